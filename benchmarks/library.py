@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from studio.audio.read import read_clip
 from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
 from studio.speech.host import EngineHost
-from studio.speech.request import SpeechRequest
+from studio.speech.request import OwnClip, SpeechRequest
 from studio.speech.service import SpeechService
 from studio.voices.intake import take_in
 from studio.voices.resolver import VoiceResolver
@@ -142,10 +143,10 @@ async def measure_references(home: Path, model: str) -> dict[str, float]:
             voice = await service.save_voice(asyncio.to_thread(_saver(library, f"voice of {seconds}", old)))
             figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
             known, new = as_url(old.clip), [as_url(recording(seconds, number + 1).clip) for number in range(5)]
-            kinds = {
+            kinds: dict[str, list[dict[str, Any]]] = {
                 "uploaded voice": [{"voice": voice.slug}] * 9,
-                "inline, known": [{"clip_url": known, "clip_text": old.text}] * 9,
-                "inline, new": [{"clip_url": url, "clip_text": old.text} for url in new],
+                "inline, known": [{"clips": (OwnClip(known, old.text),)}] * 9,
+                "inline, new": [{"clips": (OwnClip(url, old.text),)} for url in new],
             }
             for kind, requests in kinds.items():
                 figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
@@ -169,12 +170,12 @@ async def studio(library: Library, model: str) -> AsyncIterator[SpeechService]:
         engine.stop()
 
 
-async def first_audio(service: SpeechService, requests: Sequence[dict[str, str]]) -> float:
+async def first_audio(service: SpeechService, requests: Sequence[dict[str, Any]]) -> float:
     """Median milliseconds from the call to the first encoded bytes."""
     times = []
     for fields in requests:
         began = time.perf_counter()
-        request = SpeechRequest("Hello there.", format="wav", seed=1, max_frames=8, **fields)  # type: ignore[arg-type]
+        request = SpeechRequest("Hello there.", format="wav", seed=1, max_frames=8, **fields)
         speech = await service.speak(request)
         times.append((time.perf_counter() - began) * 1000)
         await speech.aclose()

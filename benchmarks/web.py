@@ -1,5 +1,7 @@
 """The web layer alone: first byte and CPU of requests when the engine costs nothing. python -m benchmarks.web
 
+Also how soon the first sound comes by Fish Audio's routes, beside our own.
+
 A stub in the engine's place hands out ready chunks in real time, on the same event loop; server and client are
 two processes on one machine. Prints a table for people and one line of JSON last.
 """
@@ -17,16 +19,24 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable
 from multiprocessing.synchronize import Event
+from typing import Any
 
 import httpx
 import numpy as np
+import ormsgpack
 import uvicorn
+from websockets.asyncio.client import connect
 
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Timing, Utterance
 from studio.settings import Settings
 from studio.start.launch import create_app
 
 RATE, FRAME, CHUNK = 44_100, 2048, 4
+SPEECH = "/v1/audio/speech"
+LIVE = "/v1/tts/live"
+PACKED = "application/msgpack"
+COMPARED = 30
+"""Requests by each way."""
 CHUNK_SECONDS = CHUNK * FRAME / RATE
 
 
@@ -74,12 +84,51 @@ def serve(port: int, ready: Event) -> None:
 async def stream(client: httpx.AsyncClient, body: dict[str, object]) -> float:
     """Seconds to the first byte of one request that is listened to until its end."""
     began = time.perf_counter()
-    async with client.stream("POST", "/v1/audio/speech", json=body) as answer:
+    async with client.stream("POST", SPEECH, json=body) as answer:
         assert answer.status_code == 200
         first = 0.0
         async for _ in answer.aiter_raw():
             first = first or time.perf_counter() - began
     return first
+
+
+async def first_sound(client: httpx.AsyncClient, path: str, **body: Any) -> float:
+    """Seconds to the first byte of a request, which is left then."""
+    began = time.perf_counter()
+    async with client.stream("POST", path, **body) as answer:
+        async for _ in answer.aiter_raw():
+            break
+        assert answer.status_code == 200
+    return time.perf_counter() - began
+
+
+async def first_live_sound(url: str, text: str) -> float:
+    """The same from a start on Fish Audio's socket, which is open already."""
+    async with connect(url.replace("http", "ws") + LIVE, proxy=None) as socket:
+        began = time.perf_counter()
+        await socket.send(ormsgpack.packb({"event": "start", "request": {"text": text, "format": "pcm"}}))
+        await socket.send(ormsgpack.packb({"event": "stop"}))
+        assert ormsgpack.unpackb(await socket.recv(decode=False))["event"] == "audio"
+        return time.perf_counter() - began
+
+
+async def compare(url: str) -> dict[str, float]:
+    """Median milliseconds to the first sound by each way of asking for it, in turns."""
+    text = "Hello, it is good to hear you."
+    packed = {"content": ormsgpack.packb({"text": text, "format": "pcm"}), "headers": {"Content-Type": PACKED}}
+    ours = {"input": text, "response_format": "pcm", "sample_rate": RATE}
+    firsts: dict[str, list[float]] = {}
+    async with httpx.AsyncClient(base_url=url, timeout=120) as client:
+        for _ in range(COMPARED):
+            ways = {
+                SPEECH: first_sound(client, SPEECH, json=ours),
+                "/v1/tts, JSON": first_sound(client, "/v1/tts", json={"text": text, "format": "pcm"}),
+                "/v1/tts, MessagePack": first_sound(client, "/v1/tts", **packed),
+                LIVE: first_live_sound(url, text),
+            }
+            for way, asking in ways.items():
+                firsts.setdefault(way, []).append(await asking)
+    return {way: round(1000 * statistics.median(seconds), 2) for way, seconds in firsts.items()}
 
 
 async def measure(url: str, server: int, streams: int, format_name: str, seconds: float) -> dict[str, object]:
@@ -139,9 +188,12 @@ def main() -> None:
                 f"{format_name:>6} {streams:>7} {row['first_byte_ms_p50']:>11} ms {row['first_byte_ms_p95']:>6} ms"
                 f" {row['core_percent_a_stream']:>11} % {row['server_core_percent']:>5} %"
             )
+    ways = asyncio.run(compare(url))
+    for way, milliseconds in ways.items():
+        print(f"{way:>22} {milliseconds:>7} ms to the first sound")
     server.terminate()
     server.join(20)
-    print(json.dumps({"web": rows, "cores": os.cpu_count()}))
+    print(json.dumps({"web": rows, "first_sound_ms": ways, "cores": os.cpu_count()}))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from engine.checkpoint import Checkpoint
 from engine.codec.resample import convertible
 from engine.config import EngineConfig
 from engine.errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
-from engine.model.prompt import build_prompt
+from engine.model.prompt import build_prompt, timbre_of
 from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
 from engine.runtime.row import Row
@@ -94,7 +94,8 @@ class Engine:
         """
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        return Reference(await self._clip_encoder.encode(self._mono(pcm, sample_rate), sample_rate), text)
+        encoded = await self._clip_encoder.encode(self._mono(pcm, sample_rate), sample_rate)
+        return Reference(encoded.codes, text, encoded.timbre)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """When each character of a text is heard in the frames that say it, int16 (codebooks, frames).
@@ -136,7 +137,8 @@ class Engine:
                 f"the take has {prompt.heard} frames so far; beside its text and references there is room for {room} "
                 f"in the {self.info.max_context} positions of a row, so it cannot go on"
             )
-        return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver)
+        timbre = timbre_of(utterance, self.info.timbre_dim)
+        return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver, timbre)
 
     def _mono(self, pcm: np.ndarray, sample_rate: int) -> np.ndarray:
         audio = np.asarray(pcm, np.float32)

@@ -21,7 +21,7 @@ from engine.checkpoint import Checkpoint
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import STOPPED, EngineError, EngineFull, EngineStopped
-from engine.runtime.clip_encoder import ClipEncoder
+from engine.runtime.clip_encoder import ClipEncoder, EncodedClip
 from engine.runtime.loop import Loop
 from engine.runtime.setup import Progress, assemble
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utterance
@@ -47,7 +47,7 @@ class DirectEngine(Engine):
     def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
         super().__init__(checkpoint, info, loop, clip_encoder)
         self._speak_on_gpu: Callable[[Utterance], Chunks] = self.speak_now
-        self._encode_on_gpu: Callable[[np.ndarray, int], np.ndarray] = clip_encoder.now
+        self._encode_on_gpu: Callable[[np.ndarray, int], EncodedClip] = clip_encoder.now
         self._align_on_gpu: Callable[[str, np.ndarray], np.ndarray] = self._aligner.now
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
@@ -125,8 +125,8 @@ class DirectEngine(Engine):
         """As `Engine.encode_reference`."""
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        codes = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
-        return Reference(codes, text)
+        encoded = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
+        return Reference(encoded.codes, text, encoded.timbre)
 
     def _close(self, take: Chunks, pull: Future[AudioChunk | None]) -> None:
         """End a take that no thread is in any more."""

@@ -47,6 +47,8 @@ class Reference:
 
     codes: np.ndarray
     text: str
+    timbre: np.ndarray | None = None
+    """float32 (dim,): the clip's timbre vector, where the codec makes one (`EngineInfo.timbre_dim`)."""
 
     def __post_init__(self) -> None:
         codes = self.codes
@@ -56,6 +58,11 @@ class Reference:
             )
         if not self.text.strip():
             raise InvalidUtterance("a reference needs the words spoken in its clip; its text is blank")
+        timbre = self.timbre
+        if timbre is not None and (timbre.dtype != np.float32 or timbre.ndim != 1 or not np.isfinite(timbre).all()):
+            raise InvalidUtterance(
+                f"a timbre vector must be float32 (dim,) of finite numbers, not {timbre.dtype} {timbre.shape}"
+            )
 
     @property
     def frames(self) -> int:
@@ -171,6 +178,8 @@ class EngineInfo:
     """What the checkpoint says of itself."""
     cannot_align: str | None = None
     """Why the times of words cannot be found here; None where they can."""
+    timbre_dim: int | None = None
+    """Values of a reference's timbre vector; None where the codes alone say whose voice it is."""
     gpu: Gpu | None = None
     """The device's, or the machine's first where the engine is on its CPU; None: it has none that torch can use."""
 

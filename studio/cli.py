@@ -19,7 +19,8 @@ from studio.library.files import write_whole
 from studio.settings import Settings, SettingsError
 from studio.strings import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
-from studio.voices.pack import export_voice, import_pack, read_pack
+from studio.voices.packs.pack import export_voice, import_pack, read_pack
+from studio.voices.packs.reference_folder import import_folder
 
 Command = Callable[[Library, argparse.Namespace], None]
 
@@ -78,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     imported.add_argument("file", type=Path)
     imported.add_argument("--name", help="another name for it")
     imported.add_argument("--inspect", action="store_true", help="only say what is in it")
+    folder = verb("import-references", _import_references, "make a voice of each folder in fish-speech's references")
+    folder.add_argument("folder", type=Path, help="has a folder for each voice: recordings, and their words as .lab")
     delete = verb("delete", _delete, "delete a voice; undo brings it back for a while")
     delete.add_argument("voice")
     undo = verb("undo", _undo, "bring a deleted voice back")
@@ -133,6 +136,17 @@ def _import(library: Library, options: argparse.Namespace) -> None:
         print(json.dumps(read_pack(data).as_json(), ensure_ascii=False, indent=1))
         return
     _print(import_pack(library, data, options.name), options)
+
+
+def _import_references(library: Library, options: argparse.Namespace) -> None:
+    imported = import_folder(library, options.folder)
+    for path, why in imported.refused.items():
+        print(f"studio: {path}: {why}", file=sys.stderr)
+    if options.json:
+        print(json.dumps([_facts(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
+        return
+    for voice in imported.voices:
+        _print(voice, options)
 
 
 def _delete(library: Library, options: argparse.Namespace) -> None:

@@ -199,7 +199,8 @@ def test_every_package_that_is_imported_is_required_by_name() -> None:
     files = ("requirements.txt", "requirements-fleet.txt", "requirements-test.txt", "requirements-reference.txt")
     assert not not_required(sources("engine", "studio", "app"), files[0])
     assert not not_required(sources("fleet"), *files[:2])
-    assert not not_required(sources("tests"), *files)
+    # The programs of fish_apps run in environments of their own.
+    assert not not_required([path for path in sources("tests") if path.parent.name != "fish_apps"], *files)
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:

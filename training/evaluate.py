@@ -13,7 +13,6 @@ import asyncio
 import json
 import os
 import time
-import wave
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +22,9 @@ import torch
 
 from engine import Engine, EngineConfig, Reference, Sampling, Utterance
 from engine.codec import Codec, load_codec
-from training.judging.judges import Listener, Naturalness, Speakers
-from training.judging.measures import interval, median_pitch, voiced_share
+from training.judging.judges import FilterSpeakers, Listener, Naturalness, Speakers, VoiceJudge
+from training.judging.measures import interval, median_pitch, read_wave, voiced_share
+from training.judging.people import Cloning, judge_people, read_people
 from training.judging.pictures import draw
 from training.teacher.clips import TEXTS, write_wave
 from training.teacher.synthesise import Synthesiser
@@ -33,6 +33,7 @@ from training.texts.evaluation import Judged, evaluation_sentences
 from training.texts.reading import Phonemiser
 
 SIZE_FILES = ("model.safetensors", "codec.pth")
+PEOPLE_TESTED, PEOPLES_SENTENCES = 40, 2
 LONGEST = 400
 """Frames a take may have; one that gets there did not stop by itself."""
 SPEED_TEXT = "The ferry leaves the harbour at seven, so please be on the pier a little before that."
@@ -89,7 +90,7 @@ def _rate(name: str, over: Sequence[int], under: Sequence[int]) -> dict[str, obj
 
 
 class Evaluation:
-    """An engine, its teacher and three judges."""
+    """An engine, its teacher and the judges."""
 
     def __init__(self, engine: Engine, codec: Codec, arguments: argparse.Namespace) -> None:
         self.engine, self.codec = engine, codec
@@ -120,9 +121,15 @@ class Evaluation:
     async def round_trip(self, audio: np.ndarray) -> np.ndarray:
         """Through the codec and back."""
         reference = await self.engine.encode_reference(audio, self.rate, "unused")
-        codes = torch.from_numpy(reference.codes)[None].long()
-        with torch.inference_mode():
-            return self.codec.decode(codes)[0, 0].numpy()
+        return self.decode(reference)
+
+    @torch.inference_mode()
+    def decode(self, reference: Reference) -> np.ndarray:
+        """A reference's codes, in its own voice."""
+        colours = None
+        if self.codec.timbre is not None and reference.timbre is not None:
+            colours = self.codec.timbre.colours(torch.from_numpy(reference.timbre)[None])
+        return self.codec.decode(torch.from_numpy(reference.codes)[None].long(), None, colours)[0, 0].numpy()
 
     async def default_voice(self, sentences: list[Judged], seed: int, has_teacher: bool = True) -> dict[str, object]:
         """Source, round trip and takes of every sentence in the default voice; stops and lengths."""
@@ -199,6 +206,20 @@ class Evaluation:
             "held_out_match": float(np.mean(hits["clone"])), "held_out_match_95": [low, high],
         }  # fmt: skip
 
+    async def people(self, sentences: list[Judged], folder: Path, seed: int) -> dict[str, object]:
+        """Clones of real people, by two judges: see `training.judging.people`."""
+
+        async def encode(audio: np.ndarray) -> Reference:
+            words = " ".join(self.listeners["base"].words(audio)) or "Words."
+            return await self.engine.encode_reference(audio, self.rate, words)
+
+        async def say(reference: Reference, number: int) -> np.ndarray:
+            return (await self._say(sentences[number].text, reference, seed + number)).audio
+
+        judges: dict[str, VoiceJudge] = {"resemblyzer": self.speakers, "voicefilter": FilterSpeakers()}
+        cloning = Cloning(encode, say, self.decode)
+        return await judge_people(read_people(folder), cloning, judges, PEOPLE_TESTED, PEOPLES_SENTENCES)
+
     async def tags(self, texts: list[str], seed: int) -> dict[str, object]:
         """What each tag does to the default voice: factors on duration and pitch; how often a whisper has a pitch."""
         takes: dict[str, list[np.ndarray]] = {}
@@ -224,12 +245,6 @@ class Evaluation:
 
 def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:
     return max(prints, key=lambda name: float(sound @ prints[name]))
-
-
-def read_wave(path: Path) -> np.ndarray:
-    """A 16-bit mono file as float32."""
-    with wave.open(str(path)) as file:
-        return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
 
 
 async def speed(checkpoint: Path, against: Path | None, takes: int = 12) -> dict[str, object]:
@@ -272,6 +287,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
         figures |= await evaluation.bundled_voices(few, checkpoint / "voices", 500)
         if not arguments.only_model:
             figures |= await evaluation.strangers(few, checkpoint / "voices", 700)
+        if arguments.people:
+            figures |= await evaluation.people(few, arguments.people, 800)
         figures |= await evaluation.tags([sentence.text for sentence in few[:4]], 900)
     finally:
         engine.stop()
@@ -294,6 +311,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=219)
     parser.add_argument("--against", type=Path, help="another checkpoint, for speed beside it")
     parser.add_argument("--only-model", action="store_true", help="leave the teacher's own audio and strangers out")
+    parser.add_argument("--people", type=Path, help="recordings of people, CORPUS-PERSON-NUMBER.*, to be cloned")
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--out", type=Path, help="default: evaluation.json in the checkpoint")
     arguments = parser.parse_args()

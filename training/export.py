@@ -2,14 +2,17 @@
 
     python -m training.export WORK assets/fry
 
-Reads WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt. The codec is written in half precision: what decides codes
-was rounded to it before the corpus was encoded, so the file gives the codes that the language model learnt.
+Reads WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; where WORK/timbre.pt is there, it takes the decoder's place,
+and the folder's clip of the default voice gives the vector of takes without a reference. The codec is written in half
+precision: what decides codes was rounded to it before the corpus was encoded, so the file gives the codes that the
+language model learnt.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,14 +25,18 @@ from torch import Tensor
 from engine import ModelCard
 from engine.checkpoint import published_key
 from engine.codec.config import CodecConfig, TransformerConfig
+from engine.codec.timbre import TimbreEncoder
 from engine.config import MODEL_TYPE, TransformerSizes
-from training.sizes import CODEC, MODEL
+from training.judging.measures import read_wave
+from training.sizes import CODEC, MODEL, WITH_TIMBRE
 from training.speech.vocabulary import token_id, write_tokenizer
+from training.teacher.voices import DEFAULT
+
+_ENCODER = "timbre.encoder."
 
 
-def codec_tensors(codes: Path, decoder: Path) -> dict[str, Tensor]:
+def codec_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Both stages' tensors under upstream's names, weight norm unfolded into gain and direction."""
-    state = torch.load(codes, map_location="cpu") | torch.load(decoder, map_location="cpu")
     out: dict[str, Tensor] = {}
     for name, tensor in state.items():
         stem, _, leaf = name.rpartition(".")
@@ -45,6 +52,18 @@ def codec_tensors(codes: Path, decoder: Path) -> dict[str, Tensor]:
         out[stem + names[0]] = value.float().flatten(1).norm(dim=1).view(-1, *[1] * (value.dim() - 1))
         out[stem + names[1]] = value.contiguous()
     return out
+
+
+def with_default_voice(timbre: Path, clip: Path) -> dict[str, Tensor]:
+    """The tensors of a timbre.pt, with the vector of a clip, a 16-bit mono WAV file, as that of the default voice."""
+    assert WITH_TIMBRE.timbre is not None
+    state: dict[str, Tensor] = torch.load(timbre, map_location="cpu")
+    encoder = TimbreEncoder(WITH_TIMBRE.timbre, WITH_TIMBRE.sample_rate)
+    own = {k.removeprefix(_ENCODER): v.float() for k, v in state.items() if k.startswith(_ENCODER)}
+    encoder.load_state_dict(own)
+    with torch.no_grad():
+        state["timbre.default"] = encoder(torch.from_numpy(read_wave(clip))[None])[0].half()
+    return state
 
 
 def codec_yaml(config: CodecConfig) -> dict[str, Any]:
@@ -89,7 +108,7 @@ def codec_yaml(config: CodecConfig) -> dict[str, Any]:
             "pre_module": transformer(config.pre_module),
             "post_module": transformer(config.post_module),
         },
-    }
+    } | ({"timbre": asdict(config.timbre)} if config.timbre else {})
 
 
 def model_config() -> dict[str, Any]:
@@ -138,8 +157,13 @@ def main() -> None:
     speech = torch.load(work / "speech.pt", map_location="cpu")
     tensors = {published_key(k): v.bfloat16().contiguous() for k, v in speech.items()}
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
-    torch.save(codec_tensors(work / "codes.pt", work / "decoder.pt"), out / "codec.pth")
-    (out / "codec.yaml").write_text(yaml.safe_dump(codec_yaml(CODEC), sort_keys=False))
+    config, decode_side = CODEC, torch.load(work / "decoder.pt", map_location="cpu")
+    if (work / "timbre.pt").exists():
+        clip = out / "voices" / f"{DEFAULT.name}.wav"
+        config, decode_side = WITH_TIMBRE, with_default_voice(work / "timbre.pt", clip)
+    codes = torch.load(work / "codes.pt", map_location="cpu")
+    torch.save(codec_tensors(codes | decode_side), out / "codec.pth")
+    (out / "codec.yaml").write_text(yaml.safe_dump(codec_yaml(config), sort_keys=False))
     (out / "card.json").write_text(json.dumps(asdict(CARD), indent=1) + "\n")
     (out / "config.json").write_text(json.dumps(model_config(), indent=1) + "\n")
     write_tokenizer(out)

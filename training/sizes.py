@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engine.codec.config import CodecConfig, TransformerConfig
+from dataclasses import replace
+
+from engine.codec.config import CodecConfig, TimbreConfig, TransformerConfig
 from engine.config import ModelConfig, TransformerSizes
 
 CODEBOOK_SIZE = 1024
@@ -25,6 +27,13 @@ CODEC = CodecConfig(
     pre_module=TransformerConfig(**_TRANSFORMER, n_layer=2),
     post_module=TransformerConfig(**_TRANSFORMER, n_layer=3),
 )
+
+WITH_TIMBRE = replace(
+    CODEC,
+    post_module=replace(CODEC.post_module, n_layer=6),
+    timbre=TimbreConfig(dim=192, width=256, n_layer=6, bands=80),
+)
+"""The same codes, and a decode side that a timbre vector colours."""
 
 
 def _transformer(vocab_size: int, n_layer: int, intermediate_size: int, qk_norm: bool) -> TransformerSizes:

@@ -30,6 +30,16 @@ class TransformerConfig:
     norm_eps: float = 1e-5
 
 
+@dataclass(frozen=True, slots=True)
+class TimbreConfig:
+    """What makes a vector of a voice: `n_layer` convolutions of `width` channels over `bands` of a clip's spectrum."""
+
+    dim: int
+    width: int
+    n_layer: int
+    bands: int
+
+
 _S2_TRANSFORMER = TransformerConfig(1024, 1024, n_layer=8, n_head=16, head_dim=64, intermediate_size=3072, window=128)
 
 PIECE_SAMPLES = 2**17
@@ -61,6 +71,25 @@ class CodecConfig:
     downsample_dims: tuple[int, ...] = field(default=(1024, 1024))
     pre_module: TransformerConfig = _S2_TRANSFORMER
     post_module: TransformerConfig = _S2_TRANSFORMER
+    timbre: TimbreConfig | None = field(default=None, repr=False)
+    """None, as in S2 Pro: the codes alone say whose voice it is. It decides no codes, so it is not part of the text
+    that a fingerprint is made of."""
+
+    @property
+    def coloured_channels(self) -> list[int]:
+        """Channels of every place in the decode side that a timbre vector colours, in a signal's order.
+
+        Both norms of each block of post_module, what each upsampling stage makes, the decoder's first convolution, and
+        in each of its blocks the convolution and the three residual units.
+        """
+        widths = [self.decoder_dim // 2 ** (index + 1) for index in range(len(self.decoder_rates))]
+        inputs = (self.pre_module.input_dim, *self.downsample_dims)
+        return [
+            *[self.post_module.dim] * (2 * self.post_module.n_layer),
+            *reversed(inputs[: len(self.downsample_factor)]),
+            self.decoder_dim,
+            *(width for width in widths for _ in range(4)),
+        ]
 
     @property
     def num_codebooks(self) -> int:
@@ -135,7 +164,12 @@ class CodecConfig:
             downsample_dims=tuple(int(d) for d in quantizer.get("downsample_dims") or (input_dim,) * len(factors)),
             pre_module=_transformer(quantizer["pre_module"]),
             post_module=_transformer(quantizer["post_module"]),
+            timbre=_timbre(tree["timbre"]) if tree.get("timbre") else None,
         )
+
+
+def _timbre(tree: dict[str, Any]) -> TimbreConfig:
+    return TimbreConfig(int(tree["dim"]), int(tree["width"]), int(tree["n_layer"]), int(tree["bands"]))
 
 
 def _transformer(tree: dict[str, Any]) -> TransformerConfig:

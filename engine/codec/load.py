@@ -16,6 +16,10 @@ from engine.codec.model import Codec
 from engine.errors import CheckpointError
 from engine.model.shapes import only_shapes
 
+_ONLY_DECODES = (
+    "decoder.", "quantizer.post_module.", "quantizer.upsample.",
+    "timbre.default", "timbre.hidden.", "timbre.colouring.",
+)  # fmt: skip
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (
     # (suffix of the gain, suffix of the direction, suffix of the folded weight)
@@ -40,10 +44,10 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
 
 
 def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
-    """Sixteen hex digits over everything in a codec's state that decides which codes a clip gets."""
+    """Sixteen hex digits over everything in a codec's state that decides which codes and which vector a clip gets."""
     digest = hashlib.sha256(repr(config).encode())
     for key, value in sorted(state.items()):
-        if not key.startswith(("decoder.", "quantizer.post_module.", "quantizer.upsample.")):
+        if not key.startswith(_ONLY_DECODES):
             digest.update(value.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()[:16]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -10,6 +12,7 @@ from engine.codec.config import CodecConfig
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
 from engine.codec.quantizer import Quantizer
 from engine.codec.stream import Stack, Stateful, StreamState
+from engine.codec.timbre import Colour, Colours, Timbre, coloured
 from engine.codec.transformer import WindowTransformer
 
 
@@ -57,8 +60,12 @@ class DecoderBlock(Stateful):
             *(ResidualUnit(outputs, dilation) for dilation in (1, 3, 9)),
         )
 
-    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
-        return self.block(x, state)
+    def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
+        snake, *layers = self.block
+        x = snake(x)
+        for layer in layers:
+            x = coloured(layer(x, state), colours)
+        return x
 
 
 class Decoder(Stateful):
@@ -74,8 +81,12 @@ class Decoder(Stateful):
         layers += [Snake(dim), CausalConv1d(dim, 1, 7), nn.Tanh()]
         self.model = Stack(*layers)
 
-    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
-        return self.model(x, state)
+    def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
+        first, *blocks, snake, last, limit = self.model
+        x = coloured(first(x, state), colours)
+        for block in blocks:
+            x = block(x, state, colours)
+        return limit(last(snake(x), state))
 
 
 class Codec(nn.Module):
@@ -87,6 +98,10 @@ class Codec(nn.Module):
         self.encoder = Encoder(config)
         self.quantizer = Quantizer(config)
         self.decoder = Decoder(config)
+        self.timbre: Timbre | None = None
+        """None where the codes alone say whose voice it is."""
+        if config.timbre is not None:
+            self.timbre = Timbre(config.timbre, config.sample_rate, config.coloured_channels)
 
     def encode(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 at config.sample_rate → codes (rows, codebooks, frames) int64.
@@ -99,12 +114,16 @@ class Codec(nn.Module):
         with torch.autocast(audio.device.type, enabled=False):
             return self.quantizer.encode(self.encoder(F.pad(audio.float(), (0, missing))))
 
-    def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:
+    def decode(self, codes: Tensor, state: StreamState | None = None, colours: Colours | None = None) -> Tensor:
         """Codes (rows, codebooks, frames) → audio (rows, 1, frames · frame_samples) in [-1, 1].
 
-        With a state, the frames continue the streams it holds; without, they are the whole take.
+        With a state, the frames continue the streams it holds; without, they are the whole take. ``colours``, where
+        the codec has a timbre part: of the voice, (rows or 1) each; None is the default voice.
         """
-        return self.decoder(self.quantizer.decode(codes, state), state)
+        if colours is None and self.timbre is not None:
+            colours = self.timbre.colours()
+        own = None if colours is None else iter(colours)
+        return self.decoder(self.quantizer.decode(codes, state, own), state, own)
 
     def use_products(self) -> None:
         """Decode streams by plain products where that is possible: on a CPU, in float32, they are faster."""

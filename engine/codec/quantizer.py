@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from engine.codec.config import CodecConfig
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, ConvNeXtBlock
 from engine.codec.stream import Stack, StreamState
+from engine.codec.timbre import Colour, coloured
 from engine.codec.transformer import WindowTransformer
 
 
@@ -115,7 +117,12 @@ class Quantizer(nn.Module):
         _, rest = self.quantizer(z - semantic)
         return torch.cat([first, rest], 1)
 
-    def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:
+    def decode(
+        self, codes: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None
+    ) -> Tensor:
         """Codes (rows, codebooks, frames) → decoder input (rows, dim, steps)."""
         z = self.semantic_quantizer.decode(codes[:, :1]) + self.quantizer.decode(codes[:, 1:])
-        return self.upsample(self.post_module(z, state), state)
+        z = self.post_module(z, state, colours)
+        for stage in self.upsample:
+            z = coloured(stage(z, state), colours)
+        return z

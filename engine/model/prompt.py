@@ -100,6 +100,30 @@ def reference_text(references: Sequence[Reference]) -> str:
     return "\n".join(lines)
 
 
+def timbre_of(utterance: Utterance, dim: int | None) -> np.ndarray | None:
+    """The timbre vector, float32 (dim,), that a take is spoken with; None is the codec's default voice.
+
+    It is the mean of the references' vectors; where the text names speakers, of theirs. A take has one vector, so
+    people who are to sound apart speak in takes of their own. Raises InvalidUtterance for a vector of another length.
+    """
+    named = set(_SPEAKER.findall(utterance.text))
+    own = [
+        (set(_SPEAKER.findall(reference.text)) or {f"<|speaker:{index}|>"}, reference.timbre)
+        for index, reference in enumerate(utterance.references)
+    ]
+    vectors = [vector for names, vector in own if vector is not None and (not named or named & names)]
+    vectors = vectors or [vector for _, vector in own if vector is not None]
+    if dim is None or not vectors:
+        return None
+    if wrong := [len(vector) for vector in vectors if len(vector) != dim]:
+        raise InvalidUtterance(
+            f"a reference's timbre vector has {wrong[0]} values, this codec's have {dim}; "
+            "it was encoded by another codec"
+        )
+    mean = np.mean(vectors, axis=0)
+    return ((mean - mean.mean()) / (mean.std() + 1e-6)).astype(np.float32) if len(vectors) > 1 else vectors[0]
+
+
 def refuse_control_tokens(text: str, what: str) -> None:
     """Raise InvalidUtterance when text holds a token that could rewrite the prompt around it."""
     found = _CONTROL.search(text)

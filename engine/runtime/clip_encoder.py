@@ -1,4 +1,4 @@
-"""Reference clips to codes, on a thread of its own: clips that wait together are encoded together."""
+"""Reference clips to codes and timbre vectors, on a thread of its own: clips that wait together go together."""
 
 from __future__ import annotations
 
@@ -27,13 +27,25 @@ Encode = Callable[[Tensor], Tensor]
 """Audio (rows, 1, samples) float32 at the codec's rate → codes (rows, codebooks, frames); the last frame filled up."""
 
 
+ReadTimbre = Callable[[Tensor], Tensor]
+"""Audio (rows, samples) float32 at the codec's rate → timbre vectors (rows, dim)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EncodedClip:
+    """codes int16 (codebooks, frames), and timbre float32 (dim,) where the codec makes a vector."""
+
+    codes: np.ndarray
+    timbre: np.ndarray | None = None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Clip:
-    """Mono sound float32 (samples,) at sample_rate Hz, and its codes int16 (codebooks, frames) to be."""
+    """Mono sound float32 (samples,) at sample_rate Hz, and what it will be encoded as."""
 
     audio: np.ndarray
     sample_rate: int
-    codes: Future[np.ndarray] = field(default_factory=Future)
+    encoded: Future[EncodedClip] = field(default_factory=Future)
 
     @property
     def seconds(self) -> float:
@@ -53,19 +65,21 @@ class ClipEncoder:
         device: torch.device,
         at_once: int,
         death: Callable[[], str | None],
+        read_timbre: ReadTimbre | None = None,
     ) -> None:
         """``death``: why the engine accepts nothing any more; None while it runs."""
+        self._read_timbre = read_timbre
         self._encode, self._config, self._device, self._at_once, self._death = encode, config, device, at_once, death
         self._waiting: deque[Clip] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder", initializer=self._begin)
 
-    def prepare(self) -> Future[np.ndarray]:
+    def prepare(self) -> Future[EncodedClip]:
         """Take the memory of the largest batch, in a moment: taking it later would stop all who speak."""
         rate = self._config.sample_rate
         return self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate)
 
-    async def encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
-        """The clip's codes int16 (codebooks, frames). Being cancelled takes it out of the line, unless it has begun.
+    async def encode(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
+        """A clip's codes and timbre. Being cancelled takes it out of the line, unless it has begun.
 
         Raises EngineStopped.
         """
@@ -75,9 +89,9 @@ class ClipEncoder:
             self._thread.submit(self._work)
         except RuntimeError as error:  # the thread has ended meanwhile
             raise EngineStopped(self._death() or STOPPED) from error
-        return await asyncio.wrap_future(clip.codes)
+        return await asyncio.wrap_future(clip.encoded)
 
-    def now(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+    def now(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
         """The same in the calling thread. Raises EngineStopped."""
         return self._together([Clip(audio, sample_rate)])[0]
 
@@ -92,7 +106,7 @@ class ClipEncoder:
 
     def _work(self) -> None:
         """Encode the first clips in line; nothing is left to do when they went with those before."""
-        batch = [clip for clip in self._next() if clip.codes.set_running_or_notify_cancel()]
+        batch = [clip for clip in self._next() if clip.encoded.set_running_or_notify_cancel()]
         if not batch:
             return
         self._answer(batch)
@@ -105,19 +119,19 @@ class ClipEncoder:
             made = self._together(batch)
         except Exception as error:  # noqa: BLE001  (whatever goes wrong is told to who waits)
             if len(batch) == 1:
-                batch[0].codes.set_exception(error)
+                batch[0].encoded.set_exception(error)
                 return
             for clip in batch:
                 self._answer([clip])
             return
-        for clip, codes in zip(batch, made, strict=True):
-            clip.codes.set_result(codes)
+        for clip, encoded in zip(batch, made, strict=True):
+            clip.encoded.set_result(encoded)
 
     def _next(self) -> list[Clip]:
         batch: list[Clip] = []
         longest = 0.0
         while self._waiting and len(batch) < self._at_once:
-            if self._waiting[0].codes.cancelled():  # its caller has left: it makes no batch longer
+            if self._waiting[0].encoded.cancelled():  # its caller has left: it makes no batch longer
                 self._waiting.popleft()
                 continue
             longest = max(longest, self._waiting[0].seconds)
@@ -127,8 +141,11 @@ class ClipEncoder:
         return batch
 
     @torch.inference_mode()
-    def _together(self, batch: list[Clip]) -> list[np.ndarray]:
-        """Their codes. Every part of the codec is causal: silence behind a clip changes none of its frames."""
+    def _together(self, batch: list[Clip]) -> list[EncodedClip]:
+        """Every part that makes codes is causal: silence behind a clip changes none of its frames.
+
+        A timbre vector is a mean over time, which silence would change, so each clip's is read by itself.
+        """
         if death := self._death():
             raise EngineStopped(death)
         rate, frame = self._config.sample_rate, self._config.frame_samples
@@ -136,4 +153,10 @@ class ClipEncoder:
         longest = max(map(len, sounds))
         codes = self._encode(torch.stack([F.pad(sound, (0, longest - len(sound))) for sound in sounds])[:, None])
         whole = codes.to(torch.int16).cpu().numpy()
-        return [row[:, : -(-len(sound) // frame)] for row, sound in zip(whole, sounds, strict=True)]
+        return [
+            EncodedClip(row[:, : -(-len(sound) // frame)], self._timbre(sound))
+            for row, sound in zip(whole, sounds, strict=True)
+        ]
+
+    def _timbre(self, sound: Tensor) -> np.ndarray | None:
+        return None if self._read_timbre is None else self._read_timbre(sound[None])[0].float().cpu().numpy()

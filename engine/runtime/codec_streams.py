@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
+from engine.codec.timbre import Colours
 from engine.runtime.graphs import HIGH_PRIORITY, MIDDLE_PRIORITY, GraphSet
 from engine.transfer import fetched
 
@@ -28,8 +29,11 @@ class CodecStreams(Protocol):
     def close(self, name: Hashable) -> None:
         """Forget a stream; one that never was is fine."""
 
-    def open(self, name: Hashable) -> bool:
-        """Start this stream unless it runs already; False when there is no room for it now."""
+    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
+        """Start this stream unless it runs already; False when there is no room for it now.
+
+        ``timbre``: its voice, float32 (dim,), for a codec with a timbre part; None is the default one.
+        """
 
     def names(self) -> list[Hashable]:
         """Those of the open streams."""
@@ -45,26 +49,35 @@ class PlainStreams:
         self._device = next(codec.parameters()).device
         if self._device.type == "cpu" and precision == "float32":
             codec.use_products()
-        self._states: dict[Hashable, StreamState] = {}
+        self._streams: dict[Hashable, tuple[StreamState, Colours | None]] = {}
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         return [self._one(name, codes) for name, codes in pieces]
 
     def close(self, name: Hashable) -> None:
-        self._states.pop(name, None)
+        self._streams.pop(name, None)
 
-    def open(self, name: Hashable) -> bool:
-        self._states.setdefault(name, StreamState(1))
+    @torch.inference_mode()
+    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
+        if name not in self._streams:
+            self._streams[name] = StreamState(1), self._colours(timbre)
         return True
 
     def names(self) -> list[Hashable]:
-        return list(self._states)
+        return list(self._streams)
+
+    def _colours(self, timbre: np.ndarray | None) -> Colours | None:
+        """Made once a stream: they stay the same for all of its frames."""
+        if self._codec.timbre is None:
+            return None
+        return self._codec.timbre.colours(None if timbre is None else torch.from_numpy(timbre)[None].to(self._device))
 
     def _one(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
         frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
+        state, colours = self._streams[name]
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
-            return self._codec.decode(frames[None], self._states[name])[0, 0].float().cpu().numpy()
+            return self._codec.decode(frames[None], state, colours)[0, 0].float().cpu().numpy()
 
 
 class BatchDecoder(Protocol):
@@ -88,6 +101,8 @@ SPARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 
 class GraphStreams:
     """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, others are made up of these.
+
+    Not for a codec with a timbre part: its kernels know no voice but what the codes say.
 
     The decoder has one slot more, number `count`, for filling a batch up.
     """
@@ -127,7 +142,7 @@ class GraphStreams:
             self._free.append(self._slots.pop(name))
 
     @torch.inference_mode()
-    def open(self, name: Hashable) -> bool:
+    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
         if name not in self._slots:
             if not self._free:
                 return False

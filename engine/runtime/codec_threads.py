@@ -141,7 +141,11 @@ class CodecThreads:
                 if job.row not in passed and job.row.cancelled:
                     self._streams.close(job.row)
                     continue
-                if job.row not in passed and awaited in (None, job.is_awaited) and self._streams.open(job.row):
+                if (
+                    job.row not in passed
+                    and awaited in (None, job.is_awaited)
+                    and self._streams.open(job.row, job.row.timbre)
+                ):
                     due[job.row] = job
                 else:
                     left.append(job)

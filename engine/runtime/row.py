@@ -33,6 +33,8 @@ class Row:
     max_frames: int
     """Already cut to what the context holds."""
     sink: Sink
+    timbre: np.ndarray | None = None
+    """float32 (dim,): the vector that its sound is coloured by; None is the codec's default voice."""
     state: State = State.WAITING
     slot: int = -1
     position: int = 0

@@ -89,7 +89,10 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, plan.codec_device, plan.rows, info.max_waiting, frame_seconds)
     fused = isinstance(encode, ClipGraphs)  # in plain torch nothing is gained by encoding several clips together
-    clips = ClipEncoder(encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death)
+    read_timbre = None if codec.timbre is None else codec.timbre.encoder
+    clips = ClipEncoder(
+        encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death, read_timbre
+    )
     if fused:
         clips.prepare().result()
         reserve(plan.rows * max(GraphStreams.FRAMES) * codec.config.frame_samples * 4)  # a decode of all, in float32
@@ -113,9 +116,12 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     folder = checkpoints.find(config.model)
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
-    _check(config, device, codec_device, missing, kernel)
     model, codec = ModelConfig.read(folder), CodecConfig.of(folder)
-    precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
+    _check(config, device, codec_device, missing, kernel)
+    if config.codec_dtype == "tf32" and codec.timbre is not None:
+        raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
+    is_fused = missing is None and codec_device.type == "cuda" and codec.timbre is None
+    precision = config.codec_dtype if is_fused else None
 
     def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
         fixed = model, codec, dtype, size.rows, size.context, config.prefix_bytes, precision
@@ -170,6 +176,7 @@ def _info(
         card=card,
         cannot_align=_cannot_align(plan.weights),
         gpu=_gpu(plan.device),
+        timbre_dim=None if codec.timbre is None else codec.timbre.dim,
     )
 
 

@@ -6,6 +6,14 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from studio.api.fish.account import account_routes
+from studio.api.fish.asr import asr_routes
+from studio.api.fish.fish_voices import FishVoices
+from studio.api.fish.live import live_routes
+from studio.api.fish.model_routes import ModelRoutes
+from studio.api.fish.not_offered import not_offered
+from studio.api.fish.reference_routes import ReferenceRoutes
+from studio.api.fish.tts import tts_routes
 from studio.api.http.docs_page import install_docs_page
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
@@ -35,8 +43,9 @@ from studio.services import Studio
 from studio.takes.mending import TakeMender
 from studio.takes.timestamps import TakeTimes
 
-PREFIXES = ("/v1", "/V1", "/audio", "/models")
-"""Below these every address is the API's: the last two are where OpenAI's clients call with a base URL without /v1."""
+PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
+"""Below these every address is the API's: /audio and /models are where OpenAI's clients call with a base URL without
+/v1; the four after them are Fish Audio's own."""
 
 
 def install_api(app: FastAPI, studio: Studio) -> None:
@@ -46,6 +55,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
     times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
+    fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
         speech_routes(speech),
         batch_routes(speech),
@@ -66,6 +76,12 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
         system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
+        tts_routes(speech),
+        live_routes(speech, settings),
+        ModelRoutes(speech, fish_voices, settings.root_path).router(),
+        ReferenceRoutes(speech, fish_voices).router(),
+        asr_routes(studio.clips),
+        account_routes(),
     ]
     if settings.page:
         routers.append(gradio_file_routes(studio.client_files))
@@ -93,10 +109,10 @@ class NothingHere:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         url = f"{scope['method']} {scope['path']}"
-        error = ApiError(404, f"Invalid URL ({url}){self._hint(scope)}")
+        error = ApiError(404, not_offered(scope["path"]) or f"Invalid URL ({url}){self._hint(scope)}")
         if allowed := self._methods(scope):
             error = ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
-        await error_response(error)(scope, receive, send)
+        await error_response(error, scope["path"])(scope, receive, send)
 
     def _methods(self, scope: Scope) -> set[str]:
         """Those of the address; of /v1/takes/export those of its own routes, not of /v1/takes/{take} as well."""

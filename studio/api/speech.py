@@ -7,6 +7,8 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.types import Scope
 
+from studio.api.fish.live import live_routes
+from studio.api.fish.tts import tts_routes
 from studio.api.layers import install_layers
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.socket import socket_routes
@@ -19,7 +21,13 @@ class SpeechApi:
     """An ASGI app, and which requests are for it."""
 
     def __init__(self, service: SpeechService, settings: Settings) -> None:
-        routers = speech_routes(service), batch_routes(service), socket_routes(service, settings)
+        routers = (
+            speech_routes(service),
+            batch_routes(service),
+            socket_routes(service, settings),
+            tts_routes(service),
+            live_routes(service, settings),
+        )
         self.app = FastAPI(openapi_url=None)
         install_layers(self.app, settings)
         for router in routers:

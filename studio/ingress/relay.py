@@ -81,7 +81,9 @@ class Relay:
             log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), told)
             if not begun:  # else the answer stays without its end, and uvicorn closes the connection
                 refusal = "the studio's own process does not answer; try again in a moment"
-                await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}))(scope, receive, send)
+                await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}), scope["path"])(
+                    scope, receive, send
+                )
 
 
 class Relayed:

@@ -16,6 +16,7 @@ from anyio import CapacityLimiter
 from engine import EngineError
 from studio.audio.encode import Encoder
 from studio.audio.formats import open_encoder
+from studio.audio.limiter import Limiter
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.library.records import SpokenPart
@@ -28,6 +29,8 @@ from studio.threads import whole_call
 Result = TypeVar("Result")
 
 CANCELLED = "the request was cancelled while it was under way"
+CEILING = -1.0
+"""dBTP that a louder volume stays below."""
 SILENCE_SECONDS = 0.1
 """What is heard of a text that the model has no sound for, such as a full stop alone: players, and programs that
 expect a file, cannot do anything with an empty one."""
@@ -35,11 +38,14 @@ expect a file, cannot do anything with an empty one."""
 
 @dataclass(frozen=True, slots=True)
 class DeliveredAs:
-    """The file that is asked for. ``sample_rate=None`` is the format's own; ``speed`` keeps the pitch."""
+    """The file that is asked for. ``sample_rate=None`` and ``bit_rate=None`` are the format's own; ``speed`` keeps the
+    pitch; ``volume`` is in decibels."""
 
     format: str
     sample_rate: int | None
     speed: float
+    bit_rate: int | None = None
+    volume: float = 0.0
 
 
 class TakeRecords(Protocol):
@@ -69,6 +75,7 @@ class Delivery:
         self._first = b""
         self._encoder: Encoder | None = None
         self._tempo: Tempo | None = None
+        self._limiter: Limiter | None = None
         self._speed = 1.0
         self._cancellation = Interruption(partial(Cancelled, CANCELLED))
         self._closed = False
@@ -104,7 +111,11 @@ class Delivery:
             sound = await self._pull()
             if self._encoder is None:
                 known = len(sound.pcm) if sound and sound.finish_reason and delivered.speed == 1 else None
-                self._encoder = open_encoder(delivered.format, source_rate, delivered.sample_rate, known)
+                self._encoder = open_encoder(
+                    delivered.format, source_rate, delivered.sample_rate, known, bit_rate=delivered.bit_rate
+                )
+                if delivered.volume:
+                    self._limiter = Limiter(source_rate, delivered.volume, CEILING)
                 self._tempo = None if delivered.speed == 1 else Tempo(delivered.speed, source_rate)
             if sound is None:
                 break
@@ -171,8 +182,13 @@ class Delivery:
         encoder, tempo = self._encoder, self._tempo
         assert encoder is not None, "open() comes first"
         if pcm is not None:
-            return encoder.write(self._record_sound(tempo.write(pcm) if tempo else pcm))
-        return (encoder.write(self._record_sound(tempo.finish())) if tempo else b"") + encoder.finish()
+            return encoder.write(self._amplified(self._record_sound(tempo.write(pcm) if tempo else pcm)))
+        last = encoder.write(self._amplified(self._record_sound(tempo.finish()))) if tempo else b""
+        return last + (encoder.write(self._limiter.finish()) if self._limiter else b"") + encoder.finish()
+
+    def _amplified(self, pcm: np.ndarray) -> np.ndarray:
+        """The kept take stays as it was spoken."""
+        return self._limiter.write(pcm) if self._limiter else pcm
 
     def _record_sound(self, pcm: np.ndarray) -> np.ndarray:
         if self._recording is not None:

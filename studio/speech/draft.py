@@ -11,7 +11,7 @@ from studio.takes.record import Take
 
 def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
     """The record of a take that begins; `studio.takes.record.ended` completes it. A clip of its own is not in it."""
-    own = OWN_CLIP if request.has_clip else plan.voice.address if plan.voice else RANDOM
+    own = OWN_CLIP if request.clips else plan.voice.address if plan.voice else RANDOM
     return StoredTake(
         id=take.id,
         created=take.created,

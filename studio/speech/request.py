@@ -24,6 +24,9 @@ MIN_PART, MAX_PART = 100, 1000
 MAX_FRAMES = 4096
 """The largest budget of frames that a request may ask for."""
 MAX_CLIP_TEXT = 2000
+MAX_CLIPS = 8
+"""Of one request; their words and sound are in every part's prompt."""
+MAX_VOLUME = 20.0
 MAX_SEED = 2**63 - 1
 MAX_TOP_K = 1024
 DEFAULT_FRAMES = 2048
@@ -31,6 +34,20 @@ DEFAULT_FRAMES = 2048
 DEFAULT_SAMPLING = Sampling()
 PAGE = "page"
 """The caller of requests that come from this process itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClip:
+    """A clip of a request's own and the words spoken in it. Raises InvalidRequest, InvalidClip."""
+
+    sound: bytes | str = field(repr=False)
+    """A recording in any readable container, 1 to 30 s; or its data:, https:, http: or file: address."""
+    text: str | None
+
+    def __post_init__(self) -> None:
+        if self.text is None:
+            raise InvalidClip("a clip needs the words spoken in it: ref_text is missing", "ref_text")
+        _check_text("ref_text", self.text, MAX_CLIP_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +60,15 @@ class SpeechRequest:
     text: str
     voice: str | None = None
     """An id, slug, name or alias of a voice, with @REVISION if wanted; must be None when there is a clip."""
-    clip: bytes | None = field(default=None, repr=False)
-    """A recording of the voice to speak in, in any readable container, 1 to 30 s."""
-    clip_url: str | None = field(default=None, repr=False)
-    """In the place of clip: where it is, a data:, https:, http: or file: address."""
-    clip_text: str | None = None
-    """The words spoken in the clip."""
+    clips: tuple[OwnClip, ...] = ()
+    """Recordings of the voice to speak in, in the place of ``voice``; at most MAX_CLIPS."""
     format: str = DEFAULT_FORMAT
     sample_rate: int | None = None
     """Hz, of the file; None is the format's own: 24 kHz for pcm, 48 for opus, the model's for all others."""
+    bit_rate: int | None = None
+    """Bits a second of a compressed file; None is the format's own."""
+    volume: float = 0.0
+    """Decibels by which the file is louder than the take, -20 to 20; a limiter keeps loud peaks below full scale."""
     seed: int | None = None
     """None takes the voice's default, and draws one where it has none."""
     temperature: float | None = None
@@ -86,23 +103,16 @@ class SpeechRequest:
             raise InvalidRequest(f"max_new_tokens must be from 1 to {MAX_FRAMES}", "max_new_tokens")
         if not MIN_SPEED <= self.speed <= MAX_SPEED:
             raise InvalidRequest(f"speed must be from {MIN_SPEED} to {MAX_SPEED}", "speed")
+        if not -MAX_VOLUME <= self.volume <= MAX_VOLUME:
+            raise InvalidRequest(f"volume must be from -{MAX_VOLUME:g} to {MAX_VOLUME:g} dB", "volume")
         if not MIN_PART <= self.chunk_length <= MAX_PART:
             raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
         if self.cast is not None:
             check_cast(self.cast, self.turn_gap)
-        if not self.has_clip and self.clip_text is not None:
-            raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
-        if self.has_clip:
-            if self.voice is not None:
-                raise InvalidRequest("give either a voice or a clip of your own, not both", "voice")
-            if self.clip_text is None:
-                raise InvalidClip("a clip needs the words spoken in it: ref_text is missing", "ref_text")
-            _check_text("ref_text", self.clip_text, MAX_CLIP_TEXT)
-
-    @property
-    def has_clip(self) -> bool:
-        """Whether it brings its own voice."""
-        return self.clip is not None or self.clip_url is not None
+        if self.clips and self.voice is not None:
+            raise InvalidRequest("give either a voice or a clip of your own, not both", "voice")
+        if len(self.clips) > MAX_CLIPS:
+            raise InvalidRequest(f"there are {len(self.clips)} clips; at most {MAX_CLIPS} are allowed", "references")
 
     def sampling(self, defaults: Mapping[str, Scalar]) -> Sampling:
         """Its wishes, then a voice's defaults, then Sampling's own; a seed is drawn where there is none."""

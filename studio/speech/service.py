@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anyio import to_thread
 
@@ -35,7 +35,7 @@ from studio.speech.metrics import Metrics
 from studio.speech.planning.plan import Plan, reading_of
 from studio.speech.planning.planner import Planner
 from studio.speech.reading import normalised
-from studio.speech.request import Origin, SpeechRequest
+from studio.speech.request import Origin, OwnClip, SpeechRequest
 from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.speech.timing.words import Timed
 from studio.takes.recent import RecentTakes
@@ -157,7 +157,7 @@ class SpeechService:
             parts = begun.parts if begun else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
             sounds = begun.followed_by(sounds) if begun else sounds
-            as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
+            as_file = DeliveredAs(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
             refusal = LineFull(str(error), self._seconds_to_wait(engine))
@@ -222,7 +222,7 @@ class SpeechService:
 
     def check(self, request: SpeechRequest) -> None:
         """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
-        if not request.has_clip:
+        if not request.clips:
             self.voices.find(request.voice)
 
     def line(self, caller: str) -> dict[str, object]:
@@ -294,10 +294,14 @@ class SpeechService:
         found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in found:
-                clip = request.clip if request.clip_url is None else request.clip_url
-                assert clip is not None and request.clip_text is not None, "a request with a clip has both"
-                encode = self._references.encode
-                found[OWN_CLIP] = (await encode(engine, clip, request.clip_text, origin.caller, origin.is_bounded),)
+                encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
+                # All of one speaker, where the engine would number them.
+                later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
+                found[OWN_CLIP] = (*encoded[:1], *later)
             elif part.voice is not None and part.who not in found:
                 found[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
         return found
+
+    async def _encoded(self, clip: OwnClip, engine: SpeechEngine, origin: Origin) -> Reference:
+        assert clip.text is not None, "no clip is without words"
+        return await self._references.encode(engine, clip.sound, clip.text, origin.caller, origin.is_bounded)

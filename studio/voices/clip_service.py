@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from studio.audio.read import Clip
+import numpy as np
+
+from studio.audio.read import Clip, read_levels
 from studio.library import Cut
 from studio.voices.advisor import advise
 from studio.voices.hearing.denoiser import Denoiser, wav_of
@@ -42,6 +44,10 @@ class ClipService:
     async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
         """The cut alone, as it is encoded."""
         return await self._queue.run(caller, sound_of, data, cut, param)
+
+    async def levels(self, caller: str, data: bytes, param: str) -> tuple[np.ndarray, float]:
+        """How loud a recording is step by step, and its seconds; see `read_levels`."""
+        return await self._queue.run(caller, read_levels, data, param)
 
     async def clean(self, caller: str, clip: Clip) -> bytes:
         """A clip without its noise: a WAV file."""

@@ -1,5 +1,5 @@
 """Real clients meet the real studio."""
 
-from tests.studio.conftest import studio, voices_folder
+from tests.studio.conftest import steered, studio, voices_folder
 
-__all__ = ["studio", "voices_folder"]
+__all__ = ["steered", "studio", "voices_folder"]

@@ -147,7 +147,8 @@ def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) ->
 def test_without_its_settings_the_studio_has_one_engine_and_imports_no_ray(tmp_path: Path) -> None:
     assert launch._start_engine(Settings()) == Engine.start
     program = (
-        "import sys, app, studio.ingress.process; app.create_app(app.Settings(page=False)); "
+        "import sys, studio.ingress.process; from studio.start import launch; "
+        "launch.create_app(launch.Settings(page=False)); "
         "print(*(name in sys.modules for name in ('ray', 'fleet', 'gradio')))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=start.ROOT, capture_output=True, text=True, check=True)

@@ -159,27 +159,27 @@ class Stage:
         self.average.swap()
         state = {k: v.half() for k, v in self.codec.state_dict().items() if k.startswith(TRAINED)}
         self.average.swap()
-        _write(state, out / "decoder.pt")
-        _write({k: v.half() for k, v in self.judges.state_dict().items()}, out / "judges.pt")
+        write_state(state, out / "decoder.pt")
+        write_state({k: v.half() for k, v in self.judges.state_dict().items()}, out / "judges.pt")
 
     def resume(self, out: Path) -> bool:
         """Take up OUT/decoder.pt and OUT/judges.pt when they are there."""
         if not (out / "decoder.pt").exists():
             return False
-        self.codec.load_state_dict(_read(out / "decoder.pt", self.device), strict=False)
+        self.codec.load_state_dict(read_state(out / "decoder.pt", self.device), strict=False)
         if (out / "judges.pt").exists():
-            self.judges.load_state_dict(_read(out / "judges.pt", self.device))
+            self.judges.load_state_dict(read_state(out / "judges.pt", self.device))
         self.average = Average(self.parameters)
         return True
 
 
-def _write(state: dict[str, Tensor], path: Path) -> None:
+def write_state(state: dict[str, Tensor], path: Path) -> None:
     unfinished = path.with_suffix(".tmp")
     torch.save(state, unfinished)
     unfinished.rename(path)
 
 
-def _read(path: Path, device: torch.device) -> dict[str, Tensor]:
+def read_state(path: Path, device: torch.device) -> dict[str, Tensor]:
     return {k: v.float() for k, v in torch.load(path, map_location=device).items()}
 
 
@@ -214,7 +214,7 @@ def main() -> None:
     (arguments.work / "loaded").write_text("")  # the shards' audio is not needed here any more
     codec, ear, voiceprint = Codec(CODEC).to(device), Ear().to(device), Voiceprint().to(device)
     for name, part in (("codes", codec), ("ear", ear), ("voiceprint", voiceprint)):
-        part.load_state_dict(_read(arguments.work / f"{name}.pt", device))
+        part.load_state_dict(read_state(arguments.work / f"{name}.pt", device))
     codes = encode_corpus(codec, corpus)
     print(f"{corpus.hours:.1f} h encoded", flush=True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True

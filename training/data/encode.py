@@ -28,13 +28,24 @@ SHARDS = 12
 """Encoded together, so that batches are of like lengths."""
 
 
-@torch.no_grad()
 def encode_corpus(codec: Codec, corpus: Corpus) -> Tensor:
     """Codes (frames, codebooks) int16 for the whole signal, on the corpus's device."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     frames = np.array(corpus.frames)
     starts = np.concatenate([[0], np.cumsum(frames)[:-1]])
     codes = torch.zeros(int(frames.sum()), CODEC.num_codebooks, dtype=torch.int16, device=corpus.audio.device)
+    encode_utterances(codec, corpus.audio, starts, frames, codes)
+    return codes
+
+
+@torch.no_grad()
+def encode_utterances(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.ndarray, codes: Tensor) -> None:
+    """Fill codes (frames, codebooks) for utterances of a signal (samples,) int16, each so many frames from its start.
+
+    In float32 without TF32, as the engine does it; batches are of like lengths.
+    """
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
+    matmul.allow_tf32 = cudnn.allow_tf32 = cudnn.benchmark = False  # a batch of another length would be tuned for anew
     by_length = np.argsort(frames, kind="stable")
     first = 0
     while first < len(by_length):
@@ -42,18 +53,18 @@ def encode_corpus(codec: Codec, corpus: Corpus) -> Tensor:
         while last < len(by_length) and frames[by_length[last]] * (last - first + 1) <= BATCH_FRAMES:
             last += 1
         chosen = by_length[first:last]
-        _encode_batch(codec, corpus, starts[chosen], frames[chosen], codes)
+        _encode_batch(codec, audio, starts[chosen], frames[chosen], codes)
         first = last
-    return codes
+    matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark = before
 
 
-def _encode_batch(codec: Codec, corpus: Corpus, starts: np.ndarray, frames: np.ndarray, codes: Tensor) -> None:
+def _encode_batch(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.ndarray, codes: Tensor) -> None:
     longest = int(frames.max())
-    audio = torch.zeros(len(starts), 1, longest * FRAME_SAMPLES, device=corpus.audio.device)
+    sounds = torch.zeros(len(starts), 1, longest * FRAME_SAMPLES, device=audio.device)
     for row, (start, count) in enumerate(zip(starts.tolist(), frames.tolist(), strict=True)):
-        piece = corpus.audio[start * FRAME_SAMPLES : (start + count) * FRAME_SAMPLES]
-        audio[row, 0, : len(piece)] = piece.float() / 32768
-    found = codec.encode(audio).transpose(1, 2).to(torch.int16)
+        piece = audio[start * FRAME_SAMPLES : (start + count) * FRAME_SAMPLES]
+        sounds[row, 0, : len(piece)] = piece.float() / 32768
+    found = codec.encode(sounds).transpose(1, 2).to(torch.int16)
     for row, (start, count) in enumerate(zip(starts.tolist(), frames.tolist(), strict=True)):
         codes[start : start + count] = found[row, :count]
 

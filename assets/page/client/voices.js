@@ -132,6 +132,13 @@ export function importVoice(file, as = {}) {
   return ask("/v1/voices/import", form({ file, ...as }));
 }
 
+/** files: of a folder with a folder for each voice: recordings, and the words of each in a .lab file. */
+export function importFolder(files) {
+  const body = new FormData();
+  for (const file of files) body.append("file", file, file.webkitRelativePath);
+  return ask("/v1/voices/import", { method: "POST", body });
+}
+
 /** {name, samples, …} of a .fishvoice pack. */
 export function inspectPack(file) {
   return ask("/v1/voices/inspect", form({ file }));

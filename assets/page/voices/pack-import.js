@@ -1,6 +1,7 @@
-// A .fishvoice file comes into the library; where its name is taken, under another one or as a new revision.
+// A .fishvoice file comes into the library; where its name is taken, under another one or as a new revision. And a folder
+// of fish-speech's references, or a zip of it, in which each folder is a voice.
 
-import { importVoice, inspectPack, voices } from "../client/voices.js";
+import { importFolder, importVoice, inspectPack, voices } from "../client/voices.js";
 import { partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
@@ -17,6 +18,17 @@ export function freeName(name, names) {
   return `${name} ${number}`;
 }
 
+/** Of a voice that was imported, or of a folder's voices and what was left out of it. */
+function saidOf({ name, data, refused }) {
+  if (!data) return phrase("voices.imported", { name });
+  const sentences = [phrase("voices.folder.imported", { count: data.length })];
+  if (refused.length) {
+    const files = refused.map((file) => `${file.name}: ${file.message}`).join("; ");
+    sentences.push(phrase("voices.folder.refused", { files }));
+  }
+  return sentences.join(" ");
+}
+
 /** Fires "begun" and "imported" with {said}. */
 export class PackImport extends EventTarget {
   /** @type {File | null} */
@@ -29,6 +41,7 @@ export class PackImport extends EventTarget {
     super();
     this.part = partsOf(root);
     this.part("import").addEventListener("change", ({ target }) => run(() => this.#take(target)));
+    this.part("import-folder").addEventListener("change", ({ target }) => run(() => this.#takeFolder(target)));
     const put = once((as) => run(() => this.#put(this.#file, as)));
     this.part("taken").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -61,6 +74,14 @@ export class PackImport extends EventTarget {
     }
   }
 
+  async #takeFolder(input) {
+    const files = [...input.files];
+    input.value = "";
+    this.close();
+    this.dispatchEvent(new Event("begun"));
+    this.#say(saidOf(await importFolder(files)));
+  }
+
   #ask(file, name, listed) {
     this.#file = file;
     this.#present = listed.find((voice) => folded(voice.name) === folded(name))?.id ?? "";
@@ -73,9 +94,12 @@ export class PackImport extends EventTarget {
   }
 
   async #put(file, as) {
-    const voice = await importVoice(file, as);
+    const answer = await importVoice(file, as);
     if (this.#file === file) this.close();
-    const said = phrase(as.replaces ? "voices.replaced" : "voices.imported", { name: voice.name });
+    this.#say(as.replaces ? phrase("voices.replaced", { name: answer.name }) : saidOf(answer));
+  }
+
+  #say(said) {
     this.dispatchEvent(new CustomEvent("imported", { detail: { said } }));
   }
 }

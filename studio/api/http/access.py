@@ -13,6 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from studio.api.addresses import is_api
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import OPEN
 from studio.api.http.origins import Origins
@@ -100,7 +101,7 @@ class Access:
         return any(matches)
 
     async def _hold_up(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not scope["path"].startswith("/v1") and wants_page(scope):
+        if scope["type"] == "http" and not is_api(scope["path"]) and wants_page(scope):
             await self._sign_in.held_up(HTTPConnection(scope), error)(scope, receive, send)
         else:
             await _tell(error, scope, receive, send)
@@ -108,10 +109,11 @@ class Access:
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "an API key is needed"})
-        elif scope["path"].startswith("/v1"):
+        elif is_api(scope["path"]):
             message = "Incorrect API key provided. Send one that this server knows as Authorization: Bearer."
             headers = {"WWW-Authenticate": "Bearer"}
-            await error_response(ApiError(401, message, None, "invalid_api_key", headers))(scope, receive, send)
+            error = ApiError(401, message, None, "invalid_api_key", headers)
+            await error_response(error, scope["path"])(scope, receive, send)
         elif wants_page(scope):
             await self._sign_in.page(HTTPConnection(scope), 401)(scope, receive, send)
         else:
@@ -124,8 +126,8 @@ async def _tell(error: ApiError, scope: Scope, receive: Receive, send: Send) -> 
     """Say no in the words of who asked: a socket, a program of the API, a person."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
-    elif scope["path"].startswith("/v1"):
-        await error_response(error)(scope, receive, send)
+    elif is_api(scope["path"]):
+        await error_response(error, scope["path"])(scope, receive, send)
     else:
         await PlainTextResponse(error.message, error.status, error.headers)(scope, receive, send)
 

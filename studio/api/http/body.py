@@ -121,7 +121,14 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
         # An unknown field first: it may be the misspelt name of one that is missing.
         first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
         name = str(first["loc"][0]) if first["loc"] else None
-        raise InvalidRequest(_message(first["type"], first["msg"], name, model), name, first["type"]) from None
+        inner = fields.get(name) if name else None
+        # Of a field that holds others, the one that is wrong; what follows else names pydantic's own types.
+        where = (
+            f"{name}.{first['loc'][1]}"
+            if isinstance(inner, dict) and first["loc"][1:2] and first["loc"][1] in inner
+            else name
+        )
+        raise InvalidRequest(_message(first["type"], first["msg"], where, model), name, first["type"]) from None
 
 
 def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) -> str:

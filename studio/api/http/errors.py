@@ -1,4 +1,4 @@
-"""One table from exceptions to HTTP statuses, and the envelope that OpenAI's clients expect."""
+"""One table from exceptions to HTTP statuses, and the forms of errors that OpenAI's and Fish Audio's clients expect."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
+from studio.api.addresses import is_fish
 from studio.errors import (
     Cancelled,
     CannotContinue,
@@ -113,8 +114,16 @@ def describe(error: Exception) -> ApiError:
     return ApiError(status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers)
 
 
+def content_of(error: ApiError, path: str) -> dict[str, object]:
+    """The JSON body of an error at an address, as the clients of that address read it.
+
+    Fish Audio's old SDK makes its exception of exactly these two keys, and fails at any other.
+    """
+    return {"status": error.status, "message": error.message} if is_fish(path) else envelope(error)
+
+
 def envelope(error: ApiError) -> dict[str, object]:
-    """The JSON body of an error."""
+    """The JSON body of an error as OpenAI's clients read it."""
     kinds = {403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
     return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
@@ -139,19 +148,20 @@ class DrainedResponse(JSONResponse):
         await send({"type": "http.response.body", "body": b""})
 
 
-def error_response(error: ApiError) -> JSONResponse:
+def error_response(error: ApiError, path: str) -> JSONResponse:
+    """The answer to a request to this address."""
     kind = DrainedResponse if error.status == 413 else JSONResponse
-    return kind(envelope(error), error.status, headers=error.headers)
+    return kind(content_of(error, path), error.status, headers=error.headers)
 
 
 async def _known(request: Request, error: Exception) -> Response:
-    return error_response(describe(error))
+    return error_response(describe(error), request.scope["path"])
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     text = error.detail if isinstance(error.detail, str) else http.HTTPStatus(error.status_code).phrase
-    return error_response(ApiError(error.status_code, text, headers=dict(error.headers or {})))
+    return error_response(ApiError(error.status_code, text, headers=dict(error.headers or {})), request.scope["path"])
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -159,7 +169,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     name = str(first["loc"][-1])
-    return error_response(ApiError(400, f"{name}: {first['msg']}", name, "invalid_value"))
+    return error_response(ApiError(400, f"{name}: {first['msg']}", name, "invalid_value"), request.scope["path"])
 
 
 class Unforeseen:
@@ -187,7 +197,7 @@ class Unforeseen:
                 log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
                 if not begun:
                     told = ApiError(500, f"The server had an error; its log has it under {request_id}.")
-                    await error_response(told)(scope, receive, send)
+                    await error_response(told, scope["path"])(scope, receive, send)
             raise
 
 

@@ -13,6 +13,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from studio.api.addresses import is_api
 from studio.api.http.body import MAX_BODY, check_signs, read_body
 from studio.api.http.errors import ApiError, describe, error_response
 from studio.errors import InvalidRequest
@@ -53,7 +54,7 @@ class RequestIds:
             return
         request_id = new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
-        ours = scope["path"].startswith("/v1/") or scope["path"] == "/health"
+        ours = is_api(scope["path"]) or scope["path"] == "/health"
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -136,7 +137,7 @@ class CleanAddresses:
                 if b"%00" in scope["query_string"]:
                     check_strings(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
             except InvalidRequest as error:
-                await error_response(describe(error))(scope, receive, send)
+                await error_response(describe(error), scope["path"])(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -165,7 +166,7 @@ class BoundedBodies:
             body = await read_body(Request(scope, receive), limit)
             check_signs(body)
         except ApiError as error:
-            await error_response(error)(scope, receive, send)
+            await error_response(error, scope["path"])(scope, receive, send)
             return
         except ClientDisconnect:
             return
@@ -178,4 +179,4 @@ class BoundedBodies:
 
 
 def _bounds_itself(path: str) -> bool:
-    return path.startswith("/v1/") or path == "/gradio_api/upload"
+    return is_api(path) or path == "/gradio_api/upload"

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from studio.api.addresses import is_api, is_fish
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
 
 REFERENCE = "#/components/schemas/{model}"
@@ -34,6 +35,11 @@ ERROR: dict[str, Any] = {
     },
 }
 
+FISH_ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["status", "message"],
+    "properties": {"status": {"type": "integer"}, "message": {"type": "string"}},
+}
 
 _BODIES: dict[str, type[BaseModel]] = {}
 """What routes read by themselves, by name, for the document's list of schemas."""
@@ -41,17 +47,29 @@ CUT = ("start", "end", "gain_db", "channel")
 """Fields of every form with a clip; text, as all fields of forms are."""
 
 
-def reads(model: type[BaseModel]) -> dict[str, Any]:
-    """What a route says of the JSON body that it reads, as its openapi_extra."""
+def reads(model: type[BaseModel], *more_types: str) -> dict[str, Any]:
+    """What a route says of the JSON body that it reads, as its openapi_extra; ``more_types``: of the same object."""
     _BODIES[model.__name__] = model
-    return _body("application/json", {"$ref": REFERENCE.format(model=model.__name__)})
+    return _body({"$ref": REFERENCE.format(model=model.__name__)}, "application/json", *more_types)
 
 
-def reads_form(file: str, *fields: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The same of a multipart form: the name of its file, of its other fields, and of those that must be there."""
+def reads_form(
+    file: str | None,
+    *fields: str,
+    required: tuple[str, ...] = (),
+    several: tuple[str, ...] = (),
+    more_types: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """The same of a multipart form: the name of its file, of its other fields, and of those that must be there.
+
+    ``several``: those that may be sent more than once; ``more_types``: what may hold the same fields in its place.
+    """
     properties: dict[str, Any] = {name: {"type": "string"} for name in fields}
-    properties[file] = {"type": "string", "format": "binary"}
-    return _body("multipart/form-data", {"type": "object", "properties": properties, "required": list(required)})
+    if file is not None:
+        properties[file] = {"type": "string", "format": "binary"}
+    properties |= {name: {"type": "array", "items": properties[name]} for name in several}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return _body(schema, "multipart/form-data", *more_types)
 
 
 def answers(*media_types: str) -> dict[str, Any]:
@@ -64,8 +82,8 @@ def sends(*media_types: str) -> dict[str, Any]:
     return {"response_class": Response, "openapi_extra": answers(*media_types)}
 
 
-def _body(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {media_type: {"schema": schema}}}}
+def _body(schema: dict[str, Any], *media_types: str) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {name: {"schema": schema} for name in media_types}}}
 
 
 def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
@@ -94,19 +112,27 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which nobody ever gets here
         schemas.pop(name, None)
-    schemas.update(definitions["$defs"] | {"Error": ERROR})
-    refusal = {
-        "description": "OpenAI's envelope.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
+    schemas.update(definitions["$defs"] | {"Error": ERROR, "FishError": FISH_ERROR})
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["responses"].pop("422", None)
             if path in OPEN:
                 operation["security"] = []
-            if path.startswith("/v1/"):
+            if is_api(path):
+                refusal = (
+                    _refusal("FishError", "As Fish Audio's.")
+                    if is_fish(path)
+                    else _refusal("Error", "OpenAI's envelope.")
+                )
                 operation["responses"] |= {"4XX": refusal, "5XX": refusal}
     return document
+
+
+def _refusal(schema: str, description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "content": {"application/json": {"schema": {"$ref": REFERENCE.format(model=schema)}}},
+    }
 
 
 def _about() -> str:

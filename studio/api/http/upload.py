@@ -19,7 +19,7 @@ from studio.strings import check_strings
 
 MAX_FIELD = 64 * 1024
 """Bytes of one text field."""
-MAX_FIELDS = 32
+MAX_FIELDS = 64
 MAX_FILES = 4
 PIECE = 16 * 1024
 """Bytes that are parsed in one go; between them others have their turn."""
@@ -27,10 +27,15 @@ PIECE = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a form by name, of several with one name the last; and all its files by the name of their field."""
+    """A form: all fields of each name, and all files by the name of their field."""
 
-    fields: dict[str, str]
+    lists: dict[str, list[str]]
     uploads: dict[str, list[Upload]]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Of several fields with one name, the last."""
+        return {name: several[-1] for name, several in self.lists.items()}
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -76,8 +81,8 @@ class Form:
         raise InvalidRequest(f"the file {names[0]} is missing", names[0], "missing_required_parameter")
 
 
-async def read_form(request: Request, limit: int, file: str) -> Form:
-    """The whole form, at most ``limit`` bytes, of which the file of the name ``file`` is the largest part.
+async def read_form(request: Request, limit: int, file: str, max_files: int = MAX_FILES) -> Form:
+    """The whole form, at most ``limit`` bytes, of which the files of the name ``file`` are the largest part.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
@@ -87,7 +92,7 @@ async def read_form(request: Request, limit: int, file: str) -> Form:
         raise ApiError(415, "Send the request as multipart/form-data, in UTF-8.", code="unsupported_media_type")
     body = await read_body(request, limit, file)
     parser = MultiPartParser(
-        request.headers, _pieces(body), max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD
+        request.headers, _pieces(body), max_files=max_files, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD
     )
     try:
         form = await parser.parse()
@@ -95,7 +100,7 @@ async def read_form(request: Request, limit: int, file: str) -> Form:
         reason = getattr(error, "message", "it is malformed")
         raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
     read = await _contents(form)
-    check_strings(read.fields)
+    check_strings(read.lists)
     check_strings({name: [upload.name for upload in several] for name, several in read.uploads.items()})
     return read
 
@@ -108,14 +113,14 @@ async def _pieces(body: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _contents(form: FormData) -> Form:
-    fields: dict[str, str] = {}
+    lists: dict[str, list[str]] = {}
     uploads: dict[str, list[Upload]] = {}
     try:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 uploads.setdefault(name, []).append(Upload(value.filename or "", await value.read()))
             else:
-                fields[name] = value
+                lists.setdefault(name, []).append(value)
     finally:
         await form.close()
-    return Form(fields, uploads)
+    return Form(lists, uploads)

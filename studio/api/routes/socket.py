@@ -29,11 +29,11 @@ from studio.api.http.errors import ApiError, describe, envelope
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
+from studio.api.written_text import WrittenText
 from studio.errors import Cancelled, InvalidRequest, NothingToSay, StudioError
 from studio.settings import Settings
-from studio.speech.request import MAX_INPUT, Origin, new_request_id
+from studio.speech.request import Origin, new_request_id
 from studio.speech.service import Speech, SpeechService
-from studio.speech.text import Sentences
 from studio.speech.timing.timestamps import as_json
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
@@ -65,10 +65,8 @@ class _Session:
         self._id = new_request_id()
         self._caller = websocket.scope["state"]["caller"]
         self._options = as_model(DEFAULTS, SpeechOptions)
-        self._configurable, self._done = True, False
-        self._written = Sentences()
-        self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
-        self._waiting = 0  # characters in them
+        self._configurable = True
+        self._text = WrittenText()
         self._history: list[Reference] = []
         self._spoken = 0
         self._cancels = 0
@@ -101,22 +99,22 @@ class _Session:
             kind = message.get("type")
             if kind == "input.cancel":
                 self._drop()
-            elif self._done:
+            elif self._text.is_complete:
                 raise InvalidRequest(f"{str(kind)[:80]!r} came after input.done", "type")
             elif kind == "session.config":
                 await self._configure(message)
             elif kind == "input.text":
-                self._add(message.get("text"))
+                self._configurable = False
+                self._text.add(message.get("text"))
             elif kind == "input.flush":
-                self._flush()
+                self._text.flush()
             elif kind == "input.done":
-                self._flush()
-                self._done = True
-                self._sentences.put_nowait(None)
+                self._text.complete()
             else:
                 raise InvalidRequest(f"there is no message of type {str(kind)[:80]!r}", "type")
 
     async def _receive(self) -> dict[str, Any]:
+        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)
@@ -136,35 +134,13 @@ class _Session:
             self._service.check_alignment()
         self._options = options
 
-    def _add(self, text: object) -> None:
-        if not isinstance(text, str):
-            raise InvalidRequest("text must be a string", "text")
-        if self._written.size + len(text) + self._waiting > MAX_INPUT:
-            raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
-        self._configurable = False
-        for sentence in self._written.add(text):
-            self._put(sentence)
-
-    def _flush(self) -> None:
-        for sentence in self._written.flush():
-            self._put(sentence)
-
-    def _put(self, sentence: str) -> None:
-        self._waiting += len(sentence)
-        self._sentences.put_nowait(sentence)
-
     def _drop(self) -> None:
-        self._written, self._waiting = Sentences(), 0
-        while not self._sentences.empty():
-            self._sentences.get_nowait()
-        if self._done:
-            self._sentences.put_nowait(None)
+        self._text.drop()
         self._cancels += 1
         self._service.register.cancel_all(f"{self._id}-")
 
     async def _speak(self) -> None:
-        while (sentence := await self._sentences.get()) is not None:
-            self._waiting -= len(sentence)
+        while (sentence := await self._text.next()) is not None:
             index, self._spoken = self._spoken, self._spoken + 1
             cancels = self._cancels
             try:

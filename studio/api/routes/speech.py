@@ -54,9 +54,12 @@ class SpeechResponse(StreamingResponse):
 
 
 def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
-    """The answer to a speech that has begun, with what is known of it in the headers."""
     content = events(speech, len(body.input), body.timestamps) if body.wants_events else speech.body
-    media_type = SSE_TYPE if body.wants_events else speech.media_type
+    return speech_response(speech, content, SSE_TYPE if body.wants_events else speech.media_type)
+
+
+def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str) -> SpeechResponse:
+    """The answer to a speech that has begun, with what is known of it in the headers."""
     answer = SpeechResponse(content, media_type, speech.aclose)
     answer.headers["X-Seed"] = str(speech.seed)
     answer.headers["X-Voice"] = speech.voice

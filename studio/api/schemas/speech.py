@@ -10,8 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from studio.api.schemas.lower_case import LOWER_CASE
 from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
 from studio.api.schemas.voices import VoiceName
+from studio.errors import InvalidRequest
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
-from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
+from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, OwnClip, SpeechRequest
 from studio.speech.text import PART_BYTES
 
 MAX_ITEMS = 32
@@ -126,10 +127,16 @@ class SpeechOptions(BaseModel):
             text=text,
             cast=cast,
             voice=None if self.ref_audio is not None else voice,
-            clip_url=self.ref_audio,
-            clip_text=self.ref_text,
+            clips=self._clips(),
             **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
         )
+
+    def _clips(self) -> tuple[OwnClip, ...]:
+        if self.ref_audio is not None:
+            return (OwnClip(self.ref_audio, self.ref_text),)
+        if self.ref_text is not None:
+            raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
+        return ()
 
 
 class SpeechBody(SpeechOptions):

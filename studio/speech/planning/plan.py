@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -71,20 +72,24 @@ class Plan:
         return self.parts[0].speaker is not None
 
 
+PROBE = re.compile(r"\s*[.!?…]+\s*")
+"""What Home Assistant sends to see whether a server speaks: it is answered with a short silence."""
+
+
 def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> Plan:
     """Blocking: milliseconds. ``card`` is what the model says of itself.
 
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
     """
     find = cache(voices.find)
-    own = None if request.has_clip else find(request.voice)
+    own = None if request.clips else find(request.voice)
     turns, cast = _turns(request, Reader(request, find, voices.library.pronunciations, card), card), request.cast
     named = _named(turns, cast or {}, find)
     sampling = _sampling(request, own)
 
     def part_of(turn: Turn) -> PlannedPart:
         if turn.speaker is None:
-            label = OWN_CLIP if request.has_clip else _label(own)
+            label = OWN_CLIP if request.clips else _label(own)
             return PlannedPart(turn.text, turn.script, label, own, sampling, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
         wanted = replace(_sampling(request, voice), seed=sampling.seed)
@@ -110,7 +115,8 @@ def _turns(request: SpeechRequest, reader: Reader, card: ModelCard) -> tuple[Tur
     else:
         read = reader.read(None, request.text)
         turns = (Turn(None, request.text, read, 1, cut(read)),)
-    if not any(has_words(turn.text, card.tags is None) for turn in turns):
+    is_probe = request.cast is None and PROBE.fullmatch(request.text)
+    if not is_probe and not any(has_words(turn.text, card.tags is None) for turn in turns):
         raise NothingToSay("input has no words to say, only signs, tags or emoji: write what is to be said", "input")
     return turns
 

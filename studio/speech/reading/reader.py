@@ -52,7 +52,7 @@ class Reader:
 
     def _voice(self, name: str | None) -> Voice | None:
         """None for one that there is not, which is refused elsewhere, if it is to speak; and for a clip."""
-        if self._request.has_clip and name is None:
+        if self._request.clips and name is None:
             return None
         try:
             return self._find(name)

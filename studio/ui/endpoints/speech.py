@@ -14,7 +14,7 @@ from studio.audio.encode import whole_wav
 from studio.errors import InvalidRequest, StudioError
 from studio.library.client_files import ClientFile, ClientFiles, Upload
 from studio.speech.dialogue import TURN_GAP
-from studio.speech.request import Origin, SpeechRequest
+from studio.speech.request import Origin, OwnClip, SpeechRequest
 from studio.speech.service import Speech, SpeechService
 from studio.ui.file_fields import file_field
 
@@ -239,8 +239,7 @@ def _request(
         return SpeechRequest(
             text=text,
             voice=None if clip is not None else voice,
-            clip=clip,
-            clip_text=ref_text if clip is not None else None,
+            clips=() if clip is None else (OwnClip(clip, ref_text),),
             format=format_name,
             seed=None if seed < 0 else int(seed),
             temperature=temperature,

@@ -23,7 +23,7 @@ from studio.ui.file_fields import file_field
 from studio.voices.advisor import cut_json
 from studio.voices.as_json import voice_json
 from studio.voices.intake import Intake, sound_of
-from studio.voices.pack import export_voice, import_pack
+from studio.voices.packs.pack import export_voice, import_pack
 from studio.voices.transcript import compare
 
 WHOLE = 0.0

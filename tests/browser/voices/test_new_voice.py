@@ -165,7 +165,7 @@ def test_a_page_without_https_says_so_and_offers_a_file(studio: Served, open_pag
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
     new_voice(screen)
-    expect(area(screen)).to_contain_text("only on https or localhost")
+    expect(area(screen)).to_contain_text("only over HTTPS or on localhost")
     expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_disabled()
 
 

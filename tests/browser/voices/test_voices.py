@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from studio.library import VoiceDraft
 from tests.browser.screen import Held, Screen, posted
@@ -73,6 +73,27 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Serve
         inspect(screen, "Cleo").get_by_role("button", name="Duplicate Cleo", exact=True).dblclick()
     expect(area).to_contain_text("Saved as “Cleo copy”.")
     expect(area.locator(".card")).to_have_count(4)
+
+
+def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    """As a folder, and as a zip of it."""
+    files = {"Cleo/1.wav": wav(tone(6)), "Cleo/1.lab": b"A steady tone.", "Cleo/2.wav": wav(tone(6)), "Dora/1.wav": b""}
+    for name, data in files.items():
+        (tmp_path / "references" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "references" / name).write_bytes(data)
+    area = library(screen := open_page(studio).ready())
+    area.get_by_label("Import a folder of recordings").set_input_files(tmp_path / "references")
+    expect(area).to_contain_text("1 voice of the folder is in the library. Left out: references/Cleo/2.wav")
+    expect(area.locator(".card")).to_have_count(3)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("1.wav", "1.lab"):
+            file.writestr(f"references/Eve/{name}", files[f"Cleo/{name}"])
+    sent: FilePayload = {"name": "references.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
+    area.get_by_label("Import a voice pack").set_input_files(sent)
+    expect(area).to_contain_text("1 voice of the folder is in the library.")
+    expect(area).not_to_contain_text("Left out")
+    assert "Eve" in names(screen)
 
 
 def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page: Open, tmp_path: Path) -> None:

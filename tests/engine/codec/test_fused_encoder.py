@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.codec import Codec
 from engine.errors import EngineStopped
-from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder
+from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder, EncodedClip
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
@@ -71,7 +71,7 @@ def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
 
 async def waiting(
     encode: Waiting, clips: ClipEncoder, others: list[tuple[np.ndarray, int]]
-) -> list[asyncio.Task[np.ndarray]]:
+) -> list[asyncio.Task[EncodedClip]]:
     """One clip that is being encoded until `encode` may go on, and others that wait behind it."""
     first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
     await asyncio.to_thread(encode.began.wait, 30)
@@ -84,7 +84,7 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
-    async def bring() -> list[np.ndarray | BaseException]:
+    async def bring() -> list[EncodedClip | BaseException]:
         others = [clip(2, 0.2), clip(3, 0.01), clip(4, 0.1), clip(5, 0.1), clip(6, SECONDS_AT_ONCE), clip(7, 0.1)]
         tasks = await waiting(encode, clips, others)
         tasks[3].cancel()
@@ -95,7 +95,7 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
     got = asyncio.run(bring())
     clips.stop()
     assert isinstance(got[3], asyncio.CancelledError)
-    heard = {int(codes[0, 0]): codes for codes in got if isinstance(codes, np.ndarray)}
+    heard = {int(each.codes[0, 0]): each.codes for each in got if isinstance(each, EncodedClip)}
     assert sorted(heard) == [1, 2, 3, 5, 6, 7]
     assert heard[3].shape == (3, -(-441 // CONFIG.frame_samples))
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 has left), then one too long for company, 7
@@ -123,7 +123,7 @@ def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
     async def bring(mark: int) -> np.ndarray:
-        return await clips.encode(*clip(mark, 0.1))
+        return (await clips.encode(*clip(mark, 0.1))).codes
 
     with pytest.raises(RuntimeError, match="broken"):
         asyncio.run(bring(-1))
@@ -138,13 +138,13 @@ def test_what_is_wrong_with_a_clip_is_told_to_nobody_whose_clip_waited_with_it()
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
-    async def bring() -> list[np.ndarray | BaseException]:
+    async def bring() -> list[EncodedClip | BaseException]:
         tasks = await waiting(encode, clips, [clip(mark, 0.1) for mark in (2, -3, 4)])
         encode.may.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     got = asyncio.run(bring())
     clips.stop()
-    assert [int(codes[0, 0]) for codes in got if isinstance(codes, np.ndarray)] == [1, 2, 4]
+    assert [int(each.codes[0, 0]) for each in got if isinstance(each, EncodedClip)] == [1, 2, 4]
     assert str(got[2]) == "broken"
     assert encode.together == [1, 3, 1, 1, 1]

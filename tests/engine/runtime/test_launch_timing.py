@@ -113,7 +113,7 @@ class NoSound:
     def close(self, name: Hashable) -> None:
         """There is nothing to forget."""
 
-    def open(self, name: Hashable) -> bool:
+    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
         return True
 
     def names(self) -> list[Hashable]:

@@ -59,6 +59,11 @@ QUEUES = {
     "GET /v1/projects/{project_id}/loudness": "exports",
     "POST /v1/audio/speech": "encodings",
     "POST /v1/audio/speech/reading": "texts",
+    "POST /v1/tts": "encodings",
+    "POST /v1/tts/stream/with-timestamp": "encodings",
+    "POST /v1/asr": "clips",
+    "POST /v1/references/add": "clips",
+    "POST /model": "clips",
 }
 """Routes whose work grows with what they are sent or asked for, and the queue in which it begins."""
 SHORT = {
@@ -72,6 +77,9 @@ SHORT = {
     "GET /metrics",
     "POST /v1/audio/speech/batch",  # in the engine's line, like the next one
     "POST /v1/takes/{take_id}/continue",
+    "PATCH /model/{voice_id}",  # a cover is not looked at
+    "POST /v1/references/update",  # names alone, like the next one
+    "DELETE /v1/references/delete",
 }
 """Routes that take or send files, whose work is short or has the engine's own line."""
 
@@ -179,7 +187,12 @@ def wanted(route: str) -> dict[str, Any]:
         "GET /v1/projects/{project_id}/audio": {"params": {"format": "mp3"}},
         "POST /v1/audio/speech": {"json": own},
         "POST /v1/audio/speech/reading": {"json": {"input": "It is 5 pm."}},
+        "POST /v1/asr": {"files": {"audio": ("a.wav", clip)}},
+        "POST /v1/references/add": {"data": {"id": "Eve", "text": "Hello."}, "files": {"audio": ("a.wav", clip)}},
+        "POST /model": {"data": {"title": "Eve", "texts": "Hello."}, "files": {"voices": ("a.wav", clip)}},
     }
+    if route.startswith("POST /v1/tts"):
+        return {"json": {"text": "Hi.", "references": [{"audio": data_url(clip), "text": "Hello."}]}}
     return special.get(route, {"data": words, "files": files} if route.startswith("POST") else {})
 
 

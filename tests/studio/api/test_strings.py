@@ -18,6 +18,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from engine import EngineConfig
+from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
+from studio.api.fish.message_pack import pack, unpack
 from studio.api.http.body import MAX_BODY, MAX_SIGNS
 from studio.settings import Settings
 from studio.strings import normalised
@@ -51,6 +53,7 @@ USUAL: dict[str, Any] = {
     "end": 1,
 }
 """What required fields hold while another one is looked at; "a" where nothing is said."""
+FILES = ("audio_sample", "file", "audio", "voices")
 Json = dict[str, Any]
 
 
@@ -115,9 +118,17 @@ def as_json(fields: Json) -> Json:
     return {"content": json.dumps(fields), "headers": {"Content-Type": "application/json"}}
 
 
+def as_packed(way: tuple[Any, ...], text: str, fields: Json) -> Json:
+    """MessagePack with the text at the way's end; the packer itself writes no half of a surrogate pair."""
+    raw = text.encode("utf-8", "surrogatepass")
+    stand_in = "~" * len(raw)
+    content = pack(fields | placed(way, stand_in)).replace(stand_in.encode(), raw)
+    return {"content": content, "headers": {"Content-Type": MESSAGE_PACK}}
+
+
 def required(schema: Json, schemas: Json) -> Json:
     schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    return {name: USUAL.get(name, "a") for name in schema.get("required", ()) if name not in ("audio_sample", "file")}
+    return {name: USUAL.get(name, "a") for name in schema.get("required", ()) if name not in FILES}
 
 
 def requests_of(method: str, path: str, operation: Json, schemas: Json, known: dict[str, str], text: str) -> Any:
@@ -126,7 +137,8 @@ def requests_of(method: str, path: str, operation: Json, schemas: Json, known: d
     usual = path
     for name, value in known.items():
         usual = usual.replace(f"{{{name}}}", "none" if method == "DELETE" else value)
-    usual = usual.replace("{request_id}", "none").replace("{consent_id}", "none")
+    for name in ("request_id", "consent_id", "user_id"):
+        usual = usual.replace(f"{{{name}}}", "none")
     for each in operation.get("parameters", ()):
         if each["in"] == "query":
             yield each["name"], {"url": f"{usual}?{each['name']}={raw}"}
@@ -145,12 +157,18 @@ def requests_of(method: str, path: str, operation: Json, schemas: Json, known: d
                 if path.endswith("/batch") or path == "/v1/projects":
                     fields.setdefault("items" if path.endswith("/batch") else "input", USUAL["items"])
                 yield way, {"url": usual} | as_json(fields)
+            elif media_type == MESSAGE_PACK:
+                yield way, {"url": usual} | as_packed(way, text, fields)
+            elif media_type == URL_ENCODED:
+                data = fields | {way[0]: text.encode("utf-8", "surrogatepass")}
+                yield way, {"url": usual, "data": data}
             else:
                 data = fields | {way[0]: text.encode("utf-8", "surrogatepass")}
-                file = "clip.wav" if "audio_sample" in schema["properties"] else "a.txt"
+                is_sound = {"audio_sample", "audio", "voices"} & schema["properties"].keys()
+                file = "clip.wav" if is_sound else "a.txt"
                 sound = CLIP if file == "clip.wav" else b"A word."
-                name = next(name for name, each in schema["properties"].items() if each.get("format") == "binary")
-                yield way, {"url": usual, "data": data, "files": {name: (file, sound)}}
+                names = [name for name, each in schema["properties"].items() if "binary" in str(each)]
+                yield way, {"url": usual, "data": data, "files": dict.fromkeys(names or ["none"], (file, sound))}
 
 
 @pytest.mark.parametrize("kind", NASTY)
@@ -226,6 +244,30 @@ def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
                 while isinstance(told, bytes) or json.loads(told)["type"] in ("audio.start", "audio.done"):
                     told = socket.recv(10)
                 assert json.loads(told)["type"] in ("error", "session.done")
+
+
+def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None:
+    url = served.url.replace("http", "ws") + "/v1/tts/live"
+    start: Json = {"event": "start", "request": {"text": ""}}
+    for text in NASTY.values():
+        for first, way in (
+            ({}, ("event",)),
+            (start, ("request", "reference_id")),
+            (start, ("request", "text")),
+            ({"event": "text"}, ("text",)),
+        ):
+            with connect(url, proxy=None) as socket:
+                if first.get("event") == "text":
+                    socket.send(pack(start))
+                with suppress(ConnectionClosed):  # it has refused that already
+                    socket.send(as_packed(way, text, first)["content"])
+                    socket.send(pack({"event": "stop"}))
+                told: Any = {"event": "audio"}
+                while told["event"] == "audio":
+                    told = unpack(socket.recv(10, decode=False))
+                assert told["event"] == "finish"
+                if text in (NASTY["NUL"], NASTY["half a surrogate pair"]):
+                    assert told["reason"] == "error"
 
 
 @pytest.mark.parametrize("path", ["call/synthesize", "run/synthesize", "queue/join", "reset"])

@@ -12,7 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.sync.client import connect
 
+from studio.api.fish.message_pack import pack, unpack
 from studio.ingress import speech_process
 from studio.ingress.messages import Message
 from studio.ingress.speech_process import SpeechProcess
@@ -133,6 +135,35 @@ def test_a_voice_is_there_at_once_and_gone_at_once(studio: Several, key: str) ->
             assert client.post(SPEECH, json=said() | {"voice": "new voice"}).status_code == 400
 
 
+def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -> None:
+    """Those that speak in the speech processes, the others in the studio's own."""
+    head = bearer(key)
+    with studio.client_at(0, headers=head) as one, studio.client_at(1, headers=head) as other:
+        form = {"title": "fish voice", "texts": "One two three."}
+        voice = one.post("/model", data=form, files={"voices": ("upload", wav(tone(2)))}).json()["_id"]
+        assert voice in [each["_id"] for each in other.get("/model").json()["items"]]
+        users = {client.get("/wallet/self/api-credit").json()["user_id"] for client in (one, other)}
+        assert len(users) == 1
+        for client in (one, other):
+            body = {"text": "hello", "format": "wav", "reference_id": voice}
+            with client.stream("POST", "/v1/tts", json=body) as answer:
+                assert answer.headers["x-voice"] == "fish-voice"
+                assert next(answer.iter_raw())[:4] == b"RIFF"
+            refused = client.post("/v1/tts", json={"text": "hello", "reference_id": "nobody"})
+            assert (refused.status_code, set(refused.json())) == (400, {"status", "message"})
+        until(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+        url = studio.url.replace("http", "ws") + "/v1/tts/live"
+        with connect(url, proxy=None, additional_headers=head) as socket:
+            socket.send(pack({"event": "start", "request": {"text": "hello", "format": "wav", "reference_id": voice}}))
+            socket.send(pack({"event": "flush"}))
+            assert unpack(socket.recv(20, decode=False))["audio"][:4] == b"RIFF"
+            (request_id,) = states_in_queue(other)
+            assert one.delete(f"/v1/requests/{request_id}").json()["cancelled"]
+            while (message := unpack(socket.recv(20, decode=False)))["event"] == "audio":
+                pass
+            assert message["reason"] == "error" and "cancelled" in message["message"]
+
+
 def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key: str) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         signed = one.post("/sign-in", data={"key": key})
@@ -167,7 +198,8 @@ def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio
     with studio.client_at(0, headers=bearer(key)) as client:
         assert client.post(SPEECH, json=said()).status_code == 200
         assert client.get("/health").json()["background"]["speech process 1"] == {"ok": True, "failures": 1}
-        warnings = client.get("/v1/diagnostics").json()["warnings"]
+        with studio.client_at(0, headers=bearer("key-0")) as owner:  # the only one to see warnings
+            warnings = owner.get("/v1/diagnostics").json()["warnings"]
         assert any("speech process 1" in line and "SIGKILL" in line for line in warnings)
 
 

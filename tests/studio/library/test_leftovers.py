@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api.fish.fish_body import MESSAGE_PACK
+from studio.api.fish.message_pack import pack
 from studio.library import Library, client_files
 from studio.library.database import named_files
 from studio.settings import Settings
@@ -67,7 +69,11 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],
         "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
         "model_id": "test/model",
+        "user_id": "self",
     }
+
+
+FISH_CLIPS = [(name, ("me.wav", spoken(), "audio/wav")) for name in ("voices", "voices", "audio")]
 
 
 def every_call(served: Served, ids: dict[str, str]) -> Calls:
@@ -75,7 +81,10 @@ def every_call(served: Served, ids: dict[str, str]) -> Calls:
     clip = {"audio_sample": ("me.wav", spoken(), "audio/wav")}
     named = {"data": {"name": "Fay", "ref_text": WORDS}, "files": clip}
     bodies: list[dict[str, Any]] = [{}, {"json": {}}, {"files": {"file": b"nonsense"}}, named]
-    bodies += [{"json": {"input": "Two words.", "items": [{"input": "Hi."}]}}]
+    bodies += [{"json": {"input": "Two words.", "text": "Two words.", "items": [{"input": "Hi."}]}}]
+    bodies += [{"data": {"title": "Gus", "texts": [WORDS] * 2, "id": "Gus", "text": WORDS}, "files": FISH_CLIPS}]
+    packed = {"title": "Hal", "voices": spoken(), "texts": WORDS, "id": "Ida", "text": "a", "audio": spoken()}
+    bodies += [{"content": pack(packed), "headers": {"Content-Type": MESSAGE_PACK}}]
     paths = served.app.openapi()["paths"]
     order = ("get", "post", "put", "patch", "delete")
     calls = sorted((order.index(method), path) for path, found in paths.items() for method in found if method in order)

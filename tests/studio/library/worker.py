@@ -23,7 +23,7 @@ from studio.library import Backup, Library, NewConsent, StoredTake, TakeFilter, 
 from studio.library.records import NewSample, Sample, Voice
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
-from studio.voices.pack import export_voice, import_pack
+from studio.voices.packs.pack import export_voice, import_pack
 from tests.studio.clips import new_sample, spoken
 from tests.studio.sounds import tone, wav
 

@@ -90,9 +90,6 @@ def test_what_nobody_can_see_is_blank(steered: Steer) -> None:
 
 
 WORDLESS = [
-    ".",
-    "…",
-    "?!",
     "👍",
     "🎉🎉\n\n***",
     "---",

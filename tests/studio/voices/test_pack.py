@@ -22,7 +22,7 @@ from studio.errors import InvalidPack, InvalidRequest, NameTaken, NotFound
 from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
 from studio.library.checks import MAX_SAMPLES
 from studio.voices.intake import take_in
-from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
 from tests.studio.clips import WORDS, spoken
 from tests.studio.documents import spoilt
 from tests.studio.fake_engine import FakeEngine

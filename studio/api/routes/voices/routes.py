@@ -24,6 +24,7 @@ from studio.audio.read import MEDIA_TYPES
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
+from studio.library.client_files import Upload
 from studio.library.voices.listing import Order
 from studio.speech.service import SpeechService
 from studio.voices.advisor import cut_json
@@ -40,8 +41,15 @@ from studio.voices.editing import (
 )
 from studio.voices.hearing.recogniser import Heard
 from studio.voices.intake import Intake
-from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
-from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
+from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.voices.packs.pack import MEDIA_TYPE as PACK_TYPE
+from studio.voices.packs.reference_folder import (
+    MAX_FILES,
+    ImportedReferences,
+    import_archive,
+    import_references,
+    is_reference_archive,
+)
 from studio.voices.transcript import compare
 from studio.work.work_queue import WorkQueue
 from studio.work.work_queues import WorkQueues
@@ -287,10 +295,19 @@ class VoiceRoutes:
 
     async def import_pack(self, request: Request) -> Response:
         """Put a pack into the library. Multipart: file; name: another name for it; or replaces: the voice whose next
-        revision its clips shall be."""
-        form = await read_form(request, PACK_LIMIT, "file")
+        revision its clips shall be. As file also a zip of a folder of fish-speech's references, or several files with
+        their paths in such a folder: then the answer lists the voices."""
+        form = await read_form(request, PACK_LIMIT, "file", MAX_FILES)
         name, replaces = form.text("name") or None, form.text("replaces") or None
-        data = form.file("file", "pack")
+        data, several = form.file("file", "pack"), form.uploads.get("file", [])
+        if len(several) > 1 or await self._in(self._queues.packs, request, is_reference_archive, data):
+            if name or replaces:
+                what = "name" if name else "replaces"
+                raise InvalidRequest(
+                    f"{what} is for voice packs; a folder's voices have the names of its folders", what
+                )
+            work = partial(_import_references, self._library, several, data)
+            return _imported(await self._in(self._queues.packs, request, work))
         save = self._queues.packs.run(request.state.caller, import_pack, self._library, data, name, replaces)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(save)))
 
@@ -312,3 +329,20 @@ class VoiceRoutes:
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)
+
+
+def _import_references(library: Library, several: list[Upload], data: bytes) -> ImportedReferences:
+    """Of files by their paths, or of an archive. Blocking."""
+    if len(several) > 1:
+        return import_references(library, {file.name: partial(_sent, file.data) for file in several})
+    return import_archive(library, data)
+
+
+def _sent(data: bytes, limit: int) -> bytes:
+    return data[: limit + 1]
+
+
+def _imported(imported: ImportedReferences) -> Response:
+    voices = [voice_json(voice) for voice in imported.voices]
+    refused = [{"name": path, "message": why} for path, why in imported.refused.items()]
+    return JSONResponse({"object": "list", "data": voices, "refused": refused})

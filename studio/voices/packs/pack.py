@@ -34,7 +34,7 @@ from studio.library.checks import (
 from studio.library.voices.names import clean_name
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
-from studio.voices.manifest import FORMAT, Manifest, ToldConsent, ToldEntry, read_manifest
+from studio.voices.packs.manifest import FORMAT, Manifest, ToldConsent, ToldEntry, read_manifest
 
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024

@@ -1,0 +1,59 @@
+"""The account that Fish Audio's clients ask for when they are set up: constants, for nothing is paid for here."""
+
+from __future__ import annotations
+
+import hashlib
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+CREATED = "2025-01-01T00:00:00+00:00"
+FINISHED = "2099-12-31T00:00:00+00:00"
+PLENTY = 1_000_000_000
+"""Bytes of text in a package that never runs out."""
+
+
+def author_of(request: Request) -> str:
+    """The id of a caller's account: the same whenever its key asks, and one for everybody where there are no keys."""
+    owner = request.state.sees or "everybody"
+    return hashlib.sha256(f"account of {owner}".encode()).hexdigest()[:32]
+
+
+def account_routes() -> APIRouter:
+    """The routes of /wallet; ``self`` may be any id."""
+    routes = APIRouter(tags=["fish audio"])
+
+    @routes.get("/wallet/{user_id}/api-credit")
+    async def credit(user_id: str, request: Request) -> JSONResponse:
+        """The credit: always the same. Home Assistant is set up by this call, and knows the account by its user_id."""
+        account = author_of(request)
+        return JSONResponse(
+            {
+                "_id": account,
+                "user_id": account,
+                "credit": "1000000",
+                "created_at": CREATED,
+                "updated_at": CREATED,
+                "has_phone_sha256": False,
+                "has_free_credit": False,
+            }
+        )
+
+    @routes.get("/wallet/{user_id}/package")
+    async def package(user_id: str, request: Request) -> JSONResponse:
+        """The package: always the same."""
+        account = author_of(request)
+        return JSONResponse(
+            {
+                "_id": account,
+                "user_id": account,
+                "type": "free",
+                "total": PLENTY,
+                "balance": PLENTY,
+                "created_at": CREATED,
+                "updated_at": CREATED,
+                "finished_at": FINISHED,
+            }
+        )
+
+    return routes

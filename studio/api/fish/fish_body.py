@@ -1,0 +1,152 @@
+"""Bodies of Fish Audio's clients: JSON, MessagePack or a form, as the content type says; and answers in either."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response
+from python_multipart.multipart import parse_options_header
+
+from studio.api.fish.message_pack import pack, unpack
+from studio.api.http.body import MAX_BODY, parse_object, read_body
+from studio.api.http.errors import ApiError
+from studio.api.http.upload import Form, read_form
+from studio.errors import InvalidRequest
+from studio.strings import check_strings
+
+MESSAGE_PACK = "application/msgpack"
+_MESSAGE_PACK = (MESSAGE_PACK, "application/x-msgpack", "application/vnd.msgpack")
+URL_ENCODED = "application/x-www-form-urlencoded"
+ALL_TYPES = ("application/json", MESSAGE_PACK, URL_ENCODED)
+"""What is read beside a multipart form where there is no file in it."""
+NESTED = ("references", "prosody", "features", "reference_id")
+"""SentFields that hold more than a text, in forms written as JSON."""
+MAX_FORM_FIELDS = 1000
+
+
+async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]:
+    """The fields of a body; of a form's, which are texts, nested ones are JSON.
+
+    Raises ApiError (400, 408, 413, 415), InvalidRequest.
+    """
+    if (fields := await _read_object(request, limit)) is not None:
+        return fields
+    form = await _read_form(request, limit, "references", 1)
+    return _nested({name: several[-1] for name, several in form.lists.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class SentFields:
+    """What came by each name, in its order: values, which of a form are texts, and files."""
+
+    values: dict[str, list[Any]]
+    files: dict[str, list[bytes]]
+
+    def text(self, name: str) -> str:
+        """The last text of a name; blank if there is none. Raises InvalidRequest for what is not a text."""
+        value = (self.values.get(name) or [""])[-1]
+        if value is not None and not isinstance(value, str):
+            raise InvalidRequest(f"{name} must be a text", name)
+        return value or ""
+
+    def texts(self, name: str) -> list[str]:
+        """All texts of a name. Raises InvalidRequest."""
+        values = [value for value in self.values.get(name, []) if value is not None]
+        if not all(isinstance(value, str) for value in values):
+            raise InvalidRequest(f"{name} must be texts", name)
+        return values
+
+    def flag(self, name: str) -> bool:
+        """Whether a name has true, as a boolean or as a form's text."""
+        return str((self.values.get(name) or [False])[-1]).lower() == "true"
+
+
+async def read_files(request: Request, limit: int, file: str, max_files: int) -> SentFields:
+    """A body with files: a form, or a map with bytes in it. ``file`` is the largest part.
+
+    Raises ApiError (400, 408, 413, 415), InvalidRequest.
+    """
+    if (fields := await _read_object(request, limit)) is None:
+        form = await _read_form(request, limit, file, max_files)
+        return SentFields(form.lists, {name: [each.data for each in uploads] for name, uploads in form.uploads.items()})
+    lists = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
+    files = {
+        name: several for name, values in lists.items() if (several := [v for v in values if isinstance(v, bytes)])
+    }
+    if sum(map(len, files.values())) > max_files:
+        raise InvalidRequest(f"there are more than {max_files} files", file)
+    return SentFields({name: values for name, values in lists.items() if name not in files}, files)
+
+
+async def _read_object(request: Request, limit: int) -> dict[str, Any] | None:
+    """The object of a body that is one; None for a form, which is not read yet."""
+    kind = _kind(request)
+    if kind in _MESSAGE_PACK:
+        return unpacked(await read_body(request, limit))
+    if kind == "application/json" or kind.endswith("+json"):
+        return parse_object(await read_body(request, limit))
+    return None
+
+
+async def _read_form(request: Request, limit: int, file: str, max_files: int) -> Form:
+    kind = _kind(request)
+    if kind == "multipart/form-data":
+        return await read_form(request, limit, file, max_files)
+    if kind == URL_ENCODED:
+        return Form(_of_query(await read_body(request, limit)), {})
+    kinds = f"application/json, {MESSAGE_PACK} or multipart/form-data"
+    raise ApiError(415, f"Send the request as {kinds}.", code="unsupported_media_type")
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    """The map of a message. Raises ApiError, InvalidRequest."""
+    try:
+        value = unpack(data)
+    except ValueError as error:
+        raise ApiError(400, f"We could not parse the MessagePack of your request: {error}.") from None
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ApiError(400, "The body of the request must be a map with names as keys.")
+    check_strings(value)
+    return value
+
+
+def answer(request: Request, value: dict[str, Any], status: int = 200, packed: bool = False) -> Response:
+    """As MessagePack where the request asks for it (or, with ``packed``, does not ask for JSON), else as JSON."""
+    wanted = request.query_params.get("format", "").lower() or request.headers.get("accept", "").lower()
+    names_json, names_packed = "json" in wanted, "msgpack" in wanted
+    if names_packed or (packed and not names_json):
+        return Response(pack(value), status, media_type=MESSAGE_PACK)
+    return JSONResponse(value, status)
+
+
+def _kind(request: Request) -> str:
+    kind, _ = parse_options_header(request.headers.get("content-type"))
+    return kind.decode("latin-1").lower()
+
+
+def _of_query(body: bytes) -> dict[str, list[str]]:
+    """Raises ApiError, InvalidRequest."""
+    try:
+        lists = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
+    except ValueError:
+        message = f"We could not parse the form of your request; it may have {MAX_FORM_FIELDS} fields, in UTF-8."
+        raise ApiError(400, message) from None
+    check_strings(lists)
+    return lists
+
+
+def _nested(fields: dict[str, Any]) -> dict[str, Any]:
+    """SentFields of a form, which are texts: blank ones are absent, nested ones JSON. Raises InvalidRequest."""
+    fields = {name: value for name, value in fields.items() if value != ""}
+    for name in NESTED:
+        text = fields.get(name)
+        if isinstance(text, str) and text.lstrip()[:1] in ("[", "{"):
+            try:
+                fields[name] = json.loads(text)
+            except (ValueError, RecursionError):
+                raise InvalidRequest(f"{name} must be JSON in a form", name) from None
+    return fields

@@ -1,0 +1,183 @@
+"""Fish Audio's request for speech: its fields, and the SpeechRequest that they make."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from studio.api.fish.voice_ids import voice_of
+from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.numbers import Number, Seed, Temperature, TopP, Whole
+from studio.errors import InvalidRequest
+from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, OwnClip, SpeechRequest
+
+MODEL_RATE = 44_100
+"""Hz of wav, pcm and mp3 where the request asks for none."""
+MP3_RATES = (64, 128, 192)
+OPUS_RATES = (24, 32, 48, 64)
+AUTOMATIC = -1000
+"""As opus_bitrate: the format's own."""
+OF_THE_SERVER = ("seed", "streaming", "use_memory_cache")
+"""SentFields that only fish-speech's own server knows, whose default format is wav."""
+IGNORED = {
+    "latency": "speech is always delivered from its first frame on",
+    "max_new_tokens": "the whole text is always spoken; there it limits each chunk",
+    "repetition_penalty": "repetition-aware sampling takes its place",
+    "min_chunk_length": "text is cut at sentence ends",
+    "condition_on_previous_chunks": "it always is",
+    "early_stop_threshold": "the model decides when it has finished",
+    "features": "quality is always checked",
+    "streaming": "the answer is always streamed",
+    "use_memory_cache": "clips are always cached by their content",
+    "prosody.normalize_loudness": "voices are equally loud as they are",
+}
+"""Known, and without effect here, as every unknown field and the header `model`."""
+MAX_SPEAKERS = 32
+VoiceName = Annotated[str, Field(max_length=256)]
+_SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
+
+
+class Prosody(BaseModel):
+    """How the speech is delivered."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    speed: Annotated[Number, Field(ge=0.5, le=2)] | None = None
+    volume: Annotated[Number, Field(ge=-20, le=20)] | None = None
+
+
+class FishClip(BaseModel):
+    """A reference clip: its file as bytes or in base64, or its address; and the words in it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    audio: bytes | str
+    text: str
+
+    def own_clip(self) -> OwnClip:
+        """Raises InvalidRequest, InvalidClip."""
+        if isinstance(self.audio, str) and not self.audio.startswith(("data:", "https:", "http:")):
+            return OwnClip(f"data:;base64,{self.audio}", self.text)  # decoded where other addresses are fetched
+        return OwnClip(self.audio, self.text)
+
+
+def _one_speaker(value: Any) -> Any:
+    """fish-speech takes a list for each speaker; one speaker's is a list of clips."""
+    if isinstance(value, list) and value and all(isinstance(entry, list) for entry in value):
+        if len(value) > 1:
+            raise ValueError(
+                "clips of several speakers cannot be sent with a request: save each as a voice (POST /model) and send "
+                "the ids as a list in reference_id"
+            )
+        return value[0]
+    return value
+
+
+class FishSpeech(BaseModel):
+    """A text and how to speak it. Unknown fields are ignored, null means absent."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str = ""
+    format: Annotated[Literal["wav", "pcm", "mp3", "opus", "flac"], LOWER_CASE] | None = None
+    sample_rate: Whole | None = None
+    mp3_bitrate: Whole | None = None
+    opus_bitrate: Whole | None = None
+    chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = None
+    references: Annotated[list[FishClip] | None, BeforeValidator(_one_speaker)] = Field(None, max_length=MAX_CLIPS)
+    reference_id: VoiceName | Annotated[list[VoiceName], Field(max_length=MAX_SPEAKERS)] | None = None
+    normalize: bool | None = None
+    prosody: Prosody | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    seed: Seed | None = None
+
+    def speech_request(self, text: str | None = None, audio_format: str = "mp3") -> SpeechRequest:
+        """``text`` in the place of its own; ``audio_format``: where it names none. Raises InvalidRequest."""
+        chosen = self.format or audio_format
+        sampling = {
+            "seed": self.seed,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "chunk_length": self.chunk_length,
+            # True is what every client sends: the model's card knows better what the model can read by itself.
+            "normalize": False if self.normalize is False else None,
+        }
+        prosody = self.prosody or Prosody()
+        return SpeechRequest(
+            **self._spoken_by(self.text if text is None else text),
+            format=chosen,
+            sample_rate=self.sample_rate or (None if chosen == "opus" else MODEL_RATE),
+            bit_rate=self._bit_rate(chosen),
+            speed=1.0 if prosody.speed is None else prosody.speed,
+            volume=prosody.volume or 0.0,
+            **{name: value for name, value in sampling.items() if value is not None},  # type: ignore[arg-type]
+        )
+
+    def raw_request(self, text: str, sample_rate: int) -> SpeechRequest:
+        """A piece of the text as raw samples, which the caller makes a file of. Raises InvalidRequest, InvalidClip."""
+        return replace(self.speech_request(text), format="pcm", sample_rate=sample_rate, bit_rate=None)
+
+    def _spoken_by(self, text: str) -> dict[str, Any]:
+        """The text and the voice, the cast of its speakers, or the clips of the request. An id comes before clips."""
+        if isinstance(self.reference_id, list) and len(self.reference_id) > 1:
+            return _dialogue(text, [voice_of(name) for name in self.reference_id])
+        name = self.reference_id[0] if isinstance(self.reference_id, list) and self.reference_id else self.reference_id
+        if name:
+            return {"text": text, "voice": voice_of(str(name))}
+        return {"text": text, "clips": tuple(clip.own_clip() for clip in self.references or ())}
+
+    def _bit_rate(self, audio_format: str) -> int | None:
+        """Bits a second. Opus rates up to 1000 are kbit/s, as the SDKs send them. Raises InvalidRequest."""
+        if audio_format == "mp3" and self.mp3_bitrate is not None:
+            return _one_of("mp3_bitrate", self.mp3_bitrate, MP3_RATES)
+        if audio_format == "opus" and self.opus_bitrate not in (None, AUTOMATIC):
+            assert self.opus_bitrate is not None
+            rate = self.opus_bitrate if self.opus_bitrate <= 1000 else self.opus_bitrate / 1000
+            return _one_of("opus_bitrate", rate, OPUS_RATES)
+        return None
+
+
+class Speakers:
+    """Keeps the speaker of a text that comes in pieces: its tag stands before a turn, which may have many sentences."""
+
+    def __init__(self) -> None:
+        self._tag = ""
+
+    def continued(self, text: str) -> str:
+        """A piece with the tag of the speaker who goes on in it, where it does not begin with another."""
+        marked = text if _SPEAKER.match(text.lstrip()) else self._tag + text
+        tags = list(_SPEAKER.finditer(marked))
+        self._tag = tags[-1][0] if tags else ""
+        return marked
+
+
+def default_format(fields: dict[str, Any], has_format_query: bool) -> str:
+    """The format of a request that names none: wav for what only clients of fish-speech's own server send, else mp3."""
+    return "wav" if has_format_query or any(name in fields for name in OF_THE_SERVER) else "mp3"
+
+
+def _one_of(name: str, rate: float, allowed: tuple[int, ...]) -> int:
+    if rate not in allowed:
+        raise InvalidRequest(f"{name} must be one of {', '.join(map(str, allowed))} kbit/s, not {rate:g}", name)
+    return int(rate) * 1000
+
+
+def _dialogue(text: str, voices: list[str]) -> dict[str, Any]:
+    """A text with <|speaker:N|> before each turn as a dialogue; a speaker's voice is the one of that place in the list.
+
+    Raises InvalidRequest.
+    """
+    before, *rest = _SPEAKER.split(text)
+    turns = [("0", before), *zip(rest[::2], rest[1::2], strict=True)]
+    lines, cast = [], {}
+    for number, words in turns:
+        if int(number) >= len(voices):
+            raise InvalidRequest(f"speaker {number} has no voice: reference_id names {len(voices)}", "reference_id")
+        if words.strip():
+            cast[f"Speaker {number}"] = voices[int(number)]
+            lines.append(f"Speaker {number}: {' '.join(words.split())}")
+    return {"text": "\n".join(lines), "cast": cast, "turn_gap": 0.0}

@@ -1,0 +1,172 @@
+"""WS /v1/tts/live: text in as it is written, one continuous file for each start out. Messages are MessagePack maps.
+
+From the client:  {event: "start", request: {format, reference_id, … as in POST /v1/tts}}
+                  {event: "text", text}   any number of times; a sentence is spoken once it is complete
+                  {event: "flush"}        what is held is spoken, complete or not
+                  {event: "stop"}         no more text; another start may follow on the same socket
+From the server:  {event: "audio", audio}  with …/with-timestamp also content, alignment, chunk_seq and
+                                          chunk_audio_offset_sec: one chunk for each sentence
+                  {event: "finish", reason: "stop"} after each start, or {event: "finish", reason: "error", message}
+                  and the end
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from fastapi import APIRouter, WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from engine import EngineError
+from studio.api.fish.fish_body import unpacked
+from studio.api.fish.fish_speech import FishSpeech
+from studio.api.fish.live_speech import LivePiece, LiveSpeech
+from studio.api.fish.message_pack import pack
+from studio.api.http.body import as_model
+from studio.api.http.errors import ApiError, describe
+from studio.errors import InvalidRequest, StudioError
+from studio.settings import Settings
+from studio.speech.request import new_request_id
+from studio.speech.service import SpeechService
+
+LIVE = "/v1/tts/live"
+TIMED = "/v1/tts/live/with-timestamp"
+MAX_AUDIO = 60 * 1024
+"""Bytes of sound in a message: clients refuse messages of a megabyte, and Fish Audio's are at most 64 KiB."""
+MAX_STARTS = 4
+"""Starts that may wait for those before them."""
+IDLE_SECONDS = 60.0
+"""After a finish without another start the socket is closed: some programs wait for that to end."""
+
+
+def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
+    """The routes of the sockets, on this service."""
+    routes = APIRouter()
+
+    async def run(websocket: WebSocket, is_timed: bool) -> None:
+        await websocket.accept()
+        try:
+            await _Session(websocket, service, settings.send_timeout, is_timed).run()
+        except (WebSocketDisconnect, TimeoutError):
+            return  # a caller that has left needs no answer
+
+    @routes.websocket(f"/{LIVE}")  # of a base URL with a slash at its end
+    @routes.websocket(LIVE)
+    async def live(websocket: WebSocket) -> None:
+        await run(websocket, False)
+
+    @routes.websocket(f"/{TIMED}")
+    @routes.websocket(TIMED)
+    async def live_timed(websocket: WebSocket) -> None:
+        await run(websocket, True)
+
+    return routes
+
+
+class _Session:
+    """One connection: a reader of messages and a speaker of starts side by side."""
+
+    def __init__(self, websocket: WebSocket, service: SpeechService, send_timeout: float, is_timed: bool) -> None:
+        self._websocket = websocket
+        self._service = service
+        self._send_timeout = send_timeout
+        self._is_timed = is_timed
+        self._id = new_request_id()
+        self._caller = websocket.scope["state"]["caller"]
+        self._writing: LiveSpeech | None = None
+        """The start whose text is being written."""
+        self._starts: asyncio.Queue[LiveSpeech] = asyncio.Queue()
+        self._count = 0
+
+    async def run(self) -> None:
+        """Until the client leaves, is refused, or has been idle for long. Raises WebSocketDisconnect, TimeoutError."""
+        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+        except (ApiError, StudioError, EngineError) as error:
+            refusal = describe(error)
+            await self._send({"event": "finish", "reason": "error", "message": refusal.message})
+            await self._websocket.close(1008 if refusal.status < 500 else 1011)
+        else:
+            await self._websocket.close()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._receive()
+            event = message.get("event")
+            if event == "start":
+                await self._start(message.get("request"))
+            elif event not in ("text", "flush", "stop"):
+                raise InvalidRequest(f"there is no event {str(event)[:80]!r}", "event")
+            elif self._writing is None:
+                raise InvalidRequest(f"the event {event} came before start", "event")
+            elif event == "text":
+                self._writing.text.add(message.get("text"))
+            elif event == "flush":
+                self._writing.text.flush()
+            else:
+                self._writing.text.complete()
+                self._writing = None
+
+    async def _receive(self) -> dict[str, Any]:
+        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code") or 1005)
+        if message.get("bytes") is None:
+            raise InvalidRequest("messages must be binary MessagePack, not text", "event")
+        return unpacked(message["bytes"])
+
+    async def _start(self, request: object) -> None:
+        if self._writing is not None:
+            raise InvalidRequest("start came before the stop of the last one", "event")
+        if self._starts.qsize() >= MAX_STARTS:
+            raise InvalidRequest(f"more than {MAX_STARTS} starts are waiting to be spoken", "event")
+        if not isinstance(request, dict):
+            raise InvalidRequest("start needs a request, as in POST /v1/tts", "request")
+        options = as_model(request, FishSpeech)
+        # Refuses what makes no sense before there is text.
+        await to_thread.run_sync(self._service.check, options.speech_request("a"))
+        if self._is_timed:
+            self._service.check_alignment()
+        self._count += 1
+        self._writing = LiveSpeech(self._service, options, f"{self._id}-{self._count}", self._caller, self._is_timed)
+        self._starts.put_nowait(self._writing)
+        self._writing.text.add(options.text)
+
+    async def _speak(self) -> None:
+        """Start after start; ends when none has come for long."""
+        speech = await self._starts.get()
+        while True:
+            async with aclosing(speech.pieces()) as pieces:
+                async for piece in pieces:
+                    await self._send_piece(piece)
+            await self._send({"event": "finish", "reason": "stop"})
+            with anyio.move_on_after(IDLE_SECONDS) as idle:
+                speech = await self._starts.get()
+            if idle.cancelled_caught:
+                return
+
+    async def _send_piece(self, piece: LivePiece) -> None:
+        about = {} if piece.about is None else piece.about
+        for start in range(0, len(piece.audio), MAX_AUDIO):
+            more = start + MAX_AUDIO < len(piece.audio)
+            timed = about | {"alignment": None} if more and about else about
+            await self._send({"event": "audio", "audio": piece.audio[start : start + MAX_AUDIO]} | timed)
+        if about.get("alignment") is not None and not piece.audio:
+            await self._send({"event": "audio", "audio": b""} | about)
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        with anyio.fail_after(self._send_timeout):
+            await self._websocket.send_bytes(pack(message))

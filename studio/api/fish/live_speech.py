@@ -1,0 +1,101 @@
+"""All that is spoken between a start and its stop: sentence after sentence in one voice, encoded as one file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import Reference
+from studio.api.fish.fish_speech import FishSpeech, Speakers
+from studio.api.fish.tts import alignment_of
+from studio.api.written_text import WrittenText
+from studio.audio.encode import Encoder, floats
+from studio.audio.formats import SAMPLE_RATES, open_encoder
+from studio.errors import NothingToSay
+from studio.speech.request import Origin, SpeechRequest
+from studio.speech.service import Speech, SpeechService
+from studio.speech.text import PART_BYTES
+from studio.threads import whole_call
+
+
+@dataclass(frozen=True, slots=True)
+class LivePiece:
+    """Bytes of the file, and what is known of the sentence that they belong to where times are asked for."""
+
+    audio: bytes
+    about: dict[str, Any] | None = None
+
+
+class LiveSpeech:
+    """Made for one start. Write into `text`, iterate `pieces` once; leaving the iteration cancels what is spoken."""
+
+    def __init__(self, service: SpeechService, options: FishSpeech, name: str, caller: str, is_timed: bool) -> None:
+        """``name``: of its requests, a number behind it. ``is_timed``: whether the words' times are wanted."""
+        self.text = WrittenText(options.chunk_length or PART_BYTES)
+        self._service = service
+        self._options = options
+        self._name, self._caller, self._is_timed = name, caller, is_timed
+        self._speakers = Speakers()
+        self._history: list[Reference] = []
+        self._encoder: Encoder | None = None
+        self._seconds = 0.0
+
+    async def pieces(self) -> AsyncGenerator[LivePiece, None]:
+        """The file's bytes while they are made; none where there was no text. Raises as `SpeechService.speak`."""
+        number = 0
+        while (sentence := await self.text.next()) is not None:
+            request = self._request(sentence)
+            history = None if request.cast is not None else self._history
+            origin = Origin(f"{self._name}-{number}", self._caller, patient=True)
+            try:
+                speech = await self._service.speak(request, origin, history)
+            except NothingToSay:
+                continue  # signs or tags alone
+            about = {"content": sentence, "alignment": None, "chunk_seq": number}
+            async with aclosing(speech):
+                async for audio in self._file_of(speech):
+                    yield LivePiece(audio, self._about(about))
+            if self._is_timed:
+                seconds = speech.take.audio_s / request.speed
+                alignment = alignment_of(await speech.timestamps("word"), seconds)
+                yield LivePiece(b"", self._about(about | {"alignment": alignment}))
+            self._seconds += speech.take.audio_s / request.speed
+            number += 1
+        if self._encoder is not None and (rest := await self._encode(None)):
+            yield LivePiece(rest, None)
+
+    def _request(self, sentence: str) -> SpeechRequest:
+        """A sentence as raw samples at the model's own rate, which are encoded here: all sentences are one file."""
+        return self._options.raw_request(self._speakers.continued(sentence), self._rate)
+
+    @property
+    def _rate(self) -> int:
+        own = self._service.host.engine().info.sample_rate
+        return own if own in SAMPLE_RATES else 44_100
+
+    async def _file_of(self, speech: Speech) -> AsyncGenerator[bytes, None]:
+        if self._encoder is None:
+            wanted = self._options.speech_request("a")
+            self._encoder = open_encoder(wanted.format, self._rate, wanted.sample_rate, bit_rate=wanted.bit_rate)
+        half = b""
+        async for more in speech.body:
+            samples = half + more
+            whole = len(samples) - len(samples) % 2
+            half = samples[whole:]
+            if audio := await self._encode(floats(samples[:whole])):
+                yield audio
+
+    async def _encode(self, pcm: np.ndarray | None) -> bytes:
+        """Write samples, or finish the file where they are None."""
+        encoder = self._encoder
+        assert encoder is not None, "there is sound"
+        if not encoder.costly:
+            return encoder.finish() if pcm is None else encoder.write(pcm)
+        return await (whole_call(encoder.finish) if pcm is None else whole_call(encoder.write, pcm))
+
+    def _about(self, about: dict[str, Any]) -> dict[str, Any] | None:
+        return about | {"chunk_audio_offset_sec": round(self._seconds, 3)} if self._is_timed else None

@@ -1,0 +1,131 @@
+"""/model: the voices of the library, listed, made, changed and deleted as Fish Audio's clients do it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+
+from studio.api.fish.account import author_of
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, read_files
+from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
+from studio.api.fish.voice_ids import voice_of
+from studio.api.http.errors import ApiError
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import reads_form
+from studio.audio.read import MAX_BYTES
+from studio.library import Voice, VoiceChanges
+from studio.speech.service import SpeechService
+
+LIMIT = 4 * MAX_BYTES
+"""Bytes of a new voice's recordings together."""
+MAX_FILES = 20
+"""Fish Audio's own; fewer may be used."""
+MAX_PAGE = 100
+MAX_PAGES = 1_000_000
+MAX_LANGUAGES = 32
+NEW_MODEL = reads_form(
+    "voices",
+    *("title", "texts", "tags", "description", "enhance_audio_quality"),
+    required=("title", "voices"),
+    several=("voices", "texts", "tags"),
+    more_types=(MESSAGE_PACK,),
+)
+CHANGES = reads_form("cover_image", "title", "description", "tags", several=("tags",), more_types=ALL_TYPES)
+SORTS = ("score", "task_count", "created_at")
+
+
+class ModelRoutes:
+    """The routes of /model, on the library."""
+
+    def __init__(self, speech: SpeechService, voices: FishVoices, root_path: str) -> None:
+        """``root_path``: below which a proxy serves the studio."""
+        self._speech, self._voices, self._library = speech, voices, voices.library
+        self._root_path = root_path
+
+    def router(self) -> APIRouter:
+        """What answers them."""
+        routes = APIRouter(tags=["fish audio"])
+        routes.get("/model")(self.list_models)
+        routes.post("/model", status_code=201, openapi_extra=NEW_MODEL)(self.create_model)
+        routes.get("/model/{voice_id}")(self.get_model)
+        routes.patch("/model/{voice_id}", openapi_extra=CHANGES)(self.edit_model)
+        routes.delete("/model/{voice_id}")(self.delete_model)
+        return routes
+
+    async def list_models(
+        self,
+        request: Request,
+        page_size: int = 10,
+        page_number: int = 1,
+        title: str | None = None,
+        tag: Annotated[list[str] | None, Query()] = None,
+        language: Annotated[list[str] | None, Query()] = None,
+        self_only: Annotated[bool, Query(alias="self")] = False,
+        author_id: str | None = None,
+        sort_by: str = "score",
+    ) -> JSONResponse:
+        """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name."""
+        if not 1 <= page_size <= MAX_PAGE or not 1 <= page_number <= MAX_PAGES:
+            raise ApiError(422, f"page_size must be from 1 to {MAX_PAGE}, and page_number from 1 to {MAX_PAGES}")
+        if len(language or ()) > MAX_LANGUAGES:
+            raise ApiError(422, f"there are {len(language or ())} languages; at most {MAX_LANGUAGES} are allowed")
+        if sort_by not in SORTS:
+            raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
+        author = author_of(request)
+        wanted: dict[str, Any] = {"tags": tuple(tag or ()), "bundled": False if self_only else None}
+
+        def find() -> list[Voice]:
+            voices = [voice for voice in all_voices(self._library, **wanted) if is_titled(voice, title or "")]
+            if language:
+                # One without a language is not known to speak another than the one asked for.
+                voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
+            if sort_by == "created_at":
+                voices.sort(key=lambda voice: -voice.created)
+            return voices if author_id in (None, "", author) else []
+
+        voices = await to_thread.run_sync(find)
+        start = page_size * (page_number - 1)
+        items = [self._shown(request, voice) for voice in voices[start : start + page_size]]
+        return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
+
+    async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
+        """A voice, by its id here or there, its slug or its name."""
+        voice = await to_thread.run_sync(self._library.voices.get, voice_of(voice_id))
+        return JSONResponse(self._shown(request, voice))
+
+    async def create_model(self, request: Request) -> JSONResponse:
+        """A voice of recordings (``voices``) and their words (``texts``). Longer ones than 30 s are cut, for which
+        a recogniser is needed."""
+        fields = await read_files(request, LIMIT, "voices", MAX_FILES)
+        voice = await until_hangup(request, self._create(fields, request.state.caller))
+        return JSONResponse(self._shown(request, voice), 201)
+
+    async def _create(self, fields: SentFields, caller: str) -> Voice:
+        samples = await self._voices.samples(fields, caller)
+        title, description = fields.text("title"), fields.text("description")
+        tags = tags_of(fields.texts("tags"))
+        save = to_thread.run_sync(self._voices.create, title, description, tags, samples)
+        return await self._speech.save_voice(save)
+
+    async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
+        """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
+        fields = await read_files(request, LIMIT, "cover_image", 1)
+        changes = VoiceChanges(
+            name=fields.text("title") or None,
+            description=fields.text("description") if "description" in fields.values else None,
+            tags=tags_of(fields.texts("tags")) if "tags" in fields.values else None,
+        )
+        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), changes)
+        return JSONResponse({"status": "ok"} | self._shown(request, voice))
+
+    async def delete_model(self, voice_id: str) -> JSONResponse:
+        """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
+        await to_thread.run_sync(self._library.voices.delete, voice_of(voice_id))
+        return JSONResponse({"status": "ok"})
+
+    def _shown(self, request: Request, voice: Voice) -> dict[str, Any]:
+        """A voice with the address of the studio as the caller knows it."""
+        return fish_voice(voice, author_of(request), str(request.base_url).rstrip("/") + self._root_path)

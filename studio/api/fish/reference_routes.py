@@ -1,0 +1,115 @@
+"""/v1/references and /v1/health of fish-speech's own server: voices by name, in JSON or MessagePack."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, answer, read_files
+from studio.api.fish.fish_voices import FishVoices, all_voices
+from studio.api.http.errors import ApiError, describe
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import reads_form
+from studio.audio.read import MAX_BYTES
+from studio.errors import InvalidRequest, StudioError
+from studio.library import VoiceChanges, VoiceDraft
+from studio.speech.service import SpeechService
+
+LIMIT = MAX_BYTES + 256 * 1024
+NEW = reads_form("audio", "id", "text", required=("audio", "id", "text"), more_types=(MESSAGE_PACK,))
+NAMED = reads_form(None, "reference_id", required=("reference_id",), more_types=ALL_TYPES)
+_NAMES = ("old_reference_id", "new_reference_id")
+RENAMED = reads_form(None, *_NAMES, required=_NAMES, more_types=ALL_TYPES)
+_ID = re.compile(r"[a-zA-Z0-9\-_ ]{1,255}")
+
+
+class ReferenceRoutes:
+    """The routes of fish-speech's server beside /v1/tts. A refusal has the form of the answer, with success false."""
+
+    def __init__(self, speech: SpeechService, voices: FishVoices) -> None:
+        self._speech, self._voices, self._library = speech, voices, voices.library
+
+    def router(self) -> APIRouter:
+        """What answers them."""
+        routes = APIRouter(tags=["fish-speech"])
+        routes.post("/v1/health", include_in_schema=False)(self.health)
+        routes.get("/v1/health")(self.health)
+        routes.post("/v1/references/add", openapi_extra=NEW)(self.add)
+        routes.get("/v1/references/list")(self.list_references)
+        routes.delete("/v1/references/delete", openapi_extra=NAMED)(self.delete)
+        routes.post("/v1/references/update", openapi_extra=RENAMED)(self.update)
+        return routes
+
+    async def health(self, request: Request) -> Response:
+        """That the server is there."""
+        return answer(request, {"status": "ok"})
+
+    async def list_references(self, request: Request) -> Response:
+        """The names of all voices, in order."""
+        voices = await to_thread.run_sync(all_voices, self._library)
+        names = sorted(voice.name for voice in voices)
+        return answer(request, {"success": True, "reference_ids": names, "message": f"{len(names)} voices"})
+
+    async def add(self, request: Request) -> Response:
+        """A voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, the words in it as ``text``."""
+        fields = await read_files(request, LIMIT, "audio", 1)
+        name = fields.text("id")
+        try:
+            work = self._add(_checked("id", name), fields, request.state.caller)
+            voice = await until_hangup(request, work)
+        except (StudioError, ApiError) as error:
+            return _refused(request, error, reference_id=name)
+        return answer(request, {"success": True, "message": "added", "reference_id": voice})
+
+    async def _add(self, name: str, fields: SentFields, caller: str) -> str:
+        """Raises InvalidRequest, InvalidClip, NameTaken."""
+        if not fields.text("text").strip():
+            raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
+        files = SentFields({"texts": [fields.text("text")]}, {"voices": fields.files.get("audio", [])})
+        if not files.files["voices"]:
+            raise InvalidRequest("audio is missing: send a recording", "audio")
+        samples = await self._voices.samples(files, caller)
+        save = to_thread.run_sync(self._library.voices.create, VoiceDraft(name), samples)
+        voice = await self._speech.save_voice(save)
+        return voice.name
+
+    async def delete(self, request: Request) -> Response:
+        """Delete the voice ``reference_id``; POST /v1/voices/{reference}/restore undoes it for a while."""
+        name = (await read_files(request, LIMIT, "audio", 1)).text("reference_id")
+        try:
+            await to_thread.run_sync(self._library.voices.delete, _checked("reference_id", name))
+        except (StudioError, ApiError) as error:
+            return _refused(request, error, reference_id=name)
+        return answer(request, {"success": True, "message": "deleted", "reference_id": name})
+
+    async def update(self, request: Request) -> Response:
+        """Give the voice ``old_reference_id`` the name ``new_reference_id``."""
+        fields = await read_files(request, LIMIT, "audio", 1)
+        old, new = fields.text("old_reference_id"), fields.text("new_reference_id")
+        names = {"old_reference_id": old, "new_reference_id": new}
+        try:
+            if old == new:
+                raise InvalidRequest("the new name is the old one", "new_reference_id")
+            changes = VoiceChanges(name=_checked("new_reference_id", new))
+            await to_thread.run_sync(self._library.voices.edit, _checked("old_reference_id", old), changes)
+        except (StudioError, ApiError) as error:
+            return _refused(request, error, **names)
+        return answer(request, {"success": True, "message": "renamed"} | names)
+
+
+def _checked(field: str, name: str) -> str:
+    """Raises InvalidRequest."""
+    if not _ID.fullmatch(name):
+        raise InvalidRequest(f"{field} must be 1 to 255 letters, digits, spaces, - or _", field)
+    return name
+
+
+def _refused(request: Request, error: Exception, **names: Any) -> Response:
+    refusal = describe(error)
+    response = answer(request, {"success": False, "message": refusal.message} | names, refusal.status)
+    response.headers.update(refusal.headers)
+    return response

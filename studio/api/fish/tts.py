@@ -1,0 +1,86 @@
+"""POST /v1/tts and its streams with timestamps: Fish Audio's request in, a file from its first frame on out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from engine import EngineError
+from studio.api.fish.fish_body import MESSAGE_PACK, read_fields
+from studio.api.fish.fish_speech import FishSpeech, default_format
+from studio.api.http.body import as_model
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import answers, reads
+from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
+from studio.api.routes.speech import SpeechResponse, speech_response
+from studio.audio.formats import MEDIA_TYPES
+from studio.errors import StudioError
+from studio.speech.request import Origin
+from studio.speech.service import Speech, SpeechService
+from studio.speech.timing.words import Timed
+
+READS = reads(FishSpeech, MESSAGE_PACK)
+DOC = READS | answers(*(MEDIA_TYPES[name] for name in ("mp3", "wav", "pcm", "opus")))
+TIMED_DOC = READS | answers("text/event-stream")
+
+
+def tts_routes(service: SpeechService) -> APIRouter:
+    """The routes that speak in Fish Audio's protocol, on this service."""
+    routes = APIRouter(tags=["fish audio"])
+
+    async def begin(request: Request) -> tuple[Speech, FishSpeech]:
+        fields = await read_fields(request)
+        body = as_model(fields, FishSpeech)
+        spoken = body.speech_request(audio_format=default_format(fields, "format" in request.query_params))
+        work = service.speak(spoken, Origin(request.state.request_id, request.state.caller))
+        return await until_hangup(request, work), body
+
+    @routes.post("//v1/tts", include_in_schema=False)  # of a base URL with a slash at its end
+    @routes.post("/v1/tts", openapi_extra=DOC, response_class=Response)
+    async def create_tts(request: Request) -> SpeechResponse:
+        """Speak a text. The answer starts with the first frame; leaving it stops the work."""
+        speech, _ = await begin(request)
+        return speech_response(speech, speech.body, speech.media_type.partition(";")[0])
+
+    @routes.post("//v1/tts/stream/with-timestamp", include_in_schema=False)
+    @routes.post("/v1/tts/stream/with-timestamp", openapi_extra=TIMED_DOC, response_class=Response)
+    async def stream_timed(request: Request) -> SpeechResponse:
+        """The same as events with base64 audio; the last one has the times of the words."""
+        service.check_alignment()
+        speech, body = await begin(request)
+        return speech_response(speech, _events(speech, body.text), SSE_TYPE)
+
+    return routes
+
+
+async def _events(speech: Speech, text: str) -> AsyncGenerator[bytes, None]:
+    """Unnamed events; all audio together is one file. One that fails half-way breaks off without its last event."""
+    async for piece in speech.body:
+        yield _event(piece, text, None)
+    try:
+        alignment = alignment_of(await speech.timestamps("word"), speech.take.audio_s / speech.request.speed)
+    except (EngineError, StudioError):
+        alignment = None  # the sound is whole; when its words are heard cannot be told
+    yield _event(b"", text, alignment)
+
+
+def alignment_of(words: list[Timed], seconds: float) -> dict[str, Any]:
+    """The times of a text's words, in seconds from the beginning of its sound."""
+    segments = [{"text": word.text, "start": round(word.start, 3), "end": round(word.end, 3)} for word in words]
+    return {"segments": segments, "audio_duration": round(seconds, 3)}
+
+
+def _event(audio: bytes, text: str, alignment: dict[str, Any] | None) -> bytes:
+    event = {
+        "audio_base64": base64.b64encode(audio).decode("ascii"),
+        "content": text,
+        "alignment": alignment,
+        "chunk_seq": 0,
+        "chunk_audio_offset_sec": 0.0,
+    }
+    return f"data: {json.dumps(event, separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,42 @@
+"""What twice the input costs in what Fish Audio's clients send: at most three times the work."""
+
+from __future__ import annotations
+
+import pytest
+
+from studio.api.fish.fish_speech import FishSpeech, Speakers
+from studio.api.fish.fish_voices import names_for, tags_of, words_of
+from studio.api.fish.message_pack import MAX_VALUES, pack, unpack
+from studio.api.written_text import WrittenText
+from tests.studio.test_growth import PIECES, Work, check, pieces
+
+
+def written_live(text: str) -> None:
+    """As a socket of Fish Audio takes it: cut after a chunk's length where no sentence ends."""
+    writing = WrittenText(limit=100)
+    for at in range(0, len(text), 4):
+        writing.add(text[at : at + 4])
+        if at % 4000 == 0:
+            writing.drop()
+    writing.flush()
+
+
+def spoken_by(text: str) -> object:
+    return FishSpeech.model_validate({"text": text, "reference_id": ["anna", "bert"]}).speech_request()
+
+
+FISH: dict[str, Work] = {
+    "a text as it is written": written_live,
+    "speakers": spoken_by,
+    "a speaker who goes on": lambda text: [Speakers().continued(text), Speakers().continued(f"<|speaker:1|>{text}")],
+    "a title": names_for,
+    "words with commas": lambda text: words_of([text], 8),
+    "tags": lambda text: tags_of([text]),
+    "MessagePack": lambda text: unpack(pack({"text": text, "pieces": text.split(" ")[: MAX_VALUES - 10]})),
+}
+
+
+@pytest.mark.parametrize("kind", ["sentences", "letters", "marks out of order", "blanks", "opened tags", "speakers"])
+@pytest.mark.parametrize("reader", FISH)
+def test_what_fish_audios_clients_send_is_read_in_linear_time(reader: str, kind: str) -> None:
+    check(FISH[reader], pieces({"speakers": "<|speaker:1|>a,"}.get(kind) or PIECES[kind]), 4096)

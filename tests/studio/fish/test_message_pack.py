@@ -1,0 +1,66 @@
+"""MessagePack from anybody: what other packers write is read, and what would cost much is refused before."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import ormsgpack
+import pytest
+
+from studio.api.fish.message_pack import MAX_DEPTH, MAX_VALUES, pack, unpack
+
+VALUE: dict[str, Any] = {
+    "nil": None,
+    "yes": True,
+    "numbers": [0, 127, 128, 255, 2**16, 2**40, -1, -32, -33, -(2**20), 0.5],
+    "text": ["", "a" * 31, "b" * 32, "é" * 300, "c" * 70_000],
+    "bytes": [b"", b"1" * 255, b"2" * 256, b"3" * 70_000],
+    "list": list(range(300)),
+    "map": {str(number): number for number in range(300)},
+}
+
+
+def test_what_is_packed_is_read_again() -> None:
+    assert unpack(pack(VALUE)) == VALUE
+    assert unpack(b"\x81\xa1a\xca\x3f\x00\x00\x00") == {"a": 0.5}  # a float of four bytes, as JavaScript packs it
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "breaks off"),
+        (b"\x81\xa1a", "breaks off"),
+        (b"\xc6\xff\xff\xff\xffabc", "breaks off"),
+        (b"\xdd\xff\xff\xff\xff", "breaks off"),
+        (b"\xdf\xff\xff\xff\xff\xa1a\x01", "breaks off"),
+        (b"\x80\x80", "follows"),
+        (b"\x91" * (MAX_DEPTH + 1) + b"\x90", "nested"),
+        (b"\x91" * 1_000_000, "nested"),
+        (b"\xdd" + (10**6).to_bytes(4, "big") + b"\xc0" * 10**6, "values"),
+        (b"\xc1", "type 0xc1"),
+        (b"\xd4\x01\x02", "type 0xd4"),
+        (b"\xa2\xff\xff", "not MessagePack"),
+    ],
+)
+def test_hostile_messages_are_refused_in_words(data: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        unpack(data)
+
+
+def test_a_message_of_the_most_values_is_read() -> None:
+    assert len(unpack(pack([0] * (MAX_VALUES - 1)))) == MAX_VALUES - 1
+
+
+def test_random_bytes_are_read_as_the_packer_reads_them_or_refused() -> None:
+    chance = random.Random(3)
+    good = pack(VALUE)[:400]
+    for _ in range(3000):
+        data = bytearray(good[: chance.randrange(1, 400)])
+        for _ in range(chance.randrange(4)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        try:
+            value = unpack(bytes(data))
+        except ValueError:
+            continue
+        assert repr(value) == repr(ormsgpack.unpackb(bytes(data), option=ormsgpack.OPT_NON_STR_KEYS))

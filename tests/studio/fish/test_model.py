@@ -1,0 +1,242 @@
+"""/model, /v1/asr, /wallet and fish-speech's references: the library and the recogniser in Fish Audio's forms."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from studio.api.fish.message_pack import pack, unpack
+from studio.settings import Settings
+from studio.voices.hearing.recogniser import RATE, FasterWhisper, Heard, Word
+from tests.studio.clips import WORDS, file_of, samples_of, spoken
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.fish.test_tts import PACKED, message
+from tests.studio.server import serve
+from tests.studio.voices.whisper import write_model
+
+Steer = Callable[..., Steered]
+REQUIRED = {
+    *("_id", "type", "title", "description", "cover_image", "train_mode", "state", "tags", "samples", "created_at"),
+    *("updated_at", "languages", "visibility", "lock_visibility", "like_count", "mark_count", "shared_count"),
+    *("task_count", "liked", "marked", "author"),
+}
+
+
+def create(client: httpx.Client, clips: int = 1, **fields: Any) -> httpx.Response:
+    """As fish-audio-sdk does: each file called "upload", fields repeated."""
+    files = [("voices", ("upload", spoken(), "application/octet-stream"))] * clips
+    plain = {"title": "My Voice", "type": "tts", "train_mode": "fast", "enhance_audio_quality": "true"} | fields
+    return client.post("/model", data=plain, files=files)
+
+
+def test_a_voice_is_made_found_changed_spoken_in_and_deleted(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        made = create(client, texts=[WORDS], tags=["calm", "low"], description="Mine", enhance_audio_quality="false")
+        assert made.status_code == 201, made.text
+        voice = made.json()
+        assert voice.keys() >= REQUIRED and voice["state"] == "trained" and len(voice["_id"]) == 32
+        assert (voice["title"], voice["tags"], voice["samples"][0]["text"]) == ("My Voice", ["calm", "low"], WORDS)
+        address = f"/model/{voice['_id']}"
+        assert client.get(address).json() == voice
+        assert client.get("/model/my-voice").json() == voice
+        assert voice["samples"][0]["audio"].startswith(f"{served.url}/v1/voices/")
+        assert client.get(voice["samples"][0]["audio"]).content == spoken()
+        bodies: list[dict[str, Any]] = [
+            {"data": {"title": "Second", "tags": ["a", "b"]}},
+            {"files": {"title": (None, "Third"), "tags": (None, "a,b")}},
+            {"json": {"title": "Fourth", "tags": ["a", "b"], "visibility": "unlist"}},
+            {"content": pack({"title": "Fifth", "tags": ["a", "b"]}), "headers": PACKED},
+        ]
+        for body in bodies:
+            assert client.patch(address, **body).status_code == 200
+            changed = client.get(address).json()
+            assert changed["tags"] == ["a", "b"] and changed["description"] == "Mine"
+        assert changed["title"] == "Fifth"
+        spoken_in = client.post("/v1/tts", json={"text": "Hello.", "reference_id": voice["_id"]})
+        assert spoken_in.headers["x-voice"] == "fifth"
+        assert client.delete(address).status_code == 200
+        assert message(client.get(address), 404)
+        assert message(client.delete(address), 404)
+
+
+def test_equal_titles_are_numbered_and_odd_ones_become_names(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        titles = [
+            create(client, title=title, texts=WORDS).json()["title"] for title in ("A/B @home", "A/B @home", "default")
+        ]
+        assert titles == ["A B home", "A B home 2", "default 2"]
+        assert "title" in message(create(client, title=" ", texts=WORDS), 400)
+
+
+@pytest.mark.parametrize(
+    ("clips", "texts", "words"),
+    [
+        (1, ["One, two, three."], ["One, two, three."]),
+        (2, ["One.", "Two."], ["One.", "Two."]),
+        (2, ["One.,Two."], ["One.", "Two."]),
+        (2, ["One."], None),
+        (3, ["One.", "Two."], None),
+        (9, ["One."] * 9, None),
+    ],
+)
+def test_texts_come_one_for_each_recording_or_joined_by_commas(
+    steered: Steer, clips: int, texts: list[str], words: list[str] | None
+) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = create(client, clips, texts=texts)
+        if words is None:
+            message(answer, 400)
+        else:
+            assert [sample["text"] for sample in answer.json()["samples"]] == words
+
+
+def test_voices_are_listed_page_by_page_and_by_what_they_are(steered: Steer) -> None:
+    served, _ = steered()
+
+    def titles(**query: Any) -> list[str]:
+        return [voice["title"].lower() for voice in client.get("/model", params=query).json()["items"]]
+
+    with served.client() as client:
+        create(client, title="Zoe", texts=WORDS, tags=["calm"])
+        whole = client.get("/model").json()
+        assert (whole["total"], whole["has_more"]) == (3, False)
+        assert titles(page_size=2) == ["anna", "bert"] and titles(page_size=2, page_number=2) == ["zoe"]
+        assert client.get("/model?page_size=2").json()["has_more"] is True
+        assert titles(page_number=99) == []
+        assert (
+            titles(self="true") == ["zoe"] == titles(tag="calm") == titles(title="ZO") == titles(title="o", tag="calm")
+        )
+        assert titles(sort_by="created_at")[0] == "zoe"
+        client.patch("/v1/voices/zoe", json={"language": "de-DE"}).raise_for_status()
+        assert titles(language="en") == ["anna", "bert"]  # which may speak any
+        assert titles(language="de") == ["anna", "bert", "zoe"]
+        assert titles(author_id=whole["items"][0]["author"]["_id"]) and not titles(author_id="f" * 32)
+        message(client.get("/model?page_size=101"), 422)
+        message(client.get("/model?page_number=x"), 400)
+
+
+def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        twenty = [("voices", ("upload", bytes(10 * 2**20)))] * 20
+        assert "40 MiB" in message(client.post("/model", data={"title": "Big", "texts": WORDS}, files=twenty), 413)
+        small = [("voices", ("upload", spoken()))] * 21
+        assert "20" in message(client.post("/model", data={"title": "Many"}, files=small), 400)
+        fields = {f"field {number}": "a" for number in range(300)}
+        refused = client.post("/model", data={"title": "Wide", "texts": WORDS} | fields, files=small[:1])
+        assert "fields" in message(refused, 400)
+        assert len(client.get("/model").json()["items"]) == 2
+
+
+def test_a_recording_without_words_or_too_long_needs_a_recogniser(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert "texts" in message(create(client), 400)
+        pcm, rate = samples_of(spoken())
+        long = file_of(np.tile(pcm, 8), rate)
+        answer = client.post("/model", data={"title": "Long", "texts": "a"}, files={"voices": ("a.wav", long)})
+        assert "recogniser" in message(answer, 400)
+        assert message(client.post("/v1/asr", files={"audio": ("a.wav", spoken())}), 501)
+
+
+def test_with_a_recogniser_words_are_heard(voices_folder: Path, tmp_path: Path) -> None:
+    write_model(tmp_path / "whisper", ["hello", "you"], 1.0)
+    settings = Settings(
+        model="test/model",
+        voices=str(voices_folder),
+        studio_home=str(tmp_path / "home"),
+        transcriber=f"faster-whisper:{tmp_path / 'whisper'}",
+    )
+    with serve(settings, FakeEngine.start) as served, served.client() as client:
+        assert create(client).json()["samples"][0]["text"] == "hello you"
+        packed = client.post("/v1/asr", content=pack({"audio": spoken(), "language": None}), headers=PACKED).json()
+        assert packed["text"] == "hello you" and packed["duration"] > 1
+        assert [segment["text"] for segment in packed["segments"]] == ["hello", "you"]
+        form = client.post("/v1/asr", data={"ignore_timestamps": "true"}, files={"audio": ("a.wav", spoken())}).json()
+        assert form["segments"] == [] and form["text"] == "hello you"
+
+
+class Echo:
+    """A recogniser that hears how many seconds it was given."""
+
+    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        text = f"{len(pcm) / RATE:.0f}"
+        return Heard(text, "en", (Word(text, 0.0, len(pcm) / RATE, 1.0),))
+
+
+def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voice(
+    voices_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FasterWhisper, "recognise", Echo.recognise)
+    settings = Settings(
+        model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), transcriber="faster-whisper:base"
+    )
+    pcm, rate = samples_of(spoken())
+    long = file_of(np.tile(pcm, 12), rate)
+    with serve(settings, FakeEngine.start) as served, served.client() as client:
+        heard = client.post("/v1/asr", files={"audio": ("a.wav", long)}).json()
+        pieces = [int(text) for text in heard["text"].split()]
+        assert (
+            len(pieces) > 1 and max(pieces) <= 30 and sum(pieces) == pytest.approx(heard["duration"], abs=len(pieces))
+        )
+        ends = [segment["end"] for segment in heard["segments"]]
+        assert [segment["start"] for segment in heard["segments"]] == [0.0, *ends[:-1]]
+        assert ends[-1] == pytest.approx(heard["duration"], abs=0.01)
+        voice = client.post("/model", data={"title": "Long", "texts": "a"}, files={"voices": ("a.wav", long)}).json()
+        assert 5 < int(voice["samples"][0]["text"]) <= 15
+
+
+def test_the_account_is_the_same_for_each_key_and_another_for_another(steered: Steer) -> None:
+    keys = ("first", "second")
+    served, _ = steered(api_keys=tuple(hashlib.sha256(key.encode()).digest() for key in keys))
+    with served.client() as client:
+        ids = []
+        for key in (*keys, keys[0]):
+            headers = {"Authorization": f"Bearer {key}"}
+            credit = client.get("/wallet/self/api-credit?check_free_credit=true", headers=headers).json()
+            package = client.get("/wallet/self/package", headers=headers).json()
+            assert credit["user_id"] == package["user_id"] and float(credit["credit"]) > 0 and package["finished_at"]
+            ids.append(credit["user_id"])
+    assert ids[0] == ids[2] != ids[1]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_fish_speechs_references_are_voices_by_name(steered: Steer, packed: bool) -> None:
+    served, _ = steered()
+    query = "?format=msgpack" if packed else ""
+
+    def read(answer: httpx.Response, status: int = 200) -> dict[str, Any]:
+        assert answer.status_code == status, answer.text
+        value: dict[str, Any] = unpack(answer.content) if packed else answer.json()
+        assert value.get("success", True) is (status == 200)
+        return value
+
+    with served.client() as client:
+        assert read(client.get(f"/v1/health{query}")) == read(client.post(f"/v1/health{query}")) == {"status": "ok"}
+        add = {"id": "my voice_1", "audio": spoken(), "text": WORDS}
+        content: dict[str, Any] = {"content": pack(add), "headers": PACKED}
+        assert read(client.post(f"/v1/references/add{query}", **content))["reference_id"] == "my voice_1"
+        read(client.post(f"/v1/references/add{query}", **content), 409)
+        form: dict[str, Any] = {"data": {"id": "b", "text": " "}, "files": {"audio": ("a.wav", spoken())}}
+        assert "text" in read(client.post(f"/v1/references/add{query}", **form), 400)["message"]
+        read(client.post(f"/v1/references/add{query}", data={"id": "a/b", "text": "a"}, files=form["files"]), 400)
+        read(client.post(f"/v1/references/add{query}", json={"id": "b", "text": "a"}), 400)
+        assert "my voice_1" in read(client.get(f"/v1/references/list{query}"))["reference_ids"]
+        assert client.post("/v1/tts", json={"text": "a", "reference_id": "my voice_1"}).status_code == 200
+        names = {"old_reference_id": "my voice_1", "new_reference_id": "other"}
+        assert read(client.post(f"/v1/references/update{query}", json=names))["new_reference_id"] == "other"
+        read(client.post(f"/v1/references/update{query}", json=names), 404)
+        read(client.post(f"/v1/references/update{query}", json=names | {"old_reference_id": "other"}), 400)
+        gone = {"reference_id": "other"}
+        read(client.request("DELETE", f"/v1/references/delete{query}", json=gone))
+        read(client.request("DELETE", f"/v1/references/delete{query}", json=gone), 404)

@@ -1,0 +1,354 @@
+"""POST /v1/tts: every field of Fish Audio's request mapped, ignored or refused, in each kind of body."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from studio.api.fish.message_pack import pack
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+from tests.studio.sounds import frames_of, tone, wav
+
+Steer = Callable[..., Steered]
+TTS = "/v1/tts"
+PACKED = {"Content-Type": "application/msgpack", "model": "s2-pro"}
+SDK = {
+    "text": "Hello there.",
+    "chunk_length": 200,
+    "format": "mp3",
+    "sample_rate": None,
+    "mp3_bitrate": 128,
+    "opus_bitrate": 32,
+    "references": [],
+    "reference_id": None,
+    "normalize": True,
+    "latency": "balanced",
+    "prosody": None,
+    "top_p": 0.7,
+    "temperature": 0.7,
+    "max_new_tokens": 1024,
+    "repetition_penalty": 1.2,
+    "min_chunk_length": 50,
+    "condition_on_previous_chunks": True,
+    "early_stop_threshold": 1.0,
+}
+"""As fish-audio-sdk 1.3 sends it."""
+
+
+def speak(served: Served, **fields: Any) -> Any:
+    with served.client() as client:
+        return client.post(TTS, content=pack(fields), headers=PACKED)
+
+
+def message(answer: Any, status: int) -> str:
+    """Of a refusal: exactly these two keys, of which the old SDK makes its exception."""
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert set(body) == {"status", "message"} and body["status"] == status
+    return str(body["message"])
+
+
+def test_what_the_sdk_sends_is_spoken(steered: Steer) -> None:
+    served, engine = steered()
+    answer = speak(served, **SDK)
+    assert answer.status_code == 200 and answer.headers["content-type"] == "audio/mpeg"
+    assert answer.content[:2] == b"\xff\xfb"
+    (utterance,) = engine.utterances
+    assert utterance.text == "Hello there." and utterance.sampling.temperature == 0.7
+
+
+@pytest.mark.parametrize("kind", ["json", "msgpack", "form", "urlencoded"])
+def test_each_kind_of_body_says_the_same(steered: Steer, kind: str) -> None:
+    served, _ = steered()
+    fields: dict[str, Any] = {"text": "Hello.", "format": "wav", "reference_id": "bert", "seed": 5, "temperature": 0.5}
+    nested = fields | {"prosody": {"speed": 1, "volume": 0}}
+    texts = {name: str(value) for name, value in fields.items()} | {"prosody": json.dumps(nested["prosody"])}
+    with served.client() as client:
+        bodies: dict[str, dict[str, Any]] = {
+            "json": {"json": nested},
+            "msgpack": {"content": pack(nested), "headers": PACKED},
+            "form": {"files": {name: (None, text) for name, text in texts.items()}},
+            "urlencoded": {"data": texts},
+        }
+        answer = client.post(TTS, **bodies[kind])
+        assert answer.headers["content-type"] == "audio/wav", answer.text
+        same = client.post(
+            "/v1/audio/speech", json={"input": "Hello.", "voice": "bert", "seed": 5, "response_format": "wav"}
+        )
+    assert answer.content == same.content
+    assert answer.headers["x-seed"] == "5" and answer.headers["x-voice"] == "bert"
+
+
+API_CLIENT = {
+    "text": "Hello there.",
+    "chunk_length": 300,
+    "format": "wav",
+    "latency": "normal",
+    "references": [],
+    "reference_id": None,
+    "seed": None,
+    "use_memory_cache": "off",
+    "normalize": True,
+    "streaming": False,
+    "max_new_tokens": 1024,
+    "top_p": 0.8,
+    "repetition_penalty": 1.1,
+    "temperature": 0.8,
+}
+"""As tools/api_client.py of fish-speech sends it, to ?format=msgpack."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "beginning"),
+    [
+        ({}, b"RIFF"),
+        ({"streaming": True, "use_memory_cache": "on", "seed": 7}, b"RIFF"),
+        ({"format": "mp3", "max_new_tokens": 0}, b"\xff\xfb"),
+        ({"format": "flac", "reference_id": "bert"}, b"fLaC"),
+        ({"references": [{"audio": wav(tone(2)), "text": "Its words."}] * 2}, b"RIFF"),
+        ({"reference_id": "nobody"}, None),
+    ],
+)
+def test_fish_speechs_api_client_is_answered(steered: Steer, fields: dict[str, Any], beginning: bytes | None) -> None:
+    served, _ = steered()
+    head = {"Content-Type": "application/msgpack", "Accept": "*/*", "Authorization": "Bearer YOUR_API_KEY"}
+    with served.client() as client:
+        answer = client.post(f"{TTS}?format=msgpack", content=pack(API_CLIENT | fields), headers=head)
+    if beginning is None:  # it reads the refusal as JSON, whatever it asked for
+        assert "nobody" in message(answer, 400)
+    else:
+        assert answer.status_code == 200 and answer.content.startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("POST", "/v1/vqgan/encode", "Codes of sound"),
+        ("POST", "/v1/voice-design", "not designed"),
+        ("POST", "/v1/audio/infill", "mended"),
+        ("GET", "/v1/agent/sessions", "no agents"),
+        ("POST", "/v1/chat", "does not chat"),
+        ("GET", "/compat/v1/voices", "not imitated"),
+        ("POST", "/mcp", "no MCP"),
+        ("GET", "/v1/tts/nothing", "Invalid URL"),
+    ],
+)
+def test_what_is_not_offered_here_is_refused_in_a_sentence(steered: Steer, method: str, path: str, words: str) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert words in message(client.request(method, path, content=b""), 404)
+
+
+@pytest.mark.parametrize(
+    ("fields", "query", "media_type", "rate"),
+    [
+        ({}, "", "audio/mpeg", 44_100),
+        ({"streaming": False, "use_memory_cache": "off", "seed": None}, "", "audio/wav", 44_100),
+        ({}, "?format=msgpack", "audio/wav", 44_100),
+        ({"format": "pcm"}, "", "audio/pcm", 44_100),
+        ({"format": "wav", "sample_rate": 24_000}, "", "audio/wav", 24_000),
+        ({"format": "opus"}, "", "audio/ogg", 48_000),
+        ({"format": "mp3", "sample_rate": 32_000, "mp3_bitrate": 64}, "", "audio/mpeg", 32_000),
+    ],
+)
+def test_formats_and_rates_are_those_of_fish_audio(
+    steered: Steer, fields: dict[str, Any], query: str, media_type: str, rate: int
+) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(TTS + query, json={"text": "Hello."} | fields)
+    assert answer.headers["content-type"] == media_type
+    if media_type == "audio/pcm":
+        assert len(answer.content) == 2 * 6 * 2048
+    elif media_type == "audio/wav":
+        assert frames_of(answer.content)[0] == rate
+    else:
+        assert soundfile.info(io.BytesIO(answer.content)).samplerate == rate
+
+
+def test_bit_rates_make_larger_and_smaller_files(steered: Steer) -> None:
+    served, _ = steered()
+    text = "one two three four five six seven eight nine ten"
+
+    def size(**fields: Any) -> int:
+        return len(speak(served, text=text, seed=1, **fields).content)
+
+    assert 1.8 < size(format="mp3", mp3_bitrate=128) / size(format="mp3", mp3_bitrate=64) < 2.2
+    assert size(format="opus", opus_bitrate=24) < size(format="opus", opus_bitrate=48)
+    assert size(format="opus", opus_bitrate=48) == size(format="opus", opus_bitrate=48_000)
+    assert size(format="opus", opus_bitrate=-1000) == size(format="opus")
+    assert "mp3_bitrate" in message(speak(served, text=text, format="mp3", mp3_bitrate=100), 400)
+    assert size(format="wav", mp3_bitrate=100) > 0  # of another format: ignored
+
+
+def test_prosody_changes_speed_and_volume(steered: Steer) -> None:
+    served, _ = steered()
+
+    def sound(**prosody: Any) -> np.ndarray:
+        answer = speak(served, text="one two three four", format="wav", seed=200, prosody=prosody or None)
+        return soundfile.read(io.BytesIO(answer.content))[0]
+
+    plain = sound()
+    assert len(sound(speed=2)) == pytest.approx(len(plain) / 2, rel=0.05)
+    np.testing.assert_allclose(sound(volume=-6), plain * 10 ** (-6 / 20), atol=1e-4)
+    loud = sound(volume=20)
+    assert len(loud) == len(plain) and 0.5 < np.abs(loud).max() <= 10 ** (-0.9 / 20)
+    assert "speed" in message(speak(served, text="a", prosody={"speed": 3}), 400)
+
+
+def test_a_budget_for_each_chunk_never_cuts_the_whole_short(steered: Steer) -> None:
+    served, engine = steered()
+    for most in (0, 1, 1024):
+        answer = speak(served, text="one two three", format="wav", max_new_tokens=most)
+        assert frames_of(answer.content)[1] == 3 * 6 * 2048
+    assert len(engine.utterances) == 3
+
+
+def test_several_clips_are_one_prompt_in_one_voice(steered: Steer) -> None:
+    served, engine = steered()
+    clips = [wav(tone(2, hertz=hertz)) for hertz in (200, 300)]
+    encoded = base64.b64encode(clips[1]).decode()
+    references = [{"audio": clips[0], "text": "First words."}, {"audio": encoded, "text": "Other words."}]
+    answer = speak(served, text="Hello.", format="wav", references=references)
+    assert answer.headers["x-voice"] == "clip"
+    texts = [reference.text for reference in engine.utterances[0].references]
+    assert texts == ["First words.", "<|speaker:0|>Other words."]
+    assert [text for _, text in engine.clips if "words" in text] == ["First words.", "Other words."]
+
+
+@pytest.mark.parametrize("nothing", [[], None])
+def test_no_references_are_none_and_an_id_comes_before_clips(steered: Steer, nothing: object) -> None:
+    served, _ = steered()
+    assert speak(served, text="Hello.", references=nothing).headers["x-voice"] == "anna"
+    clips = [{"audio": wav(tone(2)), "text": "Words."}]
+    assert speak(served, text="Hello.", references=clips, reference_id="bert").headers["x-voice"] == "bert"
+
+
+def test_voices_go_by_their_hex_ids_and_the_ids_that_clients_send_unasked_mean_the_default(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        voices = client.get("/model").json()["items"]
+        ids = {voice["title"].lower(): voice["_id"] for voice in voices}
+    assert all(len(voice) == 32 and int(voice, 16) for voice in ids.values())
+    assert speak(served, text="Hello.", reference_id=ids["bert"]).headers["x-voice"] == "bert"
+    assert speak(served, text="Hello.", reference_id="933563129e564b19a115bedd57b7406a").headers["x-voice"] == "anna"
+    assert "nobody" in message(speak(served, text="Hello.", reference_id="nobody"), 400)
+    unknown = hashlib.sha256(b"x").hexdigest()[:32]
+    assert unknown in message(speak(served, text="Hello.", reference_id=unknown), 400)
+
+
+def test_a_list_of_ids_is_one_voice_for_each_speaker(steered: Steer) -> None:
+    served, engine = steered()
+    text = "<|speaker:0|>Hello Bert.\n<|speaker:1|>Hello\n\nAnna. <|speaker:0|> Bye."
+    answer = speak(served, text=text, reference_id=["anna", "bert"])
+    assert answer.headers["x-voice"] == "anna, bert"
+    assert [utterance.text for utterance in engine.utterances] == ["Hello Bert.", "Hello Anna.", "Bye."]
+    assert "speaker 2" in message(speak(served, text="<|speaker:2|>Hi.", reference_id=["anna", "bert"]), 400)
+    assert speak(served, text="Hello.", reference_id=["bert"]).headers["x-voice"] == "bert"
+    of_two = [[{"audio": wav(tone(2)), "text": "a"}], [{"audio": wav(tone(2)), "text": "b"}]]
+    assert "reference_id" in message(speak(served, text="Hello.", references=of_two), 400)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "words"),
+    [
+        ({}, 400, "blank"),
+        ({"text": "  "}, 400, "blank"),
+        ({"text": 5}, 400, "text"),
+        ({"text": "a", "format": "exe"}, 400, "format"),
+        ({"text": "a", "sample_rate": 1}, 400, "sample_rate"),
+        ({"text": "a", "temperature": float("nan")}, 400, "temperature"),
+        ({"text": "a", "chunk_length": 5}, 400, "chunk_length"),
+        ({"text": "a", "references": [{"audio": b"MZ" * 900, "text": "b"}]}, 400, "not readable audio"),
+        ({"text": "a", "references": [{"audio": "no base64!", "text": "b"}]}, 400, "base64"),
+        ({"text": "a", "references": [{"audio": b"x", "text": ""}]}, 400, "blank"),
+        ({"text": "a", "references": [{"audio": b"x", "text": "b"}] * 9}, 400, "references"),
+        ({"text": "a", "reference_id": {"a": 1}}, 400, "reference_id"),
+        ({"text": "a", "reference_id": "a" * 257}, 400, "256"),
+        ({"text": "a" * 20_000}, 400, "at most 16384"),
+        ({"text": "a", **{f"field {number}": number for number in range(300)}}, 200, ""),
+    ],
+)
+def test_bad_fields_are_refused_in_fish_audios_form(
+    steered: Steer, fields: dict[str, Any], status: int, words: str
+) -> None:
+    served, _ = steered()
+    answer = speak(served, **fields)
+    assert answer.status_code == 200 if status == 200 else words in message(answer, status)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"\x81\xa4text", "application/msgpack", 400),
+        (pack(["text"]), "application/msgpack", 400),
+        (b"{", "application/json", 400),
+        (b"hello", "text/plain", 415),
+        (b"", "", 415),
+        (b"text=a&" * 1001, "application/x-www-form-urlencoded", 400),
+        (bytes(17 * 2**20), "application/msgpack", 413),
+    ],
+)
+def test_bad_bodies_are_refused_in_fish_audios_form(steered: Steer, content: bytes, kind: str, status: int) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        message(client.post(TTS, content=content, headers={"Content-Type": kind}), status)
+
+
+def test_binary_bytes_are_not_taken_for_signs_of_json(steered: Steer) -> None:
+    served, _ = steered()
+    clip = wav(tone(29)) + b",:[{" * 500_000
+    assert speak(served, text="a", references=[{"audio": clip, "text": "b"}]).status_code == 200
+
+
+def test_keys_hold_and_refusals_of_access_have_the_form_too(steered: Steer) -> None:
+    served, _ = steered(api_keys=(hashlib.sha256(b"secret").digest(),))
+    with served.client() as client:
+        for method, path in (
+            ("POST", TTS),
+            ("GET", "/model"),
+            ("GET", "/wallet/self/api-credit"),
+            ("GET", "/v1/health"),
+        ):
+            assert "API key" in message(client.request(method, path), 401)
+        key = {"Authorization": "Bearer secret"}
+        assert client.post(TTS, json={"text": "a"}, headers=key).status_code == 200
+        message(client.request("PUT", "/model", headers=key), 405)
+        message(client.get("/wallet/self/nothing", headers=key), 404)
+        answer = client.post(TTS, json={"text": "a"}, headers=key | {"Origin": "https://evil.example"})
+        assert "CORS_ORIGINS" in message(answer, 403)
+
+
+def test_the_share_of_a_caller_holds_here_too(steered: Steer) -> None:
+    served, _ = steered(max_per_caller=1, requests_per_minute=2)
+    speak(served, text="a")
+    speak(served, text="a")
+    answer = speak(served, text="a")
+    assert "a minute" in message(answer, 429) and int(answer.headers["retry-after"]) > 0
+
+
+def test_events_with_timestamps_are_one_file_and_end_with_the_words_times(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        body = {"text": "Hello there, you.", "format": "wav", "seed": 3}
+        answer = client.post(f"{TTS}/stream/with-timestamp", json=body)
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        whole = client.post(TTS, json=body).content
+    lines = answer.text.split("\n\n")[:-1]
+    assert all(line.startswith("data: ") for line in lines)
+    events = [json.loads(line.removeprefix("data: ")) for line in lines]
+    assert b"".join(base64.b64decode(event["audio_base64"]) for event in events)[44:] == whole[44:]
+    assert {event["chunk_seq"] for event in events} == {0}
+    assert [event["alignment"] for event in events[:-1]] == [None] * (len(events) - 1)
+    alignment = events[-1]["alignment"]
+    assert [segment["text"] for segment in alignment["segments"]] == ["Hello", "there", "you"]
+    assert alignment["audio_duration"] == pytest.approx(3 * 6 * 2048 / 44_100, abs=0.001)

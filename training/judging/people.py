@@ -1,0 +1,98 @@
+"""How much clones of real people sound like them: by two judges, among people recorded in the same way.
+
+Files are named CORPUS-PERSON-NUMBER.* and hold one person each. A person's first recording is the reference and the
+second one is what a clone must be like; where there is only one, these are its halves. Everybody of the folder is
+enrolled, so that a copied microphone is not taken for a copied voice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine import Reference
+from engine.codec.resample import resample
+from training.codec.spectra import SAMPLE_RATE
+from training.judging.judges import VoiceJudge
+from training.judging.measures import interval
+
+LONGEST_SECONDS = 12.0
+"""Of a recording that is listened to."""
+LEVEL = 0.09
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Person:
+    """Two recordings of one person, float32 (samples,) at 44.1 kHz."""
+
+    name: str
+    reference: np.ndarray
+    other: np.ndarray
+
+
+def read_people(folder: Path) -> list[Person]:
+    """Everybody of a folder of sound files. Needs the package soundfile."""
+    import soundfile
+
+    paths: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(folder.iterdir()):
+        corpus, person, _ = path.stem.rsplit("-", 2)
+        paths[f"{corpus}-{person}"].append(path)
+    people = []
+    for name, own in paths.items():
+        sounds = []
+        for path in own[:2]:
+            sound, rate = soundfile.read(path, dtype="float32")
+            sound = torch.from_numpy(sound * (LEVEL / (np.sqrt(np.mean(sound**2)) + 1e-9)))
+            sounds.append(resample(sound, rate, SAMPLE_RATE).numpy())
+        first, second = sounds if len(sounds) > 1 else np.array_split(sounds[0], 2)
+        most = round(LONGEST_SECONDS * SAMPLE_RATE)
+        people.append(Person(name, first[:most], second[:most]))
+    return people
+
+
+@dataclass(frozen=True, slots=True)
+class Cloning:
+    """What the engine does for the test: clones, and the codec alone."""
+
+    encode: Callable[[np.ndarray], Awaitable[Reference]]
+    """A recording as a reference, its words found by a listener."""
+    say: Callable[[Reference, int], Awaitable[np.ndarray]]
+    """A sentence, by its number, in the voice of a reference."""
+    decode: Callable[[Reference], np.ndarray]
+    """A reference's own codes in its own voice."""
+
+
+async def judge_people(
+    people: Sequence[Person], cloning: Cloning, judges: Mapping[str, VoiceJudge], tested: int, sentences: int
+) -> dict[str, object]:
+    """real_clone_cos, real_clone_top1 and real_roundtrip_cos by each judge, whose name follows but for the first's.
+
+    The first ``tested`` people say so many sentences each. The cosines are with the person's other recording, and of
+    the round trip with the recording itself.
+    """
+    enrolled = {name: {p.name: judge.print(p.other) for p in people} for name, judge in judges.items()}
+    cosines, hits, trips = (defaultdict[str, list[float]](list) for _ in range(3))
+    for person in people[:tested]:
+        reference = await cloning.encode(person.reference)
+        decoded = cloning.decode(reference)
+        takes = [await cloning.say(reference, number) for number in range(sentences)]
+        for name, judge in judges.items():
+            trips[name].append(float(judge.print(decoded) @ judge.print(person.reference)))
+            for take in takes:
+                heard = judge.print(take)
+                likeness = {known: float(heard @ vector) for known, vector in enrolled[name].items()}
+                cosines[name].append(likeness[person.name])
+                hits[name].append(max(likeness, key=likeness.__getitem__) == person.name)
+    figures: dict[str, object] = {"real_people": len(people), "real_people_tested": min(tested, len(people))}
+    for number, name in enumerate(judges):
+        suffix = f"_{name}" if number else ""
+        for kind, values in (("clone_cos", cosines), ("clone_top1", hits), ("roundtrip_cos", trips)):
+            figures[f"real_{kind}{suffix}"] = float(np.mean(values[name]))
+            figures[f"real_{kind}{suffix}_95"] = list(interval(values[name]))
+    return figures
