@@ -14,6 +14,8 @@ from studio.speech.reading.rules import roman
 LEAST_CHAPTERS = 2
 LEAST_PAGES = 3
 """Numbers one after the other, of which some stand in the middle of a sentence."""
+LAST_PAGE = 1400
+"""Higher numbers are years, more often than pages."""
 
 _ALONE = re.compile(
     r"(?P<page>(?:page|p\.|seite)\s{1,3})?[\[(—–-]?\s?(\d{1,4}|[IVXLC]{1,7})\s?[.)\]—–-]?", re.IGNORECASE
@@ -65,6 +67,8 @@ def _number(passages: Sequence[Passage], at: int) -> _Number | None:
 def _are_pages(passages: Sequence[Passage], numbers: Sequence[_Number]) -> bool:
     """Whether they follow each other, and some stand in the middle of a sentence."""
     if len(numbers) < LEAST_PAGES or any(number.is_roman or number.rest for number in numbers):
+        return False
+    if numbers[-1].value > LAST_PAGE:
         return False
     steps = [high.value - low.value for low, high in pairwise(numbers)]
     return all(1 <= step <= 2 for step in steps) and any(_is_in_a_sentence(passages, number.at) for number in numbers)

@@ -44,13 +44,13 @@ def _words(text: str) -> frozenset[str]:
 
 _ABBREVIATIONS = _words(
     "mr mrs ms messrs dr prof st mt gen col capt cpt cmdr lt maj sgt cpl pvt adm rev fr hon sen gov rep pres supt "
-    "vs eg ie e.g i.e nos fig vol approx cf viz "
+    "vs v eg ie e.g i.e nos fig vol approx cf viz "
     "z.b d.h u.a bzw ca nr str hr evtl ggf usw m mme mlle p.ex sig sra av"
 )
 """A sentence never ends after them: something always follows."""
 _LAST_WORDS = _words("etc inc ltd co corp bros jr sr dept est a.m p.m u.s u.k e.u u.n d.c b.c a.d ph.d m.d al")
 """They may end one: then a word follows that begins one."""
-_BEFORE_NUMBERS = _words("no p pp ch sec art eq para nos vols figs jan feb mar apr jun jul aug sep sept oct nov dec")
+_BEFORE_NUMBERS = _words("no p pp b c d s ch sec art eq para nos vols figs jan feb mar apr jun jul aug sep sept oct nov dec")
 """Before a number they are abbreviations; else they are words, and may end a sentence."""
 _AMONG_WORDS = re.compile(
     rf"(?:[^\W\d_],?|\b(?:{'|'.join(_BEFORE_NUMBERS | {'vol', 'fig'})})\.) \d{{1,2}}\Z", re.IGNORECASE
@@ -181,6 +181,11 @@ def _is_full_stop(text: str, at: int, following: int, limit: int, is_whole: bool
         return False
     if text[following] in (_TAG, "[", "<"):
         return True
+    if len(last) == 1 and last.islower():  # "z. B.", "d. h.", "i. d. R."
+        if following + 1 >= limit and not is_whole:
+            return None
+        if text[following].isalpha() and text[following + 1 : following + 2] == ".":
+            return False
     if folded in _BEFORE_NUMBERS:
         return not text[following].isdigit()
     is_number = bool(_FEW_FIGURES.fullmatch(last))

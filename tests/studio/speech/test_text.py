@@ -30,6 +30,8 @@ WHOLE_SENTENCES = [
     "J. R. R. Tolkien and U.S. readers agree with Prof. A. Miller.",
     "Wait... what did you say, there at the end of the road?",
     "Am 3. Oktober kam z.B. Hr. Meier, ca. 40 Jahre alt, nach Hause.",
+    "Um 44 v. Chr. war z. B. Rom i. d. R. noch nicht so bekannt.",
+    "In Roe v. Wade of 1973, b. 1756 and d. 1791 and c. 1850 stand.",
     'He said "Stop." and then he left without another word to anyone.',
 ]
 
