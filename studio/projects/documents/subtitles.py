@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from studio.errors import InvalidDocument
 from studio.projects.documents.passages import Document, Passage, text_of
 
+MOST_SHOWN = 8
+"""Lines of a subtitle that may be those of the one before."""
+
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[,.:](\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_TIME}\s*--?>\s*{_TIME}(?:\s.*)?")
 _LIKE_A_TIME = re.compile(r"\s*\d{1,3}:\d\d:")
+_TIMED_WORD = re.compile(r"<(?:\d{1,3}:)?\d\d:\d\d\.\d{3}>")
+"""As transcripts that are made while somebody speaks have it."""
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,100}>|<\d[\d:.]{0,20}>|\{\\[^{}]{0,100}\}|[♪♫]|^\s*[-‐–—]+(?![-‐–—\d])\s*")
 
 
@@ -34,7 +40,10 @@ def read_srt(data: bytes) -> Document:
         text = _text(_own_lines(lines[at + 1 : following], number, following < len(lines), is_vtt))
         if text:
             passages.append(Passage(text, start=start, end=max(start, end)))
-    return Document(tuple(sorted(passages, key=lambda passage: passage.start or 0.0)), prose=False)
+    passages.sort(key=lambda passage: passage.start or 0.0)
+    if is_vtt and any(map(_TIMED_WORD.search, lines)):
+        passages = list(_without_repeats(passages))
+    return Document(tuple(passages), prose=False)
 
 
 def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
@@ -96,6 +105,19 @@ def _text(lines: Iterable[str]) -> str:
     lines = "\n".join(lines).replace("\\N", "\n").replace("\\h", " ").split("\n")
     words = (html.unescape(_MARKUP.sub("", _MARKUP.sub("", line))).strip() for line in lines)
     return "\n".join(word for word in words if word)
+
+
+def _without_repeats(passages: Iterable[Passage]) -> Iterator[Passage]:
+    """Without the lines that a subtitle only goes on showing: those of a live transcript roll up, line by line."""
+    shown: list[str] = []
+    for passage in passages:
+        lines = passage.text.split("\n")
+        repeated = next(
+            (count for count in range(min(len(lines), MOST_SHOWN), 0, -1) if lines[:count] == shown[-count:]), 0
+        )
+        if lines[repeated:]:
+            yield replace(passage, text="\n".join(lines[repeated:]))
+        shown = lines
 
 
 def _clock(seconds: float) -> str:

@@ -167,6 +167,7 @@ SHORT_MONTHS: tuple[Rule, ...] = (
         rf"\b({'|'.join(_DAYS)})(?:\.(?=,| [a-z])"
         rf"|\.?(?=,? (?:(?:{_MONTH}|{_SHORT})\b|\d{{1,2}}(?:/\d|(?:st|nd|rd|th)\b| (?:{_MONTH}|{_SHORT})\b))))",
         lambda found: _DAYS[found[1]],
+        needs="Mon|Tue|Wed|Thu|Fri|Sat|Sun",
     ),
     rule(
         rf"\b({_MONTH}|{_SHORT})\.?[-–]({_MONTH}|{_SHORT})\b\.?",

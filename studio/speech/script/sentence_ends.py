@@ -50,7 +50,9 @@ _ABBREVIATIONS = _words(
 """A sentence never ends after them: something always follows."""
 _LAST_WORDS = _words("etc inc ltd co corp bros jr sr dept est a.m p.m u.s u.k e.u u.n d.c b.c a.d ph.d m.d al")
 """They may end one: then a word follows that begins one."""
-_BEFORE_NUMBERS = _words("no p pp b c d s ch sec art eq para nos vols figs jan feb mar apr jun jul aug sep sept oct nov dec")
+_BEFORE_NUMBERS = _words(
+    "no p pp b c d s ch sec art eq para nos vols figs jan feb mar apr jun jul aug sep sept oct nov dec"
+)
 """Before a number they are abbreviations; else they are words, and may end a sentence."""
 _AMONG_WORDS = re.compile(
     rf"(?:[^\W\d_],?|\b(?:{'|'.join(_BEFORE_NUMBERS | {'vol', 'fig'})})\.) \d{{1,2}}\Z", re.IGNORECASE

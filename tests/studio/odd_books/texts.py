@@ -296,6 +296,15 @@ def subtitles_of_many_programs() -> OddBook:
     return OddBook("x.vtt", text.encode(), (), ("Above\nBelow it",), ("\\",))
 
 
+def subtitles_that_roll_up() -> OddBook:
+    first = "00:01.000 --> 00:02.000\nWe<00:01.500><c> are</c><00:01.800><c> at the</c>\n\n"
+    again = "00:02.000 --> 00:02.010\nWe are at the\n\n"
+    data = (
+        f"WEBVTT\nKind: captions\n\n{first}{again}00:02.010 --> 00:04.000\nWe are at the\nold<00:03.000><c> inn</c>\n"
+    )
+    return OddBook("x.vtt", data.encode(), (), ("We are at the\nold inn",), ("the\nWe",))
+
+
 def table_with_chapters_in_each_row() -> OddBook:
     text = "chapter,text\nOne,Dark.\nOne,Darker.\nTwo,Light.\n"
     return OddBook("x.csv", text.encode(), ("One", "Two"), ("Dark.", "Darker.", "Light."))
@@ -316,7 +325,7 @@ TEXTS = (
     prose_that_begins_like_a_heading, chapters_above_wrapped_prose, marked_headings, contents_with_pages_and_parts,
     german_in_windows_letters, chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign,
     markdown_of_plain_headings, markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web,
-    table_for_excel, table_of_tabs, subtitles_of_many_programs, table_with_chapters_in_each_row,
+    table_for_excel, table_of_tabs, subtitles_of_many_programs, subtitles_that_roll_up, table_with_chapters_in_each_row,
     gutenberg_with_pictures_and_notes, chapters_that_are_numbers, numbers_of_pages, sections_that_are_numbers,
     scenes_of_a_play, japanese_with_readings, markdown_with_backslashes,
 )  # fmt: skip
