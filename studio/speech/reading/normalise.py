@@ -18,7 +18,8 @@ from studio.speech.text import TAG
 
 _TO_READ = re.compile(
     r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾⅐-⅞²³⁰-⁹⁻×÷≤≥≠<>]|[A-Za-z]\.|\b(?:[VX]|[IVXLCDM]{2,}|[ivx]+)\b|[Ww]ww|\bvs\b|\bw/|"
-    r"^I\.?$|[a-z] I\b|\bb/c\b|[:;]-?[()]|[a-z][-–][A-Z]"
+    r"^I\.?$|\bI(?: of\b| \(|['’]s\b)|(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan) \w+ I\b|"
+    r"\bb/c\b|[:;]-?[()]|[a-z][-–][A-Z]"
 )
 _IN_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ]['’]?[A-ZÀ-ÖØ-Þ]")
 """What a paragraph must have some of for there to be anything to read otherwise than it is written."""
