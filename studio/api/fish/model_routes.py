@@ -84,7 +84,7 @@ class ModelRoutes:
         author = author_of(request)
         wanted: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
-        def find() -> tuple[int, list[dict[str, Any]]]:
+        def find() -> JSONResponse:
             voices = [voice for voice in all_voices(self._library, **wanted) if is_titled(voice, title or "")]
             if language:
                 # One without a language is not known to speak another than the one asked for.
@@ -93,11 +93,11 @@ class ModelRoutes:
                 voices.sort(key=lambda voice: -voice.created)
             if author_id not in (None, "", author):
                 voices = []
-            return len(voices), [self._shown(request, voice) for voice in voices[start : start + page_size]]
+            start = page_size * (page_number - 1)
+            items = [self._shown(request, voice) for voice in voices[start : start + page_size]]
+            return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
-        start = page_size * (page_number - 1)
-        total, items = await to_thread.run_sync(find)
-        return JSONResponse({"total": total, "items": items, "has_more": start + page_size < total})
+        return await to_thread.run_sync(find)
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice, by its id here or there, its slug or its name."""
