@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.errors import InvalidRequest
+from studio.speech.planning.plan import PROBE
 from studio.speech.request import MAX_INPUT
 from studio.speech.text import Sentences
 
@@ -59,5 +60,7 @@ class WrittenText:
 
     def _put(self, sentences: list[str]) -> None:
         for sentence in sentences:
+            if PROBE.fullmatch(sentence):
+                continue  # a server is not probed so: writers put an ellipsis between sentences
             self._waiting += len(sentence)
             self._sentences.put_nowait(sentence)

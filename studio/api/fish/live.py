@@ -26,6 +26,7 @@ from studio.api.fish.fish_body import unpacked
 from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
+from studio.api.fish.told import told
 from studio.api.http.body import as_model
 from studio.api.http.errors import ApiError, describe
 from studio.errors import InvalidRequest, StudioError
@@ -92,7 +93,7 @@ class _Session:
                     task.result()
         except (ApiError, StudioError, EngineError) as error:
             refusal = describe(error)
-            await self._send({"event": "finish", "reason": "error", "message": refusal.message})
+            await self._send({"event": "finish", "reason": "error", "message": told(refusal.message, refusal.param)})
             await self._websocket.close(1008 if refusal.status < 500 else 1011)
         else:
             await self._websocket.close()

@@ -23,7 +23,8 @@ LIMIT = 4 * MAX_BYTES
 """Bytes of a new voice's recordings together."""
 MAX_FILES = 20
 """Fish Audio's own; fewer may be used."""
-MAX_PAGE = 100
+MAX_PAGE = 1000
+"""Fish Audio names no limit, and programs ask for all voices at once."""
 MAX_PAGES = 1_000_000
 MAX_LANGUAGES = 32
 NEW_MODEL = reads_form(
@@ -62,34 +63,41 @@ class ModelRoutes:
         page_number: int = 1,
         title: str | None = None,
         tag: Annotated[list[str] | None, Query()] = None,
+        tag_axios: Annotated[list[str] | None, Query(alias="tag[]", include_in_schema=False)] = None,
         language: Annotated[list[str] | None, Query()] = None,
+        language_axios: Annotated[list[str] | None, Query(alias="language[]", include_in_schema=False)] = None,
         self_only: Annotated[bool, Query(alias="self")] = False,
         author_id: str | None = None,
         sort_by: str = "score",
     ) -> JSONResponse:
-        """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name."""
+        """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name.
+
+        Lists come as ``tag=a&tag=b``, or as axios writes them for the community's SDK.
+        """
+        tags, language = [*(tag or ()), *(tag_axios or ())], [*(language or ()), *(language_axios or ())]
         if not 1 <= page_size <= MAX_PAGE or not 1 <= page_number <= MAX_PAGES:
             raise ApiError(422, f"page_size must be from 1 to {MAX_PAGE}, and page_number from 1 to {MAX_PAGES}")
-        if len(language or ()) > MAX_LANGUAGES:
-            raise ApiError(422, f"there are {len(language or ())} languages; at most {MAX_LANGUAGES} are allowed")
+        if len(language) > MAX_LANGUAGES:
+            raise ApiError(422, f"there are {len(language)} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
         author = author_of(request)
-        wanted: dict[str, Any] = {"tags": tuple(tag or ()), "bundled": False if self_only else None}
+        wanted: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
-        def find() -> list[Voice]:
+        def find() -> JSONResponse:
             voices = [voice for voice in all_voices(self._library, **wanted) if is_titled(voice, title or "")]
             if language:
                 # One without a language is not known to speak another than the one asked for.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
             if sort_by == "created_at":
                 voices.sort(key=lambda voice: -voice.created)
-            return voices if author_id in (None, "", author) else []
+            if author_id not in (None, "", author):
+                voices = []
+            start = page_size * (page_number - 1)
+            items = [self._shown(request, voice) for voice in voices[start : start + page_size]]
+            return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
-        voices = await to_thread.run_sync(find)
-        start = page_size * (page_number - 1)
-        items = [self._shown(request, voice) for voice in voices[start : start + page_size]]
-        return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
+        return await to_thread.run_sync(find)
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice, by its id here or there, its slug or its name."""

@@ -26,6 +26,7 @@ from engine import (
     PromptTooLong,
 )
 from studio.api.addresses import is_fish
+from studio.api.fish.told import told
 from studio.errors import (
     Cancelled,
     CannotContinue,
@@ -119,7 +120,9 @@ def content_of(error: ApiError, path: str) -> dict[str, object]:
 
     Fish Audio's old SDK makes its exception of exactly these two keys, and fails at any other.
     """
-    return {"status": error.status, "message": error.message} if is_fish(path) else envelope(error)
+    if is_fish(path):
+        return {"status": error.status, "message": told(error.message, error.param)}
+    return envelope(error)
 
 
 def envelope(error: ApiError) -> dict[str, object]:

@@ -239,7 +239,7 @@ def largest_of_fish(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
             as_packed({"title": "Loop", "voices": [clip] * 7, "texts": [same] * 7, "description": blank}),
         ),
         "model, a long title": ("PATCH", "/model/anna", as_packed({"title": "\u0301\u0323" * 4_000_000})),
-        "model, list": ("GET", "/model?title=a&page_size=100", {}),
+        "model, list": ("GET", "/model?title=a&page_size=1000", {}),
         "asr": ("POST", "/v1/asr", as_packed({"audio": clip})),
         "references, add": ("POST", "/v1/references/add", as_packed({"id": "Loop", "audio": clip, "text": same})),
     }

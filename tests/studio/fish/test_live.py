@@ -84,7 +84,7 @@ def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: S
 def test_nothing_to_say_is_no_sound_and_no_error(steered: Steer) -> None:
     served, _ = steered()
     with open_live(served) as socket:
-        for text in ("", " ", ". ", "🙂"):
+        for text in ("", " ", ". ", "... ?! ", "🙂"):
             start(socket, text=text)
             send(socket, "flush")
             send(socket, "stop")
@@ -149,6 +149,10 @@ def test_each_sentence_has_its_words_times(steered: Steer) -> None:
         ([pack({"event": "start"})], "needs a request"),
         ([pack({"event": "start", "request": {"reference_id": "nobody"}})], "nobody"),
         ([pack({"event": "start", "request": {"format": "exe"}})], "format"),
+        (
+            [pack({"event": "start", "request": {"references": [{"audio": b"x", "text": ""}]}})],
+            "the text of a reference is blank",
+        ),
         ([pack({"event": "start", "request": {}})] * 2, "before the stop"),
         ([pack({"event": "start", "request": {}}), pack({"event": "text", "text": 5})], "must be a string"),
         (

@@ -121,8 +121,19 @@ def test_voices_are_listed_page_by_page_and_by_what_they_are(steered: Steer) -> 
         assert titles(language="en") == ["anna", "bert"]  # which may speak any
         assert titles(language="de") == ["anna", "bert", "zoe"]
         assert titles(author_id=whole["items"][0]["author"]["_id"]) and not titles(author_id="f" * 32)
-        message(client.get("/model?page_size=101"), 422)
+        assert titles(**{"tag[]": ["calm"], "language[]": ["de", "fr"]}) == ["zoe"]  # as axios writes lists
+        assert len(titles(page_size=1000)) == 3
+        message(client.get("/model?page_size=1001"), 422)
         message(client.get("/model?page_number=x"), 400)
+
+
+def test_an_unknown_voice_is_named_as_the_client_named_it(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        voice_id = create(client, texts=WORDS).json()["_id"]
+        client.delete(f"/model/{voice_id}").raise_for_status()
+        assert message(client.get(f"/model/{voice_id}"), 404) == f"there is no voice '{voice_id}'"
+        assert f"'{voice_id}'" in message(client.post("/v1/tts", json={"text": "Hi.", "reference_id": voice_id}), 400)
 
 
 def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steered: Steer) -> None:

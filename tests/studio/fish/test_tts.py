@@ -261,8 +261,8 @@ def test_a_list_of_ids_is_one_voice_for_each_speaker(steered: Steer) -> None:
 @pytest.mark.parametrize(
     ("fields", "status", "words"),
     [
-        ({}, 400, "blank"),
-        ({"text": "  "}, 400, "blank"),
+        ({}, 400, "text is blank"),
+        ({"text": "  "}, 400, "text is blank"),
         ({"text": 5}, 400, "text"),
         ({"text": "a", "format": "exe"}, 400, "format"),
         ({"text": "a", "sample_rate": 1}, 400, "sample_rate"),
@@ -270,11 +270,11 @@ def test_a_list_of_ids_is_one_voice_for_each_speaker(steered: Steer) -> None:
         ({"text": "a", "chunk_length": 5}, 400, "chunk_length"),
         ({"text": "a", "references": [{"audio": b"MZ" * 900, "text": "b"}]}, 400, "not readable audio"),
         ({"text": "a", "references": [{"audio": "no base64!", "text": "b"}]}, 400, "base64"),
-        ({"text": "a", "references": [{"audio": b"x", "text": ""}]}, 400, "blank"),
+        ({"text": "a", "references": [{"audio": b"x", "text": ""}]}, 400, "the text of a reference is blank"),
         ({"text": "a", "references": [{"audio": b"x", "text": "b"}] * 9}, 400, "references"),
         ({"text": "a", "reference_id": {"a": 1}}, 400, "reference_id"),
         ({"text": "a", "reference_id": "a" * 257}, 400, "256"),
-        ({"text": "a" * 20_000}, 400, "at most 16384"),
+        ({"text": "a" * 20_000}, 400, "text has 20000 characters; at most 16384"),
         ({"text": "a", **{f"field {number}": number for number in range(300)}}, 200, ""),
     ],
 )
