@@ -61,6 +61,6 @@ class WrittenText:
     def _put(self, sentences: list[str]) -> None:
         for sentence in sentences:
             if PROBE.fullmatch(sentence):
-                continue  # a server is not probed so: writers put an ellipsis between sentences
+                continue  # an ellipsis between sentences is not a probe
             self._waiting += len(sentence)
             self._sentences.put_nowait(sentence)

@@ -22,11 +22,11 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from engine import EngineError
+from studio.api.fish.client_words import in_client_words
 from studio.api.fish.fish_body import unpacked
 from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
-from studio.api.fish.told import told
 from studio.api.http.body import as_model
 from studio.api.http.errors import ApiError, describe
 from studio.errors import InvalidRequest, StudioError
@@ -93,7 +93,9 @@ class _Session:
                     task.result()
         except (ApiError, StudioError, EngineError) as error:
             refusal = describe(error)
-            await self._send({"event": "finish", "reason": "error", "message": told(refusal.message, refusal.param)})
+            await self._send(
+                {"event": "finish", "reason": "error", "message": in_client_words(refusal.message, refusal.param)}
+            )
             await self._websocket.close(1008 if refusal.status < 500 else 1011)
         else:
             await self._websocket.close()

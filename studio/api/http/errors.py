@@ -26,7 +26,7 @@ from engine import (
     PromptTooLong,
 )
 from studio.api.addresses import is_fish
-from studio.api.fish.told import told
+from studio.api.fish.client_words import in_client_words
 from studio.errors import (
     Cancelled,
     CannotContinue,
@@ -121,7 +121,7 @@ def content_of(error: ApiError, path: str) -> dict[str, object]:
     Fish Audio's old SDK makes its exception of exactly these two keys, and fails at any other.
     """
     if is_fish(path):
-        return {"status": error.status, "message": told(error.message, error.param)}
+        return {"status": error.status, "message": in_client_words(error.message, error.param)}
     return envelope(error)
 
 

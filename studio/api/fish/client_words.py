@@ -11,7 +11,7 @@ FIELDS = {"input": "text", "ref_text": "the text of a reference"}
 _VOICE_ID = re.compile(r"(?<=')voice_[0-9a-f]{24}\b")
 
 
-def told(message: str, param: str | None) -> str:
+def in_client_words(message: str, param: str | None) -> str:
     """A message about a field of the studio's own API, as clients of Fish Audio understand it."""
     theirs = FIELDS.get(param or "")
     if theirs and message.startswith(f"{param} "):
