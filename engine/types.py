@@ -219,7 +219,7 @@ class EngineStats:
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)
     """Of several engines under one name, each one's own figures by its name; the others are then their sums."""
     trouble: str | None = None
-    """What is wrong, though it speaks; None: nothing."""
+    """A problem that does not keep the engine from speaking; None if there is none."""
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -15,7 +15,7 @@ from engine.codec.config import TimbreConfig
 
 WINDOW, HOP = 1024, 512
 TOP = 8000.0
-"""Hertz: what is above it tells microphones apart rather than people."""
+"""Hertz; frequencies above it distinguish microphones rather than people."""
 FLOOR = 1e-3
 """Of a mel magnitude, in a clip whose root mean square is one: anything softer is silence."""
 

@@ -8,7 +8,7 @@ class Recorder extends AudioWorkletProcessor {
 
   constructor() {
     super();
-    this.port.onmessage = () => { // the recording ends: what is not a whole piece yet, and an empty one for its end
+    this.port.onmessage = () => { // the recording ends: send the incomplete piece, then an empty one
       if (this.filled) this.port.postMessage(this.piece.slice(0, this.filled));
       this.filled = 0;
       this.port.postMessage(new Float32Array(0));

@@ -7,7 +7,7 @@ export const connection = new EventTarget();
 
 let isSigningOut = false;
 
-/** From now on nobody is told that the key is not known: the page is about to be left. */
+/** Stop showing the sign-in dialog: the page is about to be left. */
 export function expectSignOut() {
   isSigningOut = true;
 }

@@ -1,4 +1,4 @@
-// The script and its settings are replaced by a take's: what was there is one press away, and in the field's own history.
+// Replaces the script and its settings by a take's. The previous ones can be restored by one click or by the field's own history.
 
 import { partsOf } from "../lib/elements.js";
 import { typeInto } from "../lib/typing.js";

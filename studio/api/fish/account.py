@@ -14,7 +14,7 @@ PLENTY = 1_000_000_000
 
 
 def author_of(request: Request) -> str:
-    """The id of a caller's account: the same whenever its key asks, and one for everybody where there are no keys."""
+    """The id of a caller's account: always the same for a key, and the same for everybody without keys."""
     owner = request.state.sees or "everybody"
     return hashlib.sha256(f"account of {owner}".encode()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""POST /v1/asr: what is said in a recording, by the studio's recogniser, as Fish Audio's clients ask for it."""
+"""POST /v1/asr: recordings transcribed by the studio's recogniser, for Fish Audio's clients."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MESSAGE_PACK = "application/msgpack"
 _MESSAGE_PACK = (MESSAGE_PACK, "application/x-msgpack", "application/vnd.msgpack")
 URL_ENCODED = "application/x-www-form-urlencoded"
 ALL_TYPES = ("application/json", MESSAGE_PACK, URL_ENCODED)
-"""What is read beside a multipart form where there is no file in it."""
+"""Content types that are read besides a multipart form if the request has no file."""
 NESTED = ("references", "prosody", "features", "reference_id")
 """SentFields that hold more than a text, in forms written as JSON."""
 MAX_FORM_FIELDS = 1000
@@ -114,11 +114,10 @@ def unpacked(data: bytes) -> dict[str, Any]:
     return value
 
 
-def answer(request: Request, value: dict[str, Any], status: int = 200, packed: bool = False) -> Response:
-    """As MessagePack where the request asks for it (or, with ``packed``, does not ask for JSON), else as JSON."""
+def answer(request: Request, value: dict[str, Any], status: int = 200) -> Response:
+    """As MessagePack where the request asks for it, by its query or else by what it accepts; otherwise as JSON."""
     wanted = request.query_params.get("format", "").lower() or request.headers.get("accept", "").lower()
-    names_json, names_packed = "json" in wanted, "msgpack" in wanted
-    if names_packed or (packed and not names_json):
+    if "msgpack" in wanted:
         return Response(pack(value), status, media_type=MESSAGE_PACK)
     return JSONResponse(value, status)
 
