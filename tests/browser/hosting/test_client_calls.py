@@ -263,4 +263,5 @@ def test_when_all_places_are_taken_the_largest_caller_makes_room(
     while (answer := call(ann, "/voices_list", [])).status_code == 503:  # until one of bob's is over
         pass
     assert ann.get(f"/gradio_api/call/voices_list/{answer.json()['event_id']}").text.startswith("event: complete")
-    assert bob.get(f"/gradio_api/call/voices_list/{events[0]}").status_code == 404
+    statuses = [bob.get(f"/gradio_api/call/voices_list/{event}").status_code for event in events]
+    assert sorted(statuses) == [200, 200, 404]  # the first of bob's that was over, in whatever order they ended
