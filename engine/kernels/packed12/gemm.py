@@ -7,7 +7,7 @@ between threads: the depth of a tile is counted in the order that makes it so, i
 
 A program is one warp, with a tile of gates and the tile of ups that belongs to it, and goes through the whole depth:
 nothing waits for other warps. Measured in a frame of eight rows on an H200 (2026-11-25): 5.23 → 4.99 ms. With more
-rows, or for products of fewer weights, `engine.kernels.gemm` is as fast or faster: docs/log.
+rows, or for products of fewer weights, `engine.kernels.gemm` is as fast or faster: docs/log/frames.md.
 """
 
 from __future__ import annotations
