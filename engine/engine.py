@@ -13,7 +13,7 @@ from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
 from engine.codec.resample import convertible
 from engine.config import EngineConfig
-from engine.errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
+from engine.engine_errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.model.prompt import build_prompt, timbre_of
 from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop

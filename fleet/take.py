@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
-from fleet.homes import voice_of
+from fleet.membership import PATIENCE_SECONDS, ReplicaLost, Replicas, Stream
 from fleet.replica import HEARTBEAT_SECONDS, unpacked
-from fleet.replicas import PATIENCE_SECONDS, ReplicaLost, Replicas, Stream
+from fleet.routing import voice_of
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from fleet import start
-from studio.start.launch import main as serve
+from studio.start.startup import main as serve
 
 
 def main() -> int:
@@ -14,9 +14,9 @@ def main() -> int:
 
     def deploy_paced(*arguments: Any) -> None:
         from benchmarks.fleet.paced import PacedServed  # not before Ray's settings are set, which it reads at once
-        from fleet import served
+        from fleet import deployment
 
-        served.Served = PacedServed  # type: ignore[misc]
+        deployment.Served = PacedServed  # type: ignore[misc]
         deploy(*arguments)
 
     start.deploy = deploy_paced  # type: ignore[assignment]

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from engine.codec import CodecConfig
 from engine.codec.resample import resample
-from engine.errors import STOPPED, EngineStopped
-from engine.runtime.heap import release_free_memory
+from engine.engine_errors import STOPPED, EngineStopped
+from engine.runtime.memory import release_free_memory
 
 AT_ONCE = 8
 """Clips that are encoded together …"""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from engine.errors import STOPPED, EngineFull, EngineStopped
+from engine.engine_errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.codec_streams import CodecStreams, own_stream
 from engine.runtime.codec_threads import CodecJob, CodecThreads
 from engine.runtime.graphs import HIGH_PRIORITY

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from engine import checkpoint as checkpoints
-from engine.card import ModelCard
 from engine.checkpoint import Checkpoint
 from engine.codec import Codec, CodecConfig, Precision
 from engine.config import EngineConfig, ModelConfig, TwelveBits, Weights
-from engine.errors import ConfigError
+from engine.engine_errors import ConfigError
+from engine.model_card import ModelCard
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
 from engine.runtime.graphs import ClipGraphs, GraphSet, capture, capture_missing

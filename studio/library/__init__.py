@@ -6,16 +6,15 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.background import Watch
 from studio.library.audit import Audit
 from studio.library.backup import Backup
 from studio.library.database import Store
-from studio.library.projects.arrangement import Arrangement
 from studio.library.projects.covers import Covers
+from studio.library.projects.part_arrangement import Arrangement
+from studio.library.projects.part_queue import ProjectWork
+from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
-from studio.library.projects.repository import Projects
-from studio.library.projects.work import ProjectWork
-from studio.library.pronunciations.repository import Pronunciations
+from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.library.records import (
     AuditEntry,
     Consent,
@@ -34,6 +33,7 @@ from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
 from studio.library.voices.repository import VoiceChanges, Voices
+from studio.supervisor import Watch
 
 __all__ = [
     "Adopted",

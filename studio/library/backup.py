@@ -16,11 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.background import Watch
 from studio.errors import StudioError
+from studio.library.audio_files import AudioFiles, write_whole
 from studio.library.database import named_files
-from studio.library.files import AudioFiles, write_whole
 from studio.library.private_files import make_copies_private, make_private_folder
+from studio.supervisor import Watch
 
 log = logging.getLogger(__name__)
 

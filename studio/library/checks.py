@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from studio.errors import InvalidRequest
 from studio.library.records import NewSample, Sample, Scalar
-from studio.strings import MOST_COMPOSED, normalised
+from studio.unicode_text import MOST_COMPOSED, normalised
 
 MAX_DESCRIPTION = 2000
 MAX_TEXT = 2000

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library.files import AudioFiles
+from studio.library.audio_files import AudioFiles
+from studio.library.disk_reserve import NO_ROOM, Reserve, is_full
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
 from studio.library.projects import project_migrations  # noqa: F401  (registers them)
-from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
 from studio.library.voices import voice_migrations  # noqa: F401  (as above)

@@ -14,7 +14,7 @@ from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 from studio.library.sqlite import Database, select
-from studio.strings import normalised
+from studio.unicode_text import normalised
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000

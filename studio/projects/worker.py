@@ -16,7 +16,6 @@ from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
 from studio.audio.encode import wav_samples, whole_wav
-from studio.background import Watch
 from studio.errors import (
     Cancelled,
     LibraryUnavailable,
@@ -26,10 +25,11 @@ from studio.errors import (
     TooManyRequests,
     Unavailable,
 )
-from studio.library.projects.records import ClaimedPart, PartTake
+from studio.library.projects.project_records import ClaimedPart, PartTake
 from studio.library.records import WordTime
-from studio.projects.speaking import origin_of, request_of, voice_of
-from studio.speech.service import Speech, SpeechService
+from studio.projects.part_request import origin_of, request_of, voice_of
+from studio.speech.speech_service import Speech, SpeechService
+from studio.supervisor import Watch
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from engine import Reference, SpeechEngine, Utterance
 from studio.library.records import SpokenPart
-from studio.speech.performance import Performance, Sound, next_sound
 from studio.speech.planning.plan import Plan
 from studio.speech.request import MAX_SEED
+from studio.speech.script_stream import Performance, Sound, next_sound
 from studio.takes.record import TurnTime
 
 TURN_STEP = 1009

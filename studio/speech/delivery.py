@@ -20,8 +20,8 @@ from studio.audio.limiter import Limiter
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.library.records import SpokenPart
-from studio.speech.interruption import Interruption
-from studio.speech.performance import Sound, next_sound
+from studio.speech.cancellation import Interruption
+from studio.speech.script_stream import Sound, next_sound
 from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
 from studio.threads import whole_call

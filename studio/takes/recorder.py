@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
-from studio.background import Watch
 from studio.library import Library, StoredTake
 from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes, WordTime
 from studio.library.takes import NewTake
+from studio.supervisor import Watch
 from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from weakref import WeakValueDictionary
 
 from anyio import to_thread
 
+from studio.engine_host import EngineHost
 from studio.errors import NoTimestamps
 from studio.library import Library, StoredTake
 from studio.speech.continuing import made_by
-from studio.speech.host import EngineHost
 from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.speech.timing.words import Timed
 from studio.takes.history import History

@@ -10,7 +10,7 @@ import numpy as np
 
 from studio.errors import InvalidRequest
 from studio.library.checks import MAX_TEXT
-from studio.strings import normalised
+from studio.unicode_text import normalised
 
 ALIKE = 0.75
 """Words with this share of letters in common are taken for one word spelt in two ways."""

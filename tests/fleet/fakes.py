@@ -22,8 +22,8 @@ from engine import (
     Utterance,
 )
 from engine.types import FinishReason
+from fleet.membership import ReplicaLost
 from fleet.replica import Replica
-from fleet.replicas import ReplicaLost
 
 INFO = EngineInfo(
     model="fake",

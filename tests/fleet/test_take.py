@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
-from fleet import replicas as fleet_replicas
+from fleet import membership as fleet_replicas
 from fleet import take
-from fleet.homes import homes, voice_of
-from fleet.replicas import Replicas
+from fleet.membership import Replicas
+from fleet.routing import homes, voice_of
 from fleet.take import FleetTake
 from tests.engine.speaking import until
 from tests.fleet.fakes import INFO, FakeLine, codes_of, utterance

@@ -16,8 +16,8 @@ from studio.speech.script.brackets import read_brackets
 from studio.speech.script.markup import without_markup
 from studio.speech.script.signs import clean_signs
 from studio.speech.text import Sentences, read_script, split_text
-from studio.strings import normalised
 from studio.takes.export import file_name
+from studio.unicode_text import normalised
 from tests.growth import PIECES, Work, check, pieces
 
 

@@ -17,7 +17,7 @@ from studio.audio.encode import Encoder, floats
 from studio.audio.formats import SAMPLE_RATES, open_encoder
 from studio.errors import NothingToSay
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.service import Speech, SpeechService
+from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.text import PART_BYTES
 from studio.threads import whole_call
 

@@ -10,8 +10,8 @@ import anyio
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from studio.speech.interruption import Interruption
-from studio.speech.service import Speech
+from studio.speech.cancellation import Interruption
+from studio.speech.speech_service import Speech
 
 Result = TypeVar("Result")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
-from studio.library.projects.records import MAX_PART_TEXT
-from studio.library.projects.rows import AT_REST, clean_part, recipes_of, row_of, settle, touch
+from studio.library.projects.project_records import MAX_PART_TEXT
+from studio.library.projects.row_mapping import AT_REST, clean_part, recipes_of, row_of, settle, touch
 from studio.library.sqlite import Database
-from studio.strings import normalised
+from studio.unicode_text import normalised
 
 MAX_FIND = 200
 MAX_REPLACE = 1000

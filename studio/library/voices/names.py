@@ -8,7 +8,7 @@ import unicodedata
 from anyascii import anyascii
 
 from studio.errors import InvalidRequest
-from studio.strings import MOST_COMPOSED, normalised
+from studio.unicode_text import MOST_COMPOSED, normalised
 
 MAX_NAME = 100
 MAX_SLUG = 48

@@ -15,7 +15,7 @@ from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, has_words, read_script
-from studio.strings import normalised
+from studio.unicode_text import normalised
 from studio.voices.resolver import FindVoice, VoiceResolver
 
 

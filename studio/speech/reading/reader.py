@@ -6,7 +6,7 @@ from engine import InvalidUtterance, ModelCard, refuse_control_tokens
 from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
 from studio.library.pronunciations.entries import EVERYBODY, Pronunciation, Shelf
-from studio.library.pronunciations.repository import Pronunciations
+from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.speech.dialogue import fold_speaker
 from studio.speech.reading.dictionary import dictionary_of
 from studio.speech.reading.normalise import normalised

@@ -7,7 +7,7 @@ import unicodedata
 from html import unescape
 from html.entities import html5
 
-from studio.strings import normalised
+from studio.unicode_text import normalised
 
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are letters, marks or symbols by their category, and that nobody sees."""

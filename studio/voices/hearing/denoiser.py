@@ -21,7 +21,7 @@ from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import Clip
 from studio.audio.resample import Resampler
 from studio.errors import NotOffered, Unavailable
-from studio.strings import pip_install
+from studio.unicode_text import pip_install
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
 

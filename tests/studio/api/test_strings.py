@@ -22,7 +22,7 @@ from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
 from studio.api.fish.message_pack import pack, unpack
 from studio.api.http.body import MAX_BODY, MAX_SIGNS
 from studio.settings import Settings
-from studio.strings import normalised
+from studio.unicode_text import normalised
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from studio.library import Library, StoredTake, TakeFilter
-from studio.library.projects.records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
+from studio.library.projects.project_records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
 from studio.library.pronunciations.entries import Pronunciation, Shelf
 from studio.library.sqlite import Database
 from tests.growth import TIMES, check, end_of, least

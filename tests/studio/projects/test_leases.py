@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from studio.library import Library
-from studio.library.projects import work
-from studio.library.projects.records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
+from studio.library.projects import part_queue
+from studio.library.projects.project_records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
 from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered
@@ -131,7 +131,7 @@ def test_a_part_that_is_still_being_planned_ends_with_its_project(
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What time it is, in its one entry."""
     now = [1_000_000.0]
-    monkeypatch.setattr("studio.library.projects.work.time.time", lambda: now[0])
+    monkeypatch.setattr("studio.library.projects.part_queue.time.time", lambda: now[0])
     return now
 
 
@@ -148,9 +148,9 @@ def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
 ) -> None:
     library, other = Library(tmp_path), Library(tmp_path)
     project, part = claimed(library)
-    clock[0] += work.LEASE_SECONDS - 1
+    clock[0] += part_queue.LEASE_SECONDS - 1
     assert other.project_work.recover() == 0 and library.project_work.renew([part.lease]) == {part.lease}
-    clock[0] += work.LEASE_SECONDS - 1
+    clock[0] += part_queue.LEASE_SECONDS - 1
     assert other.project_work.recover() == 0
     clock[0] += 2
     assert other.project_work.recover() == 1
@@ -173,5 +173,5 @@ def test_a_clock_that_is_set_back_locks_no_part_for_ever(tmp_path: Path, clock: 
     claimed(library)
     clock[0] -= 3600
     assert library.project_work.recover() == 0, "its worker has time to renew it"
-    clock[0] += work.LEASE_SECONDS
+    clock[0] += part_queue.LEASE_SECONDS
     assert library.project_work.recover() == 1
