@@ -17,7 +17,7 @@ from engine.engine_errors import (
 from engine.model.prompt import refuse_control_tokens
 from engine.model_card import ModelCard
 from engine.protocol import SpeechEngine
-from engine.runtime.memory import freeze_heap, release_free_memory
+from engine.runtime.memory import freeze_heap, trim_heap
 from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
 
 __all__ = [
@@ -45,5 +45,5 @@ __all__ = [
     "Utterance",
     "freeze_heap",
     "refuse_control_tokens",
-    "release_free_memory",
+    "trim_heap",
 ]

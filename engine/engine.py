@@ -49,7 +49,7 @@ class Engine:
             tell("warming up", 0.0)
             with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
                 thread.submit(lambda: asyncio.run(engine._warm_up())).result()
-            loop.do_aside(missing_graphs)
+            loop.run_in_gaps(missing_graphs)
             tell("ready", 1.0)
         except BaseException:
             engine.stop()

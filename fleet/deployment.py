@@ -14,7 +14,7 @@ from engine import EngineConfig, EngineInfo, EngineStats, EngineStopped, Referen
 from fleet.replica import Item, Replica
 
 
-class Served:
+class EngineDeployment:
     """One engine. ``replica`` is always the name of that which the caller means."""
 
     async def __init__(self, config: EngineConfig, plan: str) -> None:  # type: ignore[misc]  # Serve awaits it
@@ -68,4 +68,4 @@ class Served:
 
 def application(config: EngineConfig, plan: str, **options: Any) -> serve.Application:
     """The deployment of replicas, as `serve.run` takes it."""
-    return serve.deployment(Served, **options).bind(config, plan)
+    return serve.deployment(EngineDeployment, **options).bind(config, plan)

@@ -14,7 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine import AudioChunk, ConfigError, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
-from fleet.membership import ANSWER_SECONDS, PATIENCE_SECONDS, QUESTION_SECONDS, Line, Member, ReplicaLost, Replicas
+from fleet.membership import (
+    ANSWER_SECONDS,
+    PATIENCE_SECONDS,
+    QUESTION_SECONDS,
+    Member,
+    Membership,
+    ReplicaLost,
+    Transport,
+)
 from fleet.take import TRIES, FleetTake
 
 log = logging.getLogger(__name__)
@@ -33,7 +41,7 @@ HEAD_GONE = (
 CLOSE_SECONDS = 10.0
 """A stop waits so long for what is under way to end."""
 
-Connect = Callable[[], Awaitable[Line]]
+Connect = Callable[[], Awaitable[Transport]]
 """Makes the line, in the event loop that is going to use it."""
 
 
@@ -164,9 +172,9 @@ class FleetEngine:
                 avoid.add(name)
                 self._replicas.suspect(name)
 
-    async def _meet(self, connect: Connect) -> Replicas:
+    async def _meet(self, connect: Connect) -> Membership:
         async with AsyncExitStack() as undo:
-            replicas = Replicas(await connect())
+            replicas = Membership(await connect())
             undo.push_async_callback(replicas.close)
             if not (names := replicas.line.names()):
                 raise EngineStopped("no replica came up")

@@ -46,7 +46,7 @@ class Stream(Protocol):
         """Have the replica end the take; a stream that is merely dropped speaks on."""
 
 
-class Line(Protocol):
+class Transport(Protocol):
     """The way to the replicas. Used from one event loop."""
 
     def names(self) -> Collection[str]:
@@ -85,10 +85,10 @@ class Member:
         return time.monotonic() - max(self.asked_at, self.heard_at)
 
 
-class Replicas:
+class Membership:
     """The members of the fleet. Used from one event loop; `names` and `stats` of any thread."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Transport) -> None:
         self.line = line
         self._members: dict[str, Member] = {}
         self._model: tuple[str, EngineInfo] | None = None  # who was met first: the others must be like it
@@ -170,7 +170,7 @@ class Replicas:
         return name
 
     async def call(self, name: str, method: str, *arguments: object) -> Any:
-        """As Line.call, for what may take long: raises ReplicaLost also once the replica has fallen silent."""
+        """As Transport.call, for what may take long: raises ReplicaLost also once the replica has fallen silent."""
         calling = asyncio.ensure_future(self.line.call(name, method, *arguments))
         try:
             while not (await asyncio.wait({calling}, timeout=ROUND_SECONDS))[0]:

@@ -17,7 +17,7 @@ from fleet.membership import UP, ReplicaLost
 CONNECT_SECONDS = 30.0
 
 
-class RayLine:
+class RayTransport:
     """One handle, made and used in one event loop."""
 
     def __init__(self, handle: DeploymentHandle) -> None:

@@ -30,7 +30,7 @@ import torch
 from engine import ConfigError, EngineConfig, EngineStopped
 from fleet.autoscaling import Size, size_of
 from fleet.fleet_engine import FleetEngine
-from fleet.membership import Line
+from fleet.membership import Transport
 
 ROOT = Path(__file__).resolve().parent.parent
 RAY = "2.60.0"
@@ -170,13 +170,13 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
         time.sleep(POLL_SECONDS)
 
 
-async def connect() -> Line:
+async def connect() -> Transport:
     """The line to the replicas, for the running event loop; waits until it knows them all."""
     from ray import serve
 
-    from fleet.ray_transport import RayLine
+    from fleet.ray_transport import RayTransport
 
-    line = RayLine(serve.get_app_handle(APP))
+    line = RayTransport(serve.get_app_handle(APP))
     await line.open_up()
     return line
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from engine import release_free_memory
+from engine import trim_heap
 from studio.errors import StudioError
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class WorkStatus:
     failures: int
 
 
-class Watch:
+class HealthCheck:
     """Over one kind of work, by its name. Any thread may use it."""
 
     def __init__(self, name: str) -> None:
@@ -47,12 +47,12 @@ class Watch:
     def status(self) -> WorkStatus:
         return self._status
 
-    def went_well(self) -> None:
+    def report_success(self) -> None:
         """What was wrong is over."""
         with self._lock:
             self._status = WorkStatus(None, self._status.failures)
 
-    def went_wrong(self, what: str, error: Exception | None = None) -> None:
+    def report_failure(self, what: str, error: Exception | None = None) -> None:
         """Note and log it; the same again and again is logged once."""
         told = what if error is None else f"{what}: {str(error) or type(error).__name__}"
         with self._lock:
@@ -68,9 +68,9 @@ class Watch:
         try:
             yield
         except Exception as error:  # noqa: BLE001  (work that nobody waits for must not end unheard)
-            self.went_wrong(what, error)
+            self.report_failure(what, error)
 
-    async def keep_going(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def restart_forever(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do ``work`` until it returns; whenever it breaks off it is begun again, after a pause."""
         pause = FIRST_PAUSE
         while True:
@@ -99,8 +99,8 @@ async def is_set(event: asyncio.Event) -> None:
     await event.wait()
 
 
-async def keep_heaps_small() -> None:
+async def trim_heap_regularly() -> None:
     """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
     while True:
         await asyncio.sleep(RELEASE_SECONDS)
-        await asyncio.to_thread(release_free_memory)
+        await asyncio.to_thread(trim_heap)

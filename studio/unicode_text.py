@@ -86,12 +86,12 @@ def text_of(path: Path) -> str:
         raise InvalidRequest(f"the file {path.name} is not UTF-8 text; save it as UTF-8") from None
 
 
-def mended(text: str) -> str:
+def repair_surrogates(text: str) -> str:
     """Text that was kept before it was checked: half of a surrogate pair becomes a question mark."""
     return text if text.isascii() else _HALF.sub("?", text)
 
 
-def normalised(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """What unicodedata.normalize gives, in linear time.
 
     That puts marks in order by insertion, with the interpreter's lock held: a second for some thousands in one run.

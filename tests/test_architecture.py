@@ -106,9 +106,7 @@ def test_all_others_use_only_the_engines_public_names() -> None:
 
 
 def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
-    """The fleet stands on the engine alone, but for its front ends, which serve the studio's API.
-
-    Its own benchmarks know it too."""
+    """It stands on the engine alone; only its front ends know the studio's API. Its own benchmarks know it too."""
     found = []
     for path in [*PRODUCT, *sources("benchmarks")]:
         package = "/".join(path.relative_to(ROOT).parent.parts)
@@ -122,17 +120,14 @@ def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -
 
 def test_page_and_api_do_not_know_each_other_and_only_the_start_knows_both() -> None:
     """The front ends of a fleet know the API too."""
-    found = []
-    for path in sources("studio", "fleet"):
-        folder = path.relative_to(ROOT).parts[1]
-        known = {"frontends": {"api"}, "start": {"api", "ui"}}.get(folder, {folder})
-        unknown = [f"studio.{each}" for each in ("ui", "api") if each not in known]
-        found += [
-            f"{name_of(path)} imports {module}"
-            for module, _ in imports(path)
-            if any(f"{module}.".startswith(f"{other}.") for other in unknown)
-        ]
-    assert not found
+    knowing = {"frontends": {"api"}, "start": {"api", "ui"}}
+    assert not [
+        f"{name_of(path)} imports {module}"
+        for path in sources("studio", "fleet")
+        for module, _ in imports(path)
+        for other in {"api", "ui"} - knowing.get(path.parent.name, {path.relative_to(ROOT).parts[1]})
+        if f"{module}.".startswith(f"studio.{other}.")
+    ]
 
 
 def test_the_engines_folders_import_in_one_direction() -> None:

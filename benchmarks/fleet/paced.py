@@ -76,7 +76,7 @@ class PacedEngine:
         """Nothing is left of it."""
 
 
-class PacedServed(deployment.Served):
+class PacedDeployment(deployment.EngineDeployment):
     """What Ray Serve runs in the place of a replica with an engine."""
 
     @staticmethod

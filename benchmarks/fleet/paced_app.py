@@ -13,10 +13,10 @@ def main() -> int:
     deploy = start.deploy
 
     def deploy_paced(*arguments: Any) -> None:
-        from benchmarks.fleet.paced import PacedServed  # not before Ray's settings are set, which it reads at once
+        from benchmarks.fleet.paced import PacedDeployment  # not before Ray's settings are set, which it reads at once
         from fleet import deployment
 
-        deployment.Served = PacedServed  # type: ignore[misc]
+        deployment.EngineDeployment = PacedDeployment  # type: ignore[misc]
         deploy(*arguments)
 
     start.deploy = deploy_paced  # type: ignore[assignment]

@@ -27,7 +27,7 @@ import fleet.take
 from benchmarks.common.plot import lines
 from benchmarks.fleet.timed import CHUNK, FRAME_SECONDS, JumpingLoop, Pace, TimedLine
 from engine import EngineFull, EngineInfo, Reference, Utterance
-from fleet.membership import Replicas
+from fleet.membership import Membership
 from fleet.take import FleetTake
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -80,7 +80,7 @@ class Heard:
 class Crowd:
     """Listeners with voices of Zipf's law: the second most popular is asked for half as often as the first."""
 
-    def __init__(self, replicas: Replicas, seed: int) -> None:
+    def __init__(self, replicas: Membership, seed: int) -> None:
         self.replicas, self.heard = replicas, Heard()
         self._random = random.Random(seed)
         self._voices = [(Reference(np.full((10, 2), i, np.int16), "voice"),) for i in range(VOICES)]
@@ -193,7 +193,7 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
     line = TimedLine(replicas, pace, INFO)
     crowds = []
     for number in range(replicas):
-        known = Replicas(line)
+        known = Membership(line)
         await known.ask()
         crowds.append(Crowd(known, seed=number))
     loop = asyncio.get_running_loop()
@@ -223,7 +223,7 @@ async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str,
 @asynccontextmanager
 async def _fleet(replicas: int, pace: Pace) -> AsyncIterator[tuple[TimedLine, Crowd]]:
     line = TimedLine(replicas, pace, INFO)
-    known = Replicas(line)
+    known = Membership(line)
     await known.ask()
     watch = asyncio.create_task(known.watch())
     yield line, Crowd(known, seed=replicas)

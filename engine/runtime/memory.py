@@ -8,7 +8,7 @@ import sys
 from functools import cache
 
 
-def release_free_memory() -> None:
+def trim_heap() -> None:
     """Hand back every free page of all heaps; does nothing where the C library is not glibc. Blocking: tens of ms.
 
     glibc gives each thread a heap of its own and shrinks it from its end alone: one small block that lives on keeps

@@ -62,7 +62,7 @@ class _Plan:
 def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
     """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError.
 
-    The last of them makes the engine faster, and is for the time when it is ready: see `Loop.do_aside`.
+    The last of them makes the engine faster, and is for the time when it is ready: see `Loop.run_in_gaps`.
     """
     plan = _plan(config, tell)
     card = ModelCard.read(plan.folder)

@@ -12,7 +12,7 @@ from typing import Any
 from engine import EngineConfig
 from fleet.frontends.messages import Accept, Channel, Failed, Leaving, Message, Ready, Stop
 from fleet.frontends.remote_register import TOLD_SECONDS
-from fleet.frontends.worker_state import Member
+from fleet.frontends.worker_state import WorkerState
 from studio.engine_host import StartEngine
 from studio.serving.public_port import Sockets
 from studio.settings import Settings
@@ -37,14 +37,14 @@ class Order:
     """The path of the socket at which the studio answers what they pass on."""
 
 
-class SpeechProcess:
+class WorkerHandle:
     """Used from the studio's event loop."""
 
     def __init__(self, name: str, order: Order, sockets: Sockets, service: SpeechService) -> None:
         self.name = name
         self.is_ready, self.leaves, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._order, self._sockets = order, sockets
-        self._member = Member(name, service)
+        self._member = WorkerState(name, service)
         self._process: Any = None
         self._starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._why: str | None = None

@@ -29,7 +29,7 @@ from studio.serving.server import GRACE_SECONDS, QuietServer, config_of
 from studio.settings import Settings
 from studio.speech.reading import normalised
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import first_of, is_set, keep_heaps_small
+from studio.supervisor import first_of, is_set, trim_heap_regularly
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import read_aliases
@@ -73,7 +73,7 @@ class _Process:
         service = _service(self._order.settings, host, voices, channel)
         assert isinstance(service.register, ReportingRegister)
         self._register = service.register
-        housekeeping = [asyncio.create_task(each()) for each in (service.register.tell, keep_heaps_small)]
+        housekeeping = [asyncio.create_task(each()) for each in (service.register.tell, trim_heap_regularly)]
         host.start()
         try:
             await first_of(host.comes_up(), is_set(self._leave))

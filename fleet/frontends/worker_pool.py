@@ -19,14 +19,14 @@ import uvicorn
 
 from engine import EngineConfig, SpeechEngine
 from fleet.frontends.relay import Relayed
-from fleet.frontends.worker_handle import END_SECONDS, Order, SpeechProcess
+from fleet.frontends.worker_handle import END_SECONDS, Order, WorkerHandle
 from studio.engine_host import StartEngine
 from studio.errors import StudioError
 from studio.serving.public_port import PublicPort, Sockets
 from studio.serving.server import Listening, ListeningServer
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import Watch, first_of, is_set
+from studio.supervisor import HealthCheck, first_of, is_set
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-class SpeechProcesses:
+class WorkerPool:
     """Wherever no speech process listens, the studio's own does. Used from its event loop."""
 
     def __init__(
@@ -69,7 +69,7 @@ class SpeechProcesses:
         self._settings, self._config, self._service, self._join, self._told = settings, config, service, join, told
         self._order: Order | None = None
         self._folder: str | None = None
-        self._processes: dict[int, SpeechProcess] = {}
+        self._processes: dict[int, WorkerHandle] = {}
         self._own: dict[int, Listening] = {}
         self._accepting: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -86,16 +86,16 @@ class SpeechProcesses:
         count = how_many(self._settings, self._service.host.engine(), _cores())
         if not count:
             return
-        watch = Watch("speech processes")
+        watch = HealthCheck("speech processes")
         self._service.background.append(watch)
         with watch.guarded("none can be started, and the studio's own process does it all"):
             self._order = Order(self._settings, self._config, self._join(), await self._be_reached(server))
             self._service.register.speech_processes = 0, count
             for number, sockets in enumerate(port.several(count)):
-                watch = Watch(f"speech process {number + 1}")
+                watch = HealthCheck(f"speech process {number + 1}")
                 self._service.background.append(watch)
                 life = partial(self._live, number, count, watch, server, sockets)
-                self._tasks.append(asyncio.create_task(watch.keep_going(life)))
+                self._tasks.append(asyncio.create_task(watch.restart_forever(life)))
 
     async def _be_reached(self, server: ListeningServer) -> str:
         """Listen where speech processes pass requests on, and nobody else gets in; the path."""
@@ -124,10 +124,12 @@ class SpeechProcesses:
         if self._folder is not None:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
-    async def _live(self, number: int, count: int, watch: Watch, server: ListeningServer, sockets: Sockets) -> None:
+    async def _live(
+        self, number: int, count: int, watch: HealthCheck, server: ListeningServer, sockets: Sockets
+    ) -> None:
         """The life of one process, with whatever it leaves done by the studio. Raises ProcessEnded at its end."""
         assert self._order is not None
-        process = SpeechProcess(watch.name, self._order, sockets, self._service)
+        process = WorkerHandle(watch.name, self._order, sockets, self._service)
         self._processes[number] = process  # whatever becomes of the start, `stop` finds it
         await process.start()
         watching = asyncio.create_task(process.watch())
@@ -137,7 +139,7 @@ class SpeechProcesses:
                 process.accept()
                 if number in self._own:
                     self._own.pop(number).close()
-                watch.went_well()
+                watch.report_success()
                 self._count(count, number, accepts=True)
                 await first_of(is_set(process.leaves), is_set(process.has_ended))
                 self._own[number] = await server.listen(sockets)
@@ -161,7 +163,7 @@ class StudioServer(ListeningServer):
     """The studio's own process: takes all connections itself until speech processes do."""
 
     def __init__(
-        self, config: uvicorn.Config, port: PublicPort, processes: SpeechProcesses, serving: threading.Event
+        self, config: uvicorn.Config, port: PublicPort, processes: WorkerPool, serving: threading.Event
     ) -> None:
         """``serving`` is set once it listens, or cannot."""
         super().__init__(config)

@@ -21,7 +21,7 @@ class TakeElsewhere:
     cancel: Callable[[], None]
 
 
-class Member:
+class WorkerState:
     """Hears what a process says of its takes. Used from the studio's event loop."""
 
     def __init__(self, name: str, service: SpeechService) -> None:

@@ -28,7 +28,7 @@ def is_full(folder: Path) -> bool:
     return shutil.disk_usage(folder).free < _PIECE
 
 
-class Reserve:
+class DiskReserve:
     """A file of bytes that mean nothing."""
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class Reserve:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[bool]:
+    def borrowed(self) -> Iterator[bool]:
         """Have its room where the disk has no other, and hear whether that was so.
 
         Afterwards, what is left of it is set aside again.

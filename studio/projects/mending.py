@@ -85,5 +85,5 @@ class PartMender:
             samples=made.result.samples,
             audio="",
         )
-        keep = partial(self._library.project_work.mended, base.take, base.part.text, take)
+        keep = partial(self._library.part_queue.mended, base.take, base.part.text, take)
         keep(made.result.wav, made.result.words)

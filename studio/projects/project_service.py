@@ -48,7 +48,7 @@ class ProjectService:
         """A project of a document's parts, read in its turn; ``start`` has them spoken at once.
 
         Without ``title`` it is called as the document says, else as its file. Being cancelled ends the reading, and no
-        project is made. Raises InvalidDocument, InvalidRequest, TooCostly, LineFull, TooManyRequests, and UnknownVoice
+        project is made. Raises InvalidDocument, InvalidRequest, TooCostly, QueueFull, TooManyRequests, and UnknownVoice
         for a voice of the settings or the cast; a part may name one that is not there, and fails alone when its turn
         comes.
         """

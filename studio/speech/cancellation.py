@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-class Interruption:
+class CancelToken:
     """Ends what is awaited through `unless`, by cancelling the awaiting task, as `asyncio.timeout` does.
 
     A task for the work would cost more than a piece of sound does otherwise. Used from one event loop, by one task at a

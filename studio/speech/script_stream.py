@@ -55,7 +55,7 @@ async def next_sound(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
     return await anext(sounds, None)
 
 
-class Performance:
+class ScriptStream:
     """One script on its way through the engine. Iterate `sounds` once; leaving the iteration frees the row."""
 
     def __init__(

@@ -22,7 +22,7 @@ from engine import (
     Utterance,
 )
 from studio.engine_host import EngineHost, HostStatus
-from studio.errors import InvalidClip, LibraryUnavailable, LineFull, StudioError
+from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.continuing import BegunTake, made_by
@@ -35,7 +35,7 @@ from studio.speech.reading import normalised
 from studio.speech.request import Origin, OwnClip, SpeechRequest
 from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.speech.timing.words import Timed
-from studio.supervisor import Watch
+from studio.supervisor import HealthCheck
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
 from studio.takes.recent import RecentTakes
@@ -109,8 +109,8 @@ class SpeechService:
         self.host = host
         self.voices = voices
         self._parts = RecentTakes()  # of projects, which nobody lists
-        self.warming = Watch("warming")
-        self.background: list[Watch] = []
+        self.warming = HealthCheck("warming")
+        self.background: list[HealthCheck] = []
         """How the work goes that nobody waits for."""
         self.metrics = Metrics(host, self.background)
         self.register = make_register(limits or Limits(None, None), self.metrics)
@@ -145,7 +145,7 @@ class SpeechService:
 
         ``history`` is what was said before in a conversation; what is said now is added to it. ``begun`` is a take of
         the same request that a limit cut: its sound comes first, and what is said now goes on after it.
-        Raises InvalidRequest, UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        Raises InvalidRequest, UnknownVoice, InvalidClip, QueueFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
         origin = origin or Origin()
@@ -160,7 +160,7 @@ class SpeechService:
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
-            refusal = LineFull(str(error), self._seconds_to_wait(engine))
+            refusal = QueueFull(str(error), self._seconds_to_wait(engine))
             delivery.forget()  # who is sent away ten times a second would push every real take out
             await delivery.aclose(refusal)
             raise refusal from error
@@ -211,7 +211,7 @@ class SpeechService:
         return voice
 
     async def reading(self, request: SpeechRequest, caller: str) -> str:
-        """The request's text as it would be read. Raises InvalidRequest, LineFull, NotReady, Unavailable."""
+        """The request's text as it would be read. Raises InvalidRequest, QueueFull, NotReady, Unavailable."""
         card = self.host.engine().info.card
         return await self.queues.texts.run(caller, reading_of, request, self.voices, card) or request.text
 
@@ -283,9 +283,9 @@ class SpeechService:
                 raise
             except (StudioError, InvalidUtterance) as error:
                 troubles += 1
-                self.warming.went_wrong(f"the voice {voice.name} cannot be made ready", error)
+                self.warming.report_failure(f"the voice {voice.name} cannot be made ready", error)
         if not troubles:
-            self.warming.went_well()
+            self.warming.report_success()
 
     async def _references_of(
         self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin

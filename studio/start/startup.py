@@ -83,7 +83,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
 
     from studio.api import install_api
-    from studio.supervisor import keep_heaps_small
+    from studio.supervisor import trim_heap_regularly
     from studio.services import open_studio
 
     studio, worker = open_studio(settings, host)
@@ -99,8 +99,8 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
         host.start()
         if library.backup:
             library.backup.start()
-        heaps = asyncio.create_task(keep_heaps_small())
-        work = [asyncio.create_task(watch.keep_going(job)) for watch, job in jobs]
+        heaps = asyncio.create_task(trim_heap_regularly())
+        work = [asyncio.create_task(watch.restart_forever(job)) for watch, job in jobs]
         try:
             yield
         finally:
@@ -246,10 +246,10 @@ def _serve(
     Raises KeyboardInterrupt for one that came while the web layer was imported.
     """
     from studio.serving.server import config_of
-    from fleet.frontends.worker_pool import SpeechProcesses, StudioServer
+    from fleet.frontends.worker_pool import WorkerPool, StudioServer
 
     app = _app_around(host, settings)
-    processes = SpeechProcesses(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
+    processes = WorkerPool(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
     server = StudioServer(config_of(app, settings), port, processes, serving)
 
     def leave() -> None:

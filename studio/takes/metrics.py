@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from studio.engine_host import EngineHost
-from studio.supervisor import Watch
+from studio.supervisor import HealthCheck
 from studio.takes.record import Take
 
 SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60)
@@ -31,7 +31,7 @@ RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 5)
 class Metrics:
     """One registry for one studio; takes are added as they end, the engine is read when asked."""
 
-    def __init__(self, host: EngineHost, background: list[Watch]) -> None:
+    def __init__(self, host: EngineHost, background: list[HealthCheck]) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_EngineFigures(host))
         self._registry.register(_BackgroundFigures(background))
@@ -93,7 +93,7 @@ class _EngineFigures(Collector):
 
 
 class _BackgroundFigures(Collector):
-    def __init__(self, background: list[Watch]) -> None:
+    def __init__(self, background: list[HealthCheck]) -> None:
         self._background = background
 
     def collect(self) -> Iterator[Metric]:

@@ -29,7 +29,7 @@ class TakeTimes:
     async def get(self, take_id: str, unit: Unit, sees: str | None, caller: str) -> tuple[str, list[Timed]]:
         """The text, and its times in seconds of the kept sound; the first time costs the engine hundredths of these.
 
-        Raises NotFound, UnderWay, NoTimestamps, LineFull, NotReady, Unavailable, CannotAlign, EngineStopped.
+        Raises NotFound, UnderWay, NoTimestamps, QueueFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
         take = await self._history.stored(take_id, sees)
         async with self._finding.setdefault(take_id, asyncio.Lock()):  # who asks at the same time has the same words

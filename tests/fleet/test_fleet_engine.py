@@ -17,15 +17,15 @@ from fleet import fleet_engine
 from fleet import membership as fleet_replicas
 from fleet.fleet_engine import FleetEngine
 from tests.engine.speaking import hear, until
-from tests.fleet.fakes import INFO, FakeLine, codes_of, utterance
+from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 
 
 @contextmanager
-def fleet(line: FakeLine, head: str | None = None) -> Iterator[tuple[FleetEngine, list[str]]]:
+def fleet(line: FakeTransport, head: str | None = None) -> Iterator[tuple[FleetEngine, list[str]]]:
     """A fleet over the line, and what it has freed."""
     freed: list[str] = []
 
-    async def connect() -> FakeLine:
+    async def connect() -> FakeTransport:
         return line
 
     engine = FleetEngine(connect, lambda: freed.append("once"), head)
@@ -36,14 +36,14 @@ def fleet(line: FakeLine, head: str | None = None) -> Iterator[tuple[FleetEngine
 
 
 async def test_it_has_the_rows_of_all() -> None:
-    with fleet(FakeLine(3)) as (engine, _):
+    with fleet(FakeTransport(3)) as (engine, _):
         assert (engine.info.max_rows, engine.info.max_waiting) == (12, 6)
         assert engine.info.device == "3 × cpu"
         assert engine.info.codec_fingerprint == INFO.codec_fingerprint
 
 
 async def test_takes_of_any_event_loop() -> None:
-    with fleet(FakeLine()) as (engine, _):
+    with fleet(FakeTransport()) as (engine, _):
         takes = await asyncio.gather(*(hear(engine, utterance(seed)) for seed in range(6)))
         elsewhere = await asyncio.to_thread(lambda: asyncio.run(hear(engine, utterance(9))))
     for seed, take in [*enumerate(takes), (9, elsewhere)]:
@@ -54,7 +54,7 @@ async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypa
     monkeypatch.setattr(fleet_engine, "HEAD_SECONDS", 0.05)
     head = socket.create_server(("127.0.0.1", 0))
     port = head.getsockname()[1]
-    with fleet(FakeLine(), f"127.0.0.1:{port}") as (engine, _):
+    with fleet(FakeTransport(), f"127.0.0.1:{port}") as (engine, _):
         head.settimeout(10)
         head.accept()[0].close()
         assert engine.stats().trouble is None and engine.failure is None
@@ -67,7 +67,7 @@ async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypa
 
 
 async def test_figures_are_the_sums_and_each_ones_own() -> None:
-    with fleet(FakeLine()) as (engine, _):
+    with fleet(FakeTransport()) as (engine, _):
         await hear(engine, utterance(frames=10))
         await until(lambda: engine.stats().frames == 10)
         stats = engine.stats()
@@ -80,7 +80,7 @@ async def test_one_that_says_nothing_does_not_keep_the_others_figures_back(monke
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
     monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 1000.0)
-    line = FakeLine()
+    line = FakeTransport()
     with fleet(line) as (engine, _):
         line.deaf = {"a"}
         calls = line.calls["a stats"]
@@ -90,7 +90,7 @@ async def test_one_that_says_nothing_does_not_keep_the_others_figures_back(monke
 
 
 async def test_leaving_frees_the_row() -> None:
-    line = FakeLine(1)
+    line = FakeTransport(1)
     with fleet(line) as (engine, _):
         async with aclosing(engine.speak(utterance(frames=100_000))) as chunks:
             await anext(chunks)
@@ -98,7 +98,7 @@ async def test_leaving_frees_the_row() -> None:
 
 
 async def test_a_stop_ends_every_take_and_frees_once() -> None:
-    line = FakeLine()
+    line = FakeTransport()
     with fleet(line) as (engine, freed):
         chunks = engine.speak(utterance(frames=100_000))
         await anext(chunks)
@@ -122,7 +122,7 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
 ) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
-    line = FakeLine(1)
+    line = FakeTransport(1)
     with fleet(line) as (engine, _):
         line.deaf = {"a"}
         encoding = asyncio.create_task(engine.encode_reference(np.zeros(4, np.float32), 44_100, "words"))
@@ -151,7 +151,7 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
     ],
 )
 def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str], told: str) -> None:
-    line = FakeLine(b=other)
+    line = FakeTransport(b=other)
     with pytest.raises(ConfigError, match=told), fleet(line):
         pass
     assert line.is_closed
@@ -159,7 +159,7 @@ def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str]
 
 
 def test_without_a_replica_it_does_not_start() -> None:
-    with pytest.raises(EngineStopped, match="no replica came up"), fleet(FakeLine(0)):
+    with pytest.raises(EngineStopped, match="no replica came up"), fleet(FakeTransport(0)):
         pass
 
 
@@ -167,7 +167,7 @@ async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.
     monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
-    line = FakeLine(3)
+    line = FakeTransport(3)
     line.deaf, line.up = {"b"}, {"a", "b", "c"}
     with fleet(line) as (engine, _):
         assert engine.info.max_rows == 8
@@ -176,7 +176,7 @@ async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.
 
 
 def test_one_that_goes_during_the_start_does_not_end_it() -> None:
-    line = FakeLine(2)
+    line = FakeTransport(2)
     line.gone = {"a"}
     with fleet(line) as (engine, _):
         assert engine.info.max_rows == 4
@@ -184,7 +184,7 @@ def test_one_that_goes_during_the_start_does_not_end_it() -> None:
 
 def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
-    line = FakeLine(2)
+    line = FakeTransport(2)
     line.deaf = {"a", "b"}
     with pytest.raises(EngineStopped, match="2 replicas are up, and none has said"), fleet(line):
         pass
@@ -193,7 +193,7 @@ def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPat
 
 async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
-    line = FakeLine(3, c={"fingerprint": "other"})
+    line = FakeTransport(3, c={"fingerprint": "other"})
     line.up = {"a"}
     with fleet(line) as (engine, _):
         assert engine.info.max_rows == 4
@@ -208,7 +208,7 @@ async def test_a_question_that_reaches_another_than_was_meant_does_not_end_the_w
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
-    line = FakeLine(3)
+    line = FakeTransport(3)
     line.up = {"a", "b"}
     with fleet(line) as (engine, _):
         line.gone, line.up = {"a"}, {"a", "b", "c"}
@@ -222,7 +222,7 @@ async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatc
     monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.1)
     monkeypatch.setattr(fleet_engine, "ABSENT_SECONDS", 0.3)
     monkeypatch.setattr(fleet_engine, "ANSWER_SECONDS", 0.0)
-    line = FakeLine()
+    line = FakeTransport()
     with fleet(line) as (engine, _):
         assert engine.failure is None
         line.deaf = {"a", "b"}
@@ -234,7 +234,7 @@ async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatc
 
 async def test_a_clip_waits_for_a_replica_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
-    line = FakeLine()
+    line = FakeTransport()
     line.up = {"a"}
     with fleet(line) as (engine, _):
         line.up = set()
@@ -247,7 +247,7 @@ async def test_a_clip_waits_for_a_replica_to_come(monkeypatch: pytest.MonkeyPatc
 async def test_a_clip_is_encoded_elsewhere_when_a_replica_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.02)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
-    line = FakeLine()
+    line = FakeTransport()
     with fleet(line) as (engine, _):
         line.deaf = {"a"}
         for _ in range(4):  # whoever is asked first

@@ -92,9 +92,9 @@ class SilentHandle:
 
 
 async def test_the_line_opens_though_a_replica_says_nothing() -> None:
-    from fleet.ray_transport import RayLine
+    from fleet.ray_transport import RayTransport
 
-    await RayLine(cast(Any, SilentHandle())).open_up()
+    await RayTransport(cast(Any, SilentHandle())).open_up()
 
 
 async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:

@@ -17,9 +17,9 @@ import pytest
 from engine import AudioChunk, EngineConfig, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import Library, VoiceChanges, VoiceDraft
-from studio.library.projects.part_queue import ProjectWork
+from studio.library.projects.part_queue import PartQueue
 from studio.settings import Settings
-from studio.supervisor import Watch
+from studio.supervisor import HealthCheck
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
 from tests.studio.clips import new_sample
@@ -68,7 +68,7 @@ def until_well(served: Served, name: str, failures: int) -> None:
 def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_written(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = fails(monkeypatch, ProjectWork, "recover", LibraryUnavailable("locked"), KeyError("unforeseen"))
+    left = fails(monkeypatch, PartQueue, "recover", LibraryUnavailable("locked"), KeyError("unforeseen"))
     served, _ = steered()
     project = made(served, items=[{"input": "One."}], start=True)
     until(served, project, "done")
@@ -80,9 +80,9 @@ def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_wri
 def test_a_part_whose_end_could_not_be_noted_is_not_said_to_be_spoken_for_ever(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
 ) -> None:
-    left = fails(monkeypatch, ProjectWork, "failed", LibraryUnavailable("locked"))
-    left += fails(monkeypatch, ProjectWork, "release", LibraryUnavailable("locked"))
-    fails(monkeypatch, ProjectWork, "done", LibraryUnavailable("locked"))
+    left = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
+    left += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
+    fails(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
     served, _ = steered()
     project = made(served, items=[{"input": "One.", "voice": voice}, {"input": "Two."}], start=True)
     now = until(served, project, "incomplete" if voice == "nobody" else "done")
@@ -92,14 +92,14 @@ def test_a_part_whose_end_could_not_be_noted_is_not_said_to_be_spoken_for_ever(
 
 def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
-    done = ProjectWork.done
+    done = PartQueue.done
 
-    def full(self: ProjectWork, *arguments: Any) -> None:
+    def full(self: PartQueue, *arguments: Any) -> None:
         if not goes_on.is_set():
             raise LibraryFull("the library has no room left on its disk")
         done(self, *arguments)
 
-    monkeypatch.setattr(ProjectWork, "done", full)
+    monkeypatch.setattr(PartQueue, "done", full)
     served, _ = steered()
     project = made(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
     deadline = time.monotonic() + 10
@@ -196,13 +196,13 @@ def test_an_engine_whose_start_breaks_off_has_failed_and_is_not_starting_for_eve
 
 
 async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    watch, outcomes = Watch("counting"), iter([OSError("a"), OSError("a"), ValueError("b"), None])
+    watch, outcomes = HealthCheck("counting"), iter([OSError("a"), OSError("a"), ValueError("b"), None])
 
     async def work() -> None:
         if error := next(outcomes):
             raise error
 
-    await asyncio.wait_for(watch.keep_going(work), 10)
+    await asyncio.wait_for(watch.restart_forever(work), 10)
     assert next(outcomes, "done") == "done" and watch.status.failures == 3
     told = [record.getMessage() for record in caplog.records if record.name == "studio.supervisor"]
     assert told == [f"counting broke off and is being restarted: {what}" for what in "ab"], "the same is told once"

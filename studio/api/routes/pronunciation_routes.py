@@ -13,7 +13,7 @@ from studio.api.http.openapi import reads, reads_form, sends
 from studio.api.http.upload import read_form
 from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
 from studio.errors import InvalidRequest
-from studio.library.pronunciations.entries import EVERYBODY, Pronunciation, Shelf
+from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.projects.documents.dictionary import MAX_LIST, read_dictionary, write_dictionary
 from studio.voices.resolver import VoiceResolver
 
@@ -97,20 +97,20 @@ class PronunciationRoutes:
 
         return JSONResponse(await to_thread.run_sync(work))
 
-    def _shelf(self, request: Request, voice: str | None, project: str | None) -> Shelf:
+    def _shelf(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
         """Raises InvalidRequest, UnknownVoice, NotFound."""
         if voice and project:
             raise InvalidRequest("give either a voice or a project, not both", "project")
         if project:
-            return Shelf("project", self._library.projects.get(project, request.state.sees).id)
+            return DictionaryScope("project", self._library.projects.get(project, request.state.sees).id)
         if not voice:
-            return EVERYBODY
+            return GLOBAL
         found = self._voices.find(voice)
         if found is None:
             raise InvalidRequest(f"{voice[:80]!r} is no voice of the library", "voice")
-        return Shelf("voice", found.id)
+        return DictionaryScope("voice", found.id)
 
-    def _seen(self, request: Request, entry_id: str) -> Shelf:
+    def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
         """The shelf of an entry that this caller may see. Raises NotFound."""
         shelf, _ = self._entries.where(entry_id)
         if shelf.scope == "project":

@@ -31,7 +31,7 @@ _MINE = "id = ? and state = 'speaking' and lease = ?"
 """The part of a claim, unless it was cancelled or another worker has taken it over."""
 
 
-class ProjectWork:
+class PartQueue:
     """What there is to speak. Any number of workers, in any processes, may share it: each part that is being spoken has
     a lease, which its worker renews. Calls block for milliseconds."""
 

@@ -21,9 +21,9 @@ from studio.library.projects.project_records import (
     ProjectSettings,
     Recipes,
 )
-from studio.library.pronunciations.entries import EntryIndex, Pronunciation, Shelf, entries_of_all, entries_on
+from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of_all, entries_on
 from studio.library.sqlite import Database, select
-from studio.unicode_text import mended
+from studio.unicode_text import repair_surrogates
 
 _PART_FIELDS = {each.name for each in fields(Part)}
 AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
@@ -77,7 +77,7 @@ def number_of(db: Database, part_id: str) -> int:
 
 
 def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
-    return _settings(row, entries_on(db, Shelf("project", row["id"])))
+    return _settings(row, entries_on(db, DictionaryScope("project", row["id"])))
 
 
 def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
@@ -88,7 +88,7 @@ def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectS
     known = {each.name for each in fields(ProjectSettings)}
     kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
     if kept.get("voice"):
-        kept["voice"] = mended(kept["voice"])
+        kept["voice"] = repair_surrogates(kept["voice"])
     return ProjectSettings(**kept | {"pronunciations": tuple(entries)})
 
 

@@ -13,9 +13,9 @@ from studio.library.database import Store
 from studio.library.projects.row_mapping import AT_REST, recipes_of, settle
 from studio.library.pronunciations.entries import (
     MAX_ENTRIES,
+    DictionaryScope,
     EntryIndex,
     Pronunciation,
-    Shelf,
     clean_entry,
     entries_on,
     entry_of,
@@ -29,17 +29,17 @@ class Pronunciations:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on(self, *shelves: Shelf) -> tuple[Pronunciation, ...]:
+    def on(self, *shelves: DictionaryScope) -> tuple[Pronunciation, ...]:
         """The entries of these shelves, one after the other, each by its phrase."""
         with self._store.reading() as db:
             return tuple(entry for shelf in shelves for entry in entries_on(db, shelf))
 
-    def where(self, entry_id: str) -> tuple[Shelf, Pronunciation]:
+    def where(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
         """An entry and its shelf. Raises NotFound."""
         with self._store.reading() as db:
             return _found(db, entry_id)
 
-    def add(self, shelf: Shelf, entry: Pronunciation) -> Pronunciation:
+    def add(self, shelf: DictionaryScope, entry: Pronunciation) -> Pronunciation:
         """Raises InvalidRequest: it has an entry for these words, is full, or the entry makes no sense."""
         with self._store.writing() as db:
             _check_room(db, shelf, 1)
@@ -69,7 +69,7 @@ class Pronunciations:
             db.execute("delete from pronunciations where id = ?", [entry_id])
             _settle(db, shelf, entry)
 
-    def merge(self, shelf: Shelf, entries: Sequence[Pronunciation], replacing: bool) -> int:
+    def merge(self, shelf: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Put many in. An entry for the same words is changed, and keeps its id; ``replacing`` removes all others.
 
         How many there are now. All or none of it; raises InvalidRequest.
@@ -90,7 +90,7 @@ class Pronunciations:
         return count
 
 
-def _insert(db: Database, shelf: Shelf, entry: Pronunciation) -> Pronunciation:
+def _insert(db: Database, shelf: DictionaryScope, entry: Pronunciation) -> Pronunciation:
     kept = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
     row: dict[str, object] = {
         "id": kept.id,
@@ -107,7 +107,7 @@ def _insert(db: Database, shelf: Shelf, entry: Pronunciation) -> Pronunciation:
     return kept
 
 
-def _check_room(db: Database, shelf: Shelf, more: int) -> int:
+def _check_room(db: Database, shelf: DictionaryScope, more: int) -> int:
     query = "select count(*) from pronunciations where scope = ? and subject = ?"
     count = int(db.execute(query, [shelf.scope, shelf.subject]).fetchone()[0])
     if count + more > MAX_ENTRIES:
@@ -115,13 +115,13 @@ def _check_room(db: Database, shelf: Shelf, more: int) -> int:
     return count
 
 
-def _found(db: Database, entry_id: str) -> tuple[Shelf, Pronunciation]:
+def _found(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
     for row in db.table("pronunciations").rows_where("id = ?", [entry_id]):
-        return Shelf(row["scope"], row["subject"]), entry_of(row)
+        return DictionaryScope(row["scope"], row["subject"]), entry_of(row)
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")
 
 
-def _settle(db: Database, shelf: Shelf, *changed: Pronunciation) -> None:
+def _settle(db: Database, shelf: DictionaryScope, *changed: Pronunciation) -> None:
     """Parts of a project that were spoken with other entries become stale. ``changed``: entries as they were, and as
     they are now."""
     if shelf.scope == "project":

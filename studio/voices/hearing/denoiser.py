@@ -91,7 +91,7 @@ class Denoiser:
         self._results: OrderedDict[bytes, Clip] = OrderedDict()  # touched only in turn
 
     async def denoise(self, clip: Clip, caller: str) -> Clip:
-        """The clip without its noise, at RATE. Raises NotOffered, LineFull, TooManyRequests, TooCostly, Unavailable."""
+        """The clip without noise, at RATE. Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable."""
         if not self.is_there:
             raise NotOffered(
                 f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and start it again",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from fleet.frontends.worker_pool import SpeechProcesses, StudioServer
+from fleet.frontends.worker_pool import StudioServer, WorkerPool
 from studio.engine_host import StartEngine
 from studio.serving.public_port import PublicPort
 from studio.serving.server import config_of
@@ -30,7 +30,7 @@ SECONDS = 60.0
 class Several:
     url: str
     service: SpeechService
-    processes: SpeechProcesses
+    processes: WorkerPool
     server: StudioServer
 
     @contextlib.contextmanager
@@ -84,7 +84,7 @@ def several(
     public = PublicPort(settings)
     app = create_app(settings, start_engine)
     service = app.state.studio.speech
-    processes = SpeechProcesses(settings, engine_config(settings), service, join, lambda line: None)
+    processes = WorkerPool(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
     server = StudioServer(config, public, processes, threading.Event())

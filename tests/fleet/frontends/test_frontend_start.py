@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine import EngineConfig, EngineStats
-from fleet.frontends.worker_handle import Order, SpeechProcess
+from fleet.frontends.worker_handle import Order, WorkerHandle
 from fleet.frontends.worker_pool import how_many
 from studio.engine_host import EngineHost
 from studio.library import Library
@@ -110,7 +110,7 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
     order = Order(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
     public = PublicPort(settings)
-    process = SpeechProcess("speech process 1", order, public.first, service)
+    process = WorkerHandle("speech process 1", order, public.first, service)
     await process.start()
     assert await process.ended() == "it could not start: the engines are elsewhere"
     public.close()

@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from fleet.frontends import worker_handle
 from fleet.frontends.messages import Message
-from fleet.frontends.worker_handle import SpeechProcess
+from fleet.frontends.worker_handle import WorkerHandle
 from studio.api.fish.message_pack import pack, unpack
 from studio.settings import Settings
 from tests.fleet.frontends.engines import reluctant
@@ -228,14 +228,14 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[int] = []
-    hear = SpeechProcess._hear
+    hear = WorkerHandle._hear
 
-    def noted(process: SpeechProcess, message: Message) -> None:
+    def noted(process: WorkerHandle, message: Message) -> None:
         if (tmp_path / "stops").exists():
             heard.append(process._process.pid)
         hear(process, message)
 
-    monkeypatch.setattr(SpeechProcess, "_hear", noted)
+    monkeypatch.setattr(WorkerHandle, "_hear", noted)
     settings = Settings(studio_home=str(tmp_path / "home"), model="test/model", speech_processes=2, max_rows=8)
     with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
         leaving = studio.pids[0]

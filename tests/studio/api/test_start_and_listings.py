@@ -142,6 +142,6 @@ def test_memory_that_is_free_again_is_given_back_from_time_to_time(
 ) -> None:
     given_back = threading.Semaphore(0)
     monkeypatch.setattr(supervisor, "RELEASE_SECONDS", 0.01)
-    monkeypatch.setattr(supervisor, "release_free_memory", given_back.release)
+    monkeypatch.setattr(supervisor, "trim_heap", given_back.release)
     steered()
     assert given_back.acquire(timeout=30) and given_back.acquire(timeout=30)

@@ -86,7 +86,7 @@ async def test_a_request_that_could_not_be_passed_on_is_named_without_its_token(
         address = f"http://127.0.0.1:{public.getsockname()[1]}"
         async with serving(relay, public), httpx.AsyncClient(base_url=address) as client:
             assert (await client.get(f"/shared/{WORD}")).status_code == 503
-    lines = [record.getMessage() for record in caplog.records if record.name.startswith("studio")]
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith("fleet")]
     assert any("GET /shared/[redacted] was not passed on" in line for line in lines)
     assert not [line for line in lines if WORD in line]
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from studio.speech.cancellation import Interruption
+from studio.speech.cancellation import CancelToken
 
 
 class Ended(Exception):
@@ -34,7 +34,7 @@ class Work:
 
 
 @asynccontextmanager
-async def awaited(interruption: Interruption) -> AsyncIterator[tuple[Work, asyncio.Task[str]]]:
+async def awaited(interruption: CancelToken) -> AsyncIterator[tuple[Work, asyncio.Task[str]]]:
     work = Work()
     task = asyncio.create_task(interruption.unless(work()))
     await work.has_begun.wait()
@@ -43,7 +43,7 @@ async def awaited(interruption: Interruption) -> AsyncIterator[tuple[Work, async
 
 
 async def test_work_that_nobody_ends_gives_its_result() -> None:
-    interruption = Interruption(Ended)
+    interruption = CancelToken(Ended)
     async with awaited(interruption) as (work, task):
         work.may_end.set()
         assert await task == "done"
@@ -53,7 +53,7 @@ async def test_work_that_nobody_ends_gives_its_result() -> None:
 
 
 async def test_what_is_ended_leaves_its_task_as_it_was_and_lets_nothing_begin_after_it() -> None:
-    interruption, work = Interruption(Ended), Work()
+    interruption, work = CancelToken(Ended), Work()
 
     async def caller() -> str:
         with pytest.raises(Ended):
@@ -76,7 +76,7 @@ async def test_what_is_ended_leaves_its_task_as_it_was_and_lets_nothing_begin_af
 
 
 async def test_a_result_that_is_there_as_the_end_comes_is_no_result() -> None:
-    interruption = Interruption(Ended)
+    interruption = CancelToken(Ended)
     async with awaited(interruption) as (work, task):
         work.may_end.set()
         interruption.set()
@@ -85,7 +85,7 @@ async def test_a_result_that_is_there_as_the_end_comes_is_no_result() -> None:
 
 
 async def test_a_caller_who_is_cancelled_is_told_that() -> None:
-    async with awaited(Interruption(Ended)) as (work, task):
+    async with awaited(CancelToken(Ended)) as (work, task):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -95,7 +95,7 @@ async def test_a_caller_who_is_cancelled_is_told_that() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a task does not count how often it was cancelled")
 @pytest.mark.parametrize("first", ["ended", "cancelled"])
 async def test_of_both_being_cancelled_counts(first: str) -> None:
-    interruption = Interruption(Ended)
+    interruption = CancelToken(Ended)
     async with awaited(interruption) as (_, task):
         for end in (interruption.set, task.cancel) if first == "ended" else (task.cancel, interruption.set):
             end()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import EngineConfig, Reference, Sampling, Utterance
-from studio.speech.script_stream import Performance
+from studio.speech.script_stream import ScriptStream
 from studio.speech.text import read_script
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
@@ -64,7 +64,7 @@ async def test_the_real_engine_hears_the_parts_before(studio: Served) -> None:
 
     async def spoken(history: list[Reference]) -> np.ndarray:
         script = read_script(f"{SENTENCE} {SENTENCE}", 100)
-        performance = Performance(engine, script, utterance, None, history)
+        performance = ScriptStream(engine, script, utterance, None, history)
         return np.concatenate([sound.pcm async for sound in performance.sounds()])
 
     history: list[Reference] = []
@@ -108,7 +108,7 @@ def test_pauses_are_silence_of_their_length_where_they_stand(steered: Steer) -> 
 async def test_long_silence_is_given_out_second_by_second() -> None:
     engine = FakeEngine(EngineConfig("test/model"))
     script = read_script("[pause:10s]" * 30 + "One." + "[pause:10s]" * 30)
-    performance = Performance(engine, script, Utterance("x", sampling=Sampling(seed=2)), None, [])
+    performance = ScriptStream(engine, script, Utterance("x", sampling=Sampling(seed=2)), None, [])
     sounds = [sound async for sound in performance.sounds()]
     assert max(len(sound.pcm) for sound in sounds) <= engine.info.sample_rate
     assert sum(len(sound.pcm) for sound in sounds) == 600 * engine.info.sample_rate + 6 * FRAME

@@ -148,7 +148,7 @@ class ProjectRoutes:
         return JSONResponse(part_json(part, project.settings))
 
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
-        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest, LineFull."""
+        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
         try:
             document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
