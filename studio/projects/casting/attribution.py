@@ -58,7 +58,7 @@ _RECENT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CastLine:
     """A stretch of narration or speech in one paragraph, by character offsets; narration has no speaker."""
 
     paragraph: int
@@ -74,7 +74,7 @@ class Line:
 class Attribution:
     """The lines of a text in order, and the characters, those with most lines first."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[CastLine, ...]
     characters: tuple[Character, ...]
 
 
@@ -309,17 +309,17 @@ class _Turns:
         self.recent = [person, *(other for other in self.recent if other is not person)][:_RECENT]
 
 
-def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[Line]:
+def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[CastLine]:
     lines = []
     at = 0
     for found in paragraph.quotations:
         if paragraph.text[at : found.start].strip():
-            lines.append(Line(paragraph.index, at, found.start, is_speech=False))
+            lines.append(CastLine(paragraph.index, at, found.start, is_speech=False))
         assert turn is not None
         confidence = turn.confidence if found.is_sure else min(turn.confidence, 0.5)
         name = None if turn.speaker is None else turn.speaker.name
-        lines.append(Line(paragraph.index, found.start, found.end, True, name, round(confidence, 2), turn.reason))
+        lines.append(CastLine(paragraph.index, found.start, found.end, True, name, round(confidence, 2), turn.reason))
         at = found.end
     if paragraph.text[at:].strip():
-        lines.append(Line(paragraph.index, at, len(paragraph.text), is_speech=False))
+        lines.append(CastLine(paragraph.index, at, len(paragraph.text), is_speech=False))
     return lines

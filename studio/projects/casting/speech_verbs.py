@@ -55,7 +55,8 @@ ROLES = {
     "colonel": "", "major": "", "general": "", "lieutenant": "", "sergeant": "", "inspector": "", "doctor": "",
     "professor": "", "nurse": "", "teacher": "", "judge": "", "driver": "", "guard": "", "waiter": "m", "waitress": "f",
     "innkeeper": "", "bartender": "", "clerk": "", "priest": "m", "maid": "f", "butler": "m", "cook": "",
-    "stranger": "", "voice": "", "child": "", "officer": "", "soldier": "", "sailor": "", "wizard": "", "witch": "f", "dragon": "",
+    "stranger": "", "voice": "", "child": "", "officer": "", "soldier": "", "sailor": "", "wizard": "", "witch": "f",
+    "dragon": "",
     "vater": "m", "mutter": "f", "großvater": "m", "großmutter": "f", "onkel": "m", "tante": "f", "bruder": "m",
     "schwester": "f", "mann": "m", "frau": "f",
 }  # fmt: skip
