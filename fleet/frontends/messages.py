@@ -10,12 +10,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from engine import EngineConfig
+from studio.engine_host import StartEngine
+from studio.settings import Settings
 from studio.takes.record import Take
 from studio.takes.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")
 FULL_BYTES = 2**20
 """So much that the other end has not taken yet: what may be left out is left out then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What every speech process is given at its start."""
+
+    settings: Settings
+    config: EngineConfig
+    start_engine: StartEngine
+    studio: str
+    """The path of the socket at which the studio answers what they pass on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from functools import partial
 from pathlib import Path
 
 from engine import freeze_heap
-from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Ready, Stop
+from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Order, Ready, Stop
 from fleet.frontends.relay import Relay
 from fleet.frontends.remote_register import ReportingRegister, WarningsToStudio
-from fleet.frontends.worker_handle import Order
 from studio.api.speech_app import SpeechApi
 from studio.engine_host import EngineHost
 from studio.errors import NotFound, StudioError

@@ -18,8 +18,9 @@ from pathlib import Path
 import uvicorn
 
 from engine import EngineConfig, SpeechEngine
+from fleet.frontends.messages import Order
 from fleet.frontends.relay import Relayed
-from fleet.frontends.worker_handle import END_SECONDS, Order, WorkerHandle
+from fleet.frontends.worker_handle import END_SECONDS, WorkerHandle
 from studio.engine_host import StartEngine
 from studio.errors import StudioError
 from studio.serving.public_port import PublicPort, Sockets

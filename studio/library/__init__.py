@@ -14,6 +14,7 @@ from studio.library.projects.part_arrangement import Arrangement
 from studio.library.projects.part_queue import PartQueue
 from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
+from studio.library.projects.row_mapping import settle_pronounced
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.library.records import (
     AuditEntry,
@@ -86,7 +87,7 @@ class Library:
         self.arrangement = Arrangement(store, undo_seconds)
         self.replacements = Replacements(store)
         self.covers = Covers(store)
-        self.pronunciations = Pronunciations(store)
+        self.pronunciations = Pronunciations(store, settle_pronounced)
         self.part_queue = PartQueue(store)
         self.audit = Audit(store)
         store.make_room = self._make_room

@@ -19,11 +19,9 @@ from typing import ParamSpec, TypeVar
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.audio_files import AudioFiles
 from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
+from studio.library.migrations import MIGRATIONS
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
-from studio.library.projects import project_migrations  # noqa: F401  (registers them)
-from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
-from studio.library.voices import voice_migrations  # noqa: F401  (as above)
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from studio.api.fish.voice_ids import voice_of
+from studio.api.fish_names import voice_of
 from studio.api.schemas.lower_case import LOWER_CASE
 from studio.api.schemas.numbers import Number, Seed, Temperature, TopP, Whole
 from studio.errors import InvalidRequest

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from studio.api.fish.fish_body import SentFields
-from studio.api.fish.voice_ids import fish_id
+from studio.api.fish_names import fish_id
 from studio.audio.read import MAX_SECONDS, Clip
 from studio.errors import InvalidClip, InvalidRequest, NameTaken
 from studio.library import Cut, Library, NewSample, Voice, VoiceDraft

@@ -22,11 +22,11 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from engine import EngineError
-from studio.api.fish.client_words import in_client_words
 from studio.api.fish.fish_body import unpacked
 from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
+from studio.api.fish_names import in_client_words
 from studio.api.http.body import as_model
 from studio.api.http.error_responses import ApiError, describe
 from studio.errors import InvalidRequest, StudioError

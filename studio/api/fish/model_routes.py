@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from studio.api.fish.account import author_of
 from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
-from studio.api.fish.voice_ids import voice_of
+from studio.api.fish_names import voice_of
 from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form

@@ -25,7 +25,7 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
-from studio.api.fish.client_words import in_client_words
+from studio.api.fish_names import in_client_words
 from studio.api.url_paths import is_fish
 from studio.errors import (
     Cancelled,

@@ -42,9 +42,9 @@ class PronunciationRoutes:
 
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
         """The dictionary of everybody, or of a voice, or of a project; each at most 2000 entries, by their phrases."""
-        shelf = self._shelf(request, voice, project)
+        dictionary = self._shelf(request, voice, project)
         return JSONResponse(
-            {"object": "list", "data": [pronunciation_json(each, shelf) for each in self._entries.on(shelf)]}
+            {"object": "list", "data": [pronunciation_json(each, dictionary) for each in self._entries.on(dictionary)]}
         )
 
     async def add(self, request: Request) -> JSONResponse:
@@ -52,9 +52,9 @@ class PronunciationRoutes:
         body = as_model(await read_json(request), NewPronunciation)
 
         def work() -> dict[str, Any]:
-            shelf = self._shelf(request, body.voice, body.project)
+            dictionary = self._shelf(request, body.voice, body.project)
             entry = Pronunciation(body.phrase, body.said, body.match_case)
-            return pronunciation_json(self._entries.add(shelf, entry), shelf)
+            return pronunciation_json(self._entries.add(dictionary, entry), dictionary)
 
         return JSONResponse(await to_thread.run_sync(work), 201)
 
@@ -63,9 +63,9 @@ class PronunciationRoutes:
         body = as_model(await read_json(request), PronunciationChanges)
 
         def work() -> dict[str, Any]:
-            shelf = self._seen(request, pronunciation_id)
+            dictionary = self._seen(request, pronunciation_id)
             return pronunciation_json(
-                self._entries.change(pronunciation_id, body.phrase, body.said, body.match_case), shelf
+                self._entries.change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
             )
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -78,9 +78,9 @@ class PronunciationRoutes:
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
         """The dictionary as CSV, which can be taken in again."""
-        shelf = self._shelf(request, voice, project)
+        dictionary = self._shelf(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
-        return Response(write_dictionary(self._entries.on(shelf)), media_type=CSV_TYPE, headers=headers)
+        return Response(write_dictionary(self._entries.on(dictionary)), media_type=CSV_TYPE, headers=headers)
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
@@ -90,9 +90,9 @@ class PronunciationRoutes:
         form = await read_form(request, FORM_LIMIT, "file")
 
         def work() -> dict[str, Any]:
-            shelf = self._shelf(request, voice, project)
+            dictionary = self._shelf(request, voice, project)
             entries = read_dictionary(form.file("file"))
-            total = self._entries.merge(shelf, entries, replace)
+            total = self._entries.merge(dictionary, entries, replace)
             return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -111,8 +111,8 @@ class PronunciationRoutes:
         return DictionaryScope("voice", found.id)
 
     def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
-        """The shelf of an entry that this caller may see. Raises NotFound."""
-        shelf, _ = self._entries.where(entry_id)
-        if shelf.scope == "project":
-            self._library.projects.get(shelf.subject, request.state.sees)
-        return shelf
+        """The dictionary of an entry that this caller may see. Raises NotFound."""
+        dictionary, _ = self._entries.where(entry_id)
+        if dictionary.scope == "project":
+            self._library.projects.get(dictionary.subject, request.state.sees)
+        return dictionary

@@ -35,14 +35,14 @@ class PronunciationChanges(BaseModel):
     match_case: bool | None = None
 
 
-def pronunciation_json(entry: Pronunciation, shelf: DictionaryScope) -> dict[str, Any]:
+def pronunciation_json(entry: Pronunciation, dictionary: DictionaryScope) -> dict[str, Any]:
     return {
         "id": entry.id,
         "object": "pronunciation",
         "phrase": entry.phrase,
         "said": entry.said,
         "match_case": entry.match_case,
-        "voice": shelf.subject if shelf.scope == "voice" else None,
-        "project": shelf.subject if shelf.scope == "project" else None,
+        "voice": dictionary.subject if dictionary.scope == "voice" else None,
+        "project": dictionary.subject if dictionary.scope == "project" else None,
         "created_at": int(entry.created),
     }

@@ -51,6 +51,13 @@ def settle(
     db.conn.executemany("update parts set state = ? where id = ?", changes)
 
 
+def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
+    """Parts of a project that were spoken with other entries become stale; other dictionaries' changes leave them."""
+    if dictionary.scope == "project":
+        for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
+            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))
+
+
 def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
     """Have the recipes that `settle` will ask for, so that it does not hold the write lock while they are computed."""
     for _, text, voice, _, recipe in _spoken(db, where, values):

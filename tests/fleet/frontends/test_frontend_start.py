@@ -17,7 +17,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine import EngineConfig, EngineStats
-from fleet.frontends.worker_handle import Order, WorkerHandle
+from fleet.frontends.messages import Order
+from fleet.frontends.worker_handle import WorkerHandle
 from fleet.frontends.worker_pool import how_many
 from studio.engine_host import EngineHost
 from studio.library import Library

@@ -15,8 +15,8 @@ from sqlite_utils import Database
 
 from studio.errors import Changed, InvalidRequest, LibraryUnavailable, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.library.migrations.schema import MIGRATIONS
 from studio.library.pronunciations.entries import GLOBAL, Pronunciation
-from studio.library.schema import MIGRATIONS
 from tests.studio.clips import new_sample
 
 

@@ -1,4 +1,4 @@
-"""Ids of voices as Fish Audio's clients know them: 32 hexadecimal digits, made of our own ids and back."""
+"""Names that Fish Audio's clients use: ids of voices, 32 hexadecimal digits made of our own and back, and fields."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ _OURS = "voice_"
 _MARK = "f15a0d10"
 """What an id begins with that was made of one of ours, whose 24 digits follow."""
 _MADE = re.compile(rf"{_MARK}([0-9a-f]{{24}})(@\d+)?")
+FIELDS = {"input": "text", "ref_text": "the text of a reference"}
+"""Fields of the studio's own API, and what a client of Fish Audio sends in their place."""
+_VOICE_ID = re.compile(rf"(?<='){_OURS}[0-9a-f]{{24}}\b")
 SENT_UNASKED = frozenset(
     (
         "933563129e564b19a115bedd57b7406a",  # LiveKit
@@ -35,3 +38,11 @@ def voice_of(reference: str) -> str:
     if made := _MADE.fullmatch(reference):
         return f"{_OURS}{made[1]}{made[2] or ''}"
     return DEFAULT if reference in SENT_UNASKED else reference
+
+
+def in_client_words(message: str, param: str | None) -> str:
+    """A message about a field of the studio's own API, as clients of Fish Audio understand it."""
+    theirs = FIELDS.get(param or "")
+    if theirs and message.startswith(f"{param} "):
+        message = theirs + message.removeprefix(param or "")
+    return _VOICE_ID.sub(lambda match: fish_id(match[0]), message)

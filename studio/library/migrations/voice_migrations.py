@@ -1,8 +1,8 @@
-"""Migrations of the tables of voices that came after those in studio/library/schema.py; none is ever edited."""
+"""Migrations of the tables of voices that came after schema.py; none is ever edited."""
 
 from __future__ import annotations
 
-from studio.library.schema import MIGRATIONS
+from studio.library.migrations.schema import MIGRATIONS
 from studio.library.sqlite import Database
 
 
