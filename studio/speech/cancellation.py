@@ -11,27 +11,27 @@ Result = TypeVar("Result")
 
 
 class CancelToken:
-    """Ends what is awaited through `unless`, by cancelling the awaiting task, as `asyncio.timeout` does.
+    """Ends what is awaited through `run`, by cancelling the awaiting task, as `asyncio.timeout` does.
 
     A task for the work would cost more than a piece of sound does otherwise. Used from one event loop, by one task at a
     time.
     """
 
     def __init__(self, error: Callable[[], Exception]) -> None:
-        """``error``: makes what whoever waits is told."""
+        """``error`` makes the exception that the awaiting task gets."""
         self._error = error
-        self._is_set = False
+        self._is_cancelled = False
         self._task: asyncio.Task[Any] | None = None
 
-    def set(self) -> None:
+    def cancel(self) -> None:
         """End what is awaited now, and whatever will be."""
-        if self._task is not None and not self._is_set:
+        if self._task is not None and not self._is_cancelled:
             self._task.cancel()
-        self._is_set = True
+        self._is_cancelled = True
 
-    async def unless(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; raises the error, the work ended, when `set` comes first."""
-        if self._is_set:
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of ``work``; raises the error, the work ended, when `cancel` comes first."""
+        if self._is_cancelled:
             work.close()
             raise self._error()
         self._task = task = asyncio.current_task()
@@ -41,7 +41,7 @@ class CancelToken:
         try:
             return await work
         except asyncio.CancelledError:
-            if not self._is_set:
+            if not self._is_cancelled:
                 raise
             if sys.version_info >= (3, 11) and task.uncancel() > others:
                 raise  # somebody else has cancelled the task too

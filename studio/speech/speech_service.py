@@ -14,6 +14,7 @@ from engine import (
     CannotAlign,
     EngineError,
     EngineFull,
+    EngineInfo,
     EngineStats,
     InvalidUtterance,
     Reference,
@@ -27,8 +28,10 @@ from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.continuing import BegunTake, made_by
 from studio.speech.conversation import Conversation
-from studio.speech.delivery import DeliveredAs, Delivery
+from studio.speech.delivery import Delivery
 from studio.speech.draft import draft_of
+from studio.speech.encoding import OutputFile
+from studio.speech.live_take import LiveTake
 from studio.speech.planning.plan import Plan, reading_of
 from studio.speech.planning.planner import Planner
 from studio.speech.reading import normalised
@@ -65,10 +68,6 @@ class Speech:
     voice: str
     revision: int | None
     """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
-    queue_ms: float
-    first_audio_ms: float
-    body: AsyncGenerator[bytes, None]
-    """The file's bytes while they are made. Leaving the iteration cancels the take."""
     delivery: Delivery = field(repr=False)
     request: SpeechRequest = field(repr=False)
     engine: SpeechEngine = field(repr=False)
@@ -76,7 +75,12 @@ class Speech:
     @property
     def take(self) -> Take:
         """What is known of the take by now; complete once the body has ended."""
-        return self.delivery.take
+        return self.delivery.live.take
+
+    @property
+    def body(self) -> AsyncGenerator[bytes, None]:
+        """The file's bytes as they are made. Leaving the iteration cancels the take."""
+        return self.delivery.body
 
     async def timestamps(self, unit: Unit) -> list[Timed]:
         """When its words or sentences are heard in the file; complete once the body has ended.
@@ -84,7 +88,7 @@ class Speech:
         Raises CannotAlign, EngineStopped.
         """
         text, is_dialogue = self.request.text, self.request.cast is not None
-        words = await word_times(self.engine, text, is_dialogue, self.delivery.parts, self.request.speed)
+        words = await word_times(self.engine, text, is_dialogue, self.delivery.live.parts, self.request.speed)
         return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
 
     async def aclose(self) -> None:
@@ -151,50 +155,48 @@ class SpeechService:
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
-        delivery = await self._open(request, plan, origin, engine)
+        live = await self._begin(request, plan, origin, engine.info)
         try:
-            references = await delivery.unless_cancelled(self._references_of(request, plan, engine, origin))
+            references = await live.run(self._references_of(request, plan, engine, origin))
             parts = begun.parts if begun else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
             sounds = begun.followed_by(sounds) if begun else sounds
-            as_file = DeliveredAs(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
-            encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
+            file = OutputFile(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
+            delivery = await Delivery.open(live, sounds, file)
         except EngineFull as error:
             refusal = QueueFull(str(error), self._seconds_to_wait(engine))
-            delivery.forget()  # who is sent away ten times a second would push every real take out
-            await delivery.aclose(refusal)
+            live.forget()  # a caller who is refused ten times a second would push every real take out
+            live.end(refusal)
             raise refusal from error
         except BaseException as error:
-            await delivery.aclose(error)
+            live.end(error)
             raise
+        encoding, voice = delivery.encoding, plan.voice if not plan.is_dialogue else None
         return Speech(
-            request_id=origin.request_id,
-            media_type=encoder.media_type,
-            sample_rate=encoder.sample_rate,
-            seed=plan.seed,
-            voice=plan.label,
-            revision=plan.voice.revision if plan.voice and not plan.is_dialogue else None,
-            queue_ms=delivery.take.queue_ms or 0.0,
-            first_audio_ms=delivery.take.first_audio_ms or 0.0,
-            body=delivery.body(),
-            delivery=delivery,
-            request=request,
-            engine=engine,
+            origin.request_id,
+            encoding.media_type,
+            encoding.sample_rate,
+            plan.seed,
+            plan.label,
+            voice.revision if voice else None,
+            delivery,
+            request,
+            engine,
         )
 
-    async def _open(self, request: SpeechRequest, plan: Plan, origin: Origin, engine: SpeechEngine) -> Delivery:
+    async def _begin(self, request: SpeechRequest, plan: Plan, origin: Origin, info: EngineInfo) -> LiveTake:
         """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
         take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
         if origin.background:
-            delivery = Delivery(take, self._parts, self.register.part_left, None)
+            live = LiveTake(take, self._parts, self.register.part_left, info.sample_rate, request.speed)
         else:
             await self.register.enter(take)
             recording = None
             if self.recorder and request.store:
-                recording = self.recorder.open(draft_of(request, plan, take), made_by(engine.info))
-            delivery = Delivery(take, self.register, self.register.left, recording)
-        self.register.add(delivery)
-        return delivery
+                recording = self.recorder.open(draft_of(request, plan, take), made_by(info))
+            live = LiveTake(take, self.register, self.register.left, info.sample_rate, request.speed, recording)
+        self.register.add(live)
+        return live
 
     async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
         """What ``saving`` puts into the library, its codes with it if the engine is up, else at the first use of them.

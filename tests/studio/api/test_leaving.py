@@ -8,7 +8,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -34,30 +34,17 @@ class Held:
 
     is_made = is_closed = False
 
+    @property
+    def body(self) -> Held:
+        return self
+
     async def aclose(self) -> None:
         self.is_closed = True
 
 
-async def nothing() -> AsyncGenerator[bytes, None]:
-    for piece in tuple[bytes, ...]():
-        yield piece
-
-
 def speech_that(held: Held) -> Speech:
-    return Speech(
-        "req_1",
-        "audio/wav",
-        44_100,
-        1,
-        "anna",
-        1,
-        0.0,
-        0.0,
-        nothing(),
-        cast(Delivery, held),
-        cast(Any, None),
-        cast(Any, None),
-    )
+    nothing = cast(Any, None)
+    return Speech("req_1", "audio/wav", 44_100, 1, "anna", 1, cast(Delivery, held), nothing, nothing)
 
 
 @pytest.mark.parametrize("ticks", range(6))
