@@ -26,7 +26,7 @@ class OutputFile:
 
     format: str
     sample_rate: int | None
-    speed: float
+    speed: float = 1.0
     bit_rate: int | None = None
     volume: float = 0.0
 
@@ -35,7 +35,11 @@ class Encoding:
     """One file, from its first samples to its last bytes."""
 
     def __init__(
-        self, file: OutputFile, source_rate: int, samples: int | None, on_sound: Callable[[np.ndarray], None]
+        self,
+        file: OutputFile,
+        source_rate: int,
+        samples: int | None = None,
+        on_sound: Callable[[np.ndarray], None] = lambda pcm: None,
     ) -> None:
         """``samples``: how many there will be, where that is known. ``on_sound`` gets them in the file's tempo, at the
         volume at which they were spoken; it may be called in a thread."""

@@ -1,0 +1,88 @@
+"""A socket on which text is written and its speech read: one reader and one speaker side by side, until either ends."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Any
+
+import anyio
+from fastapi import WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from engine import EngineError
+from studio.api.http.error_responses import ApiError, describe
+from studio.errors import InvalidRequest, StudioError
+from studio.settings import Settings
+from studio.speech.request import new_request_id
+from studio.speech.speech_service import SpeechService
+
+
+class TextSocket(ABC):
+    """One connection, in one protocol."""
+
+    def __init__(self, websocket: WebSocket, service: SpeechService, settings: Settings) -> None:
+        self._websocket = websocket
+        self._service = service
+        self._send_timeout = settings.send_timeout
+        self._id = new_request_id()
+        self._caller: str = websocket.scope["state"]["caller"]
+
+    async def serve(self) -> None:
+        """Until all is spoken, or the client is refused or has left."""
+        await self._websocket.accept()
+        try:
+            await self._run()
+        except (WebSocketDisconnect, TimeoutError):
+            return  # a client that has left needs no answer
+
+    async def _run(self) -> None:
+        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+            await self._finish()
+        except (ApiError, StudioError, EngineError) as error:
+            refusal = describe(error)
+            await self._refuse(refusal)
+            await self._websocket.close(1008 if refusal.status < 500 else 1011)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _received(self, kind: str, wanted: str, param: str) -> Any:
+        """The next message, which must be of this kind, text or bytes. Raises InvalidRequest, WebSocketDisconnect."""
+        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code") or 1005)
+        if message.get(kind) is None:
+            raise InvalidRequest(f"messages must be {wanted}", param)
+        return message[kind]
+
+    async def _send(self, message: str | bytes) -> None:
+        """Raises TimeoutError where the client takes nothing for long."""
+        with anyio.fail_after(self._send_timeout):
+            if isinstance(message, bytes):
+                await self._websocket.send_bytes(message)
+            else:
+                await self._websocket.send_text(message)
+
+    @abstractmethod
+    async def _read(self) -> None:
+        """Take messages, to the last."""
+
+    @abstractmethod
+    async def _speak(self) -> None:
+        """Answer with speech; the session ends when this does."""
+
+    @abstractmethod
+    async def _refuse(self, error: ApiError) -> None:
+        """Tell the client why it ends."""
+
+    async def _finish(self) -> None:
+        """All was spoken."""
+        await self._websocket.close()
