@@ -7,7 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from studio.api.http.access import Access
 from studio.api.http.error_responses import Unforeseen, install_errors
-from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, FrameAncestors, RequestIds, SendTimeout
+from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, ResponseHeaders, SendTimeout
 from studio.settings import Settings
 
 
@@ -25,6 +25,5 @@ def install_layers(app: FastAPI, settings: Settings) -> None:
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )
-    app.add_middleware(FrameAncestors, settings=settings)
     app.add_middleware(SendTimeout, seconds=settings.send_timeout)
-    app.add_middleware(RequestIds)
+    app.add_middleware(ResponseHeaders, settings=settings)

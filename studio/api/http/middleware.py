@@ -42,11 +42,19 @@ HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
 """They frame the pages of Spaces."""
 
 
-class RequestIds:
-    """Pure ASGI, so that streams pass untouched: names each request, in scope["state"] and the answer."""
+class ResponseHeaders:
+    """Pure ASGI, so that streams pass untouched: names each request, in scope["state"] too, keeps answers of the API
+    out of caches, and says which sites may show a page in a frame.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Another site could cover the frame with content of its own and have a signed-in visitor click on hidden buttons.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
+        # Not "*": to let any page call the API with a key is not to let it use the visitor's sign-in.
+        origins = [origin for origin in settings.cors_origins if origin != "*"]
+        hub = HUB_PAGES if on_space() else ()
+        self._policy = " ".join(["frame-ancestors 'self'", *origins, *hub])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,15 +64,18 @@ class RequestIds:
         scope.setdefault("state", {})["request_id"] = request_id
         ours = is_api(scope["path"]) or scope["path"] == "/health"
 
-        async def send_named(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = request_id
                 if ours:
                     headers.setdefault("cache-control", "no-store")
+                if headers.get("content-type", "").lower().startswith("text/html"):
+                    policy = headers.get("content-security-policy")
+                    headers["content-security-policy"] = f"{policy}; {self._policy}" if policy else self._policy
             await send(message)
 
-        await self._app(scope, receive, send_named)
+        await self._app(scope, receive, send_with_headers)
 
 
 class SendTimeout:
@@ -92,31 +103,6 @@ class SendTimeout:
             await self._app(scope, receive, send_in_time)
         if patience.cancelled_caught:  # the answer is left without its end, and the server closes the connection
             log.warning("request %s broke off: the listener stopped receiving", scope["state"]["request_id"])
-
-
-class FrameAncestors:
-    """Pure ASGI: tells browsers which sites may show the studio's pages in a frame.
-
-    Another site could cover the frame with content of its own and have a signed-in visitor click on hidden buttons.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app = app
-        # Not "*": to let any page call the API with a key is not to let it use the visitor's sign-in.
-        origins = [origin for origin in settings.cors_origins if origin != "*"]
-        hub = HUB_PAGES if on_space() else ()
-        self._policy = " ".join(["frame-ancestors 'self'", *origins, *hub])
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                if headers.get("content-type", "").lower().startswith("text/html"):
-                    policy = headers.get("content-security-policy")
-                    headers["content-security-policy"] = f"{policy}; {self._policy}" if policy else self._policy
-            await send(message)
-
-        await self._app(scope, receive, send_guarded if scope["type"] == "http" else send)
 
 
 class CleanAddresses:

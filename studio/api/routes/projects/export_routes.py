@@ -19,15 +19,13 @@ from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags
 from studio.errors import InvalidRequest, NotFound, NoTimestamps
-from studio.projects.chapter_export import chapters_zipped
 from studio.projects.concatenation import ConcatenatedWav, check_wav
 from studio.projects.documents.subtitles import write_srt
-from studio.projects.known_masterings import Masterings
 from studio.projects.project_service import ProjectService
-from studio.projects.render import FORMATS, M4B, STREAMED, encoded, write_m4b
+from studio.projects.render import FORMATS, M4B, STREAMED, Masterings, encoded, write_m4b
 from studio.projects.subtitle_cues import cues, words_of
 from studio.projects.timeline import Timeline
-from studio.projects.zip_export import zipped
+from studio.projects.zip_export import chapters_zipped, zipped
 from studio.speech.timing.timestamps import Unit, as_json, in_units
 from studio.threads import in_threads
 from studio.unicode_text import safe_file_name
