@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import shutil
 import socket
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-
-import uvicorn
 
 from engine import EngineConfig, SpeechEngine
 from fleet.frontends.messages import Order
@@ -158,36 +154,3 @@ class WorkerPool:
         self._service.register.speech_processes = len(self._accepting), count
         if len(self._accepting) == count:
             self._told(f"{count} speech processes take connections")
-
-
-class StudioServer(ListeningServer):
-    """The studio's own process: takes all connections itself until speech processes do."""
-
-    def __init__(
-        self, config: uvicorn.Config, port: PublicPort, processes: WorkerPool, serving: threading.Event
-    ) -> None:
-        """``serving`` is set once it listens, or cannot."""
-        super().__init__(config)
-        self._port, self._processes, self._serving = port, processes, serving
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """A signal that stops it is over then: raised again, as uvicorn does, it would end the process before what is
-        left to be done, and with a code that looks like a fault."""
-        with super().capture_signals():
-            try:
-                yield
-            finally:
-                self._captured_signals.clear()
-
-    async def startup(self, sockets: object = None) -> None:
-        await super().startup()
-        try:
-            await self._processes.begin(self, self._port)
-        finally:  # else the engine's start would wait on, and whoever stops it would wait for that
-            self._serving.set()
-
-    async def shutdown(self, sockets: object = None) -> None:
-        self._port.close()
-        await self._processes.stop()
-        await super().shutdown()

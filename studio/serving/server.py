@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 import copy
 import logging
+import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from studio.serving.log_redaction import redact_logs
-from studio.serving.public_port import Sockets
+from studio.serving.public_port import PublicPort, Sockets
 from studio.settings import Settings
 
 GRACE_SECONDS = 5
@@ -85,6 +86,50 @@ class ListeningServer(uvicorn.Server):
         servers = [await loop.create_server(protocol, sock=each.dup(), backlog=config.backlog) for each in sockets]
         self.servers += servers
         return Listening(servers, protocols)
+
+
+class FrontEnds(Protocol):
+    """Processes that take connections in the place of the studio's own."""
+
+    async def begin(self, server: ListeningServer, port: PublicPort) -> None:
+        """Listen; returns at once."""
+
+    async def stop(self) -> None:
+        """End them all."""
+
+
+class StudioServer(ListeningServer):
+    """The studio's own process: takes all connections itself, but for those that its front ends take."""
+
+    def __init__(
+        self, config: uvicorn.Config, port: PublicPort, serving: threading.Event, front_ends: FrontEnds | None = None
+    ) -> None:
+        """``serving`` is set once it listens, or cannot."""
+        super().__init__(config)
+        self._port, self._serving, self._front_ends = port, serving, front_ends
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal that stops it is over then: raised again, as uvicorn does, it would end the process before what is
+        left to be done, and with a code that looks like a fault."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
+
+    async def startup(self, sockets: object = None) -> None:
+        await super().startup()
+        try:
+            await (self._front_ends.begin(self, self._port) if self._front_ends else self.listen(self._port.first))
+        finally:  # else the engine's start would wait on, and a stop would wait for that
+            self._serving.set()
+
+    async def shutdown(self, sockets: object = None) -> None:
+        self._port.close()
+        if self._front_ends:
+            await self._front_ends.stop()
+        await super().shutdown()
 
 
 class QuietServer(ListeningServer):

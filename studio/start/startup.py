@@ -23,13 +23,16 @@ if os.environ.get("SPACES_ZERO_GPU"):
 # Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
+from studio.engine_host import EngineHost, Reporter, StartEngine
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings, SettingsError
-from studio.engine_host import EngineHost, Reporter, StartEngine
 from studio.start.terminal import Terminal
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from studio.serving.server import FrontEnds
+    from studio.speech.speech_service import SpeechService
 
 # Gradio sets the second one too, while the engine starts: there already, it is changed in place, and CUDA, which reads
 # the environment without a lock, finds no list that has moved.
@@ -83,8 +86,8 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
 
     from studio.api import install_api
-    from studio.supervisor import trim_heap_regularly
     from studio.services import open_studio
+    from studio.supervisor import trim_heap_regularly
 
     studio, worker = open_studio(settings, host)
     library, service = studio.library, studio.speech
@@ -134,11 +137,12 @@ def _start_engine(settings: Settings) -> StartEngine:
     return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
 
 
-def _way_in() -> StartEngine:
-    """What gives a speech process the engines that this one has."""
+def _front_ends(settings: Settings, service: SpeechService, terminal: Terminal) -> FrontEnds:
+    """Speech processes, which have the engines that this one has."""
+    from fleet.frontends.worker_pool import WorkerPool
     from fleet.start import way_in
 
-    return way_in()
+    return WorkerPool(settings, engine_config(settings), service, way_in, terminal.tell)
 
 
 def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
@@ -245,12 +249,11 @@ def _serve(
 
     Raises KeyboardInterrupt for one that came while the web layer was imported.
     """
-    from studio.serving.server import config_of
-    from fleet.frontends.worker_pool import WorkerPool, StudioServer
+    from studio.serving.server import StudioServer, config_of
 
     app = _app_around(host, settings)
-    processes = WorkerPool(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
-    server = StudioServer(config_of(app, settings), port, processes, serving)
+    front_ends = _front_ends(settings, app.state.studio.speech, terminal) if settings.has_fleet else None
+    server = StudioServer(config_of(app, settings), port, serving, front_ends)
 
     def leave() -> None:
         server.should_exit = True

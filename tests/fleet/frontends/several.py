@@ -13,10 +13,10 @@ from pathlib import Path
 
 import httpx
 
-from fleet.frontends.worker_pool import StudioServer, WorkerPool
+from fleet.frontends.worker_pool import WorkerPool
 from studio.engine_host import StartEngine
 from studio.serving.public_port import PublicPort
-from studio.serving.server import config_of
+from studio.serving.server import StudioServer, config_of
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.start.startup import create_app, engine_config
@@ -87,7 +87,7 @@ def several(
     processes = WorkerPool(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
-    server = StudioServer(config, public, processes, threading.Event())
+    server = StudioServer(config, public, threading.Event(), processes)
     port = public.first[0].getsockname()[1]
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
