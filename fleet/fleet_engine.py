@@ -252,6 +252,6 @@ def together(members: dict[str, Member]) -> EngineInfo:
 
 def added(replicas: dict[str, EngineStats]) -> EngineStats:
     """Sums of the figures, and each one's own."""
-    names = [each.name for each in fields(EngineStats) if each.name not in ("replicas", "trouble")]
+    names = [field.name for field in fields(EngineStats) if field.name not in ("replicas", "trouble")]
     sums = {name: sum(getattr(stats, name) for stats in replicas.values()) for name in names}
     return EngineStats(**sums, replicas=replicas)

@@ -22,7 +22,7 @@ ANSWER_SECONDS = 2.0
 ROUND_SECONDS = 1.0
 """Between two questions how they are."""
 QUESTION_SECONDS = 20.0
-"""A late answer still counts: on a busy machine all may be late. After so long the question is asked anew."""
+"""A late answer still counts: on a busy machine all may be late. After so long the question is asked again."""
 PATIENCE_SECONDS = 60.0
 """How long work waits for a replica to be there."""
 

@@ -162,7 +162,7 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
             if now.status == "RUNNING":
                 _internal_kv_put(PLAN_KEY, plan.encode(), overwrite=True)
                 return
-            states: Mapping[str, int] = next((each.replica_states for each in now.deployments.values()), {})
+            states: Mapping[str, int] = next((deployment.replica_states for deployment in now.deployments.values()), {})
             up = states.get("RUNNING", 0)
             progress(f"starting engines: {up} of {size.least} ready", min(1.0, up / size.least))
         else:
@@ -185,8 +185,8 @@ def _check_ray() -> None:
     """Raises ConfigError unless the very version is installed."""
     if importlib.util.find_spec("ray") is None:
         raise ConfigError(f"a fleet needs Ray, which is not installed: use `make fleet`, or {INSTALL}")
-    if (found := importlib.metadata.version("ray")) != RAY:
-        raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: {INSTALL}")
+    if (installed := importlib.metadata.version("ray")) != RAY:
+        raise ConfigError(f"a fleet needs Ray {RAY}, and {installed} is installed: {INSTALL}")
 
 
 def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
@@ -312,9 +312,9 @@ def _code() -> str:
 
 def _reason(now: Any) -> str:
     """Why replicas could not start: the engine's own words, from the traceback that Serve tells it in."""
-    told = "\n".join([now.message, *(each.message for each in now.deployments.values())])
-    said = re.findall(r"engine\.engine_errors\.\w+: (.+)", told)
-    return said[-1] if said else f"Ray Serve could not start the engines: {told.strip()}"
+    messages = "\n".join([now.message, *(deployment.message for deployment in now.deployments.values())])
+    reasons = re.findall(r"engine\.engine_errors\.\w+: (.+)", messages)
+    return reasons[-1] if reasons else f"Ray Serve could not start the engines: {messages.strip()}"
 
 
 def _first_line(error: Exception) -> str:

@@ -40,11 +40,11 @@ def settings_in_force(settings: Settings) -> list[dict[str, object]]:
     usual = Settings()
     return [
         {
-            "name": each.name.upper(),
-            "value": _shown(each.name, value := getattr(settings, each.name)),
-            "source": "default" if value == getattr(usual, each.name) else "environment",
+            "name": field.name.upper(),
+            "value": _shown(field.name, value := getattr(settings, field.name)),
+            "source": "default" if value == getattr(usual, field.name) else "environment",
         }
-        for each in fields(settings)
+        for field in fields(settings)
     ]
 
 
@@ -59,13 +59,13 @@ def _shown(name: str, value: object) -> str | int | bool | None:
 @cache
 def versions() -> dict[str, str]:
     """Of the studio, Python, the system and the packages that matter."""
-    found = {"studio": __version__, "python": platform.python_version(), "system": platform.platform()}
+    installed = {"studio": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def storage(library: Library) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Work that nobody waits for: how each kind of it goes, for whoever asks; and begun again when it breaks off."""
+"""Background work: a health check for each kind, and a restart whenever it breaks off."""
 
 from __future__ import annotations
 
@@ -54,13 +54,15 @@ class HealthCheck:
 
     def report_failure(self, what: str, error: Exception | None = None) -> None:
         """Note and log it; the same again and again is logged once."""
-        told = what if error is None else f"{what}: {str(error) or type(error).__name__}"
+        message = what if error is None else f"{what}: {str(error) or type(error).__name__}"
         with self._lock:
-            is_new = told != self._status.error
-            self._status = WorkStatus(told, self._status.failures + 1)
+            is_new = message != self._status.error
+            self._status = WorkStatus(message, self._status.failures + 1)
         if is_new:
             has_stack = error is not None and not isinstance(error, FORESEEN)
-            log.log(logging.ERROR if has_stack else logging.WARNING, "%s", told, exc_info=error if has_stack else None)
+            log.log(
+                logging.ERROR if has_stack else logging.WARNING, "%s", message, exc_info=error if has_stack else None
+            )
 
     @contextlib.contextmanager
     def guarded(self, what: str) -> Iterator[None]:

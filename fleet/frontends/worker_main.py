@@ -42,8 +42,8 @@ WRITE_SECONDS = 10.0
 def run(name: str, order: Order, end: socket.socket, sockets: Sockets) -> None:
     """The process, from its first line to its last; ``end`` is its end of the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the studio says when to end
-    told = f"%(levelname)s {name}: %(name)s: %(message)s"
-    logging.basicConfig(level=order.settings.log_level.upper(), format=told)
+    form = f"%(levelname)s {name}: %(name)s: %(message)s"
+    logging.basicConfig(level=order.settings.log_level.upper(), format=form)
     threading.Thread(target=_end_with_studio, args=(order,), daemon=True).start()
     asyncio.run(_Process(order, sockets).run(end))
 
@@ -72,7 +72,7 @@ class _Process:
         service = _service(self._order.settings, host, voices, channel)
         assert isinstance(service.register, ReportingRegister)
         self._register = service.register
-        housekeeping = [asyncio.create_task(each()) for each in (service.register.tell, trim_heap_regularly)]
+        housekeeping = [asyncio.create_task(work()) for work in (service.register.tell, trim_heap_regularly)]
         host.start()
         try:
             await first_of(host.comes_up(), is_set(self._leave))

@@ -57,13 +57,13 @@ class WorkerPool:
         config: EngineConfig,
         service: SpeechService,
         join: Callable[[], StartEngine],
-        told: Callable[[str], None],
+        tell: Callable[[str], None],
     ) -> None:
         """``join`` makes, once the studio's engine is up, what gives other processes a way to the same engines.
 
-        ``told`` hears a line for who started the studio.
+        ``tell`` shows a line to the person who started the studio.
         """
-        self._settings, self._config, self._service, self._join, self._told = settings, config, service, join, told
+        self._settings, self._config, self._service, self._join, self._tell = settings, config, service, join, tell
         self._order: Order | None = None
         self._folder: str | None = None
         self._processes: dict[int, WorkerHandle] = {}
@@ -153,4 +153,4 @@ class WorkerPool:
         (self._accepting.add if accepts else self._accepting.discard)(number)
         self._service.register.speech_processes = len(self._accepting), count
         if len(self._accepting) == count:
-            self._told(f"{count} speech processes take connections")
+            self._tell(f"{count} speech processes take connections")

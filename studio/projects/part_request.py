@@ -26,7 +26,7 @@ def request_of(settings: ProjectSettings, text: str, voice: str | None, seed: in
 
 
 def origin_of(project_id: str, owner: str) -> Origin:
-    """In the background, behind whoever listens."""
+    """In the background, after all requests that somebody listens to."""
     return Origin(f"{project_id}.{secrets.token_hex(6)}", owner, patient=True, background=True)
 
 

@@ -58,7 +58,7 @@ def write_m4b(
     It has no name, and is gone once it is closed, or when this is left before the end. Blocking. Raises OSError, for a
     full disk too. An MP4 has its index, and the chapters in it, only when all of it is known.
     """
-    whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever reads it closes it
+    whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
     try:
         file = av.open(whole, "w", format="mp4", options={"brand": "M4B "})
         stream = file.add_stream("aac", rate=timeline.sample_rate, layout="mono")

@@ -72,18 +72,18 @@ class ListeningServer(uvicorn.Server):
         if around is not None:
             config = copy.copy(config)
             config.loaded_app = around(config.loaded_app)
-            config.access_log = False  # whoever passed a request on has logged it
+            config.access_log = False  # the process that passed a request on has logged it
         protocols: weakref.WeakSet[asyncio.Protocol] = weakref.WeakSet()
 
         def protocol() -> asyncio.Protocol:
-            made = config.http_protocol_class(  # type: ignore[call-arg]
+            connection = config.http_protocol_class(  # type: ignore[call-arg]
                 config=config, server_state=self.server_state, app_state=self.lifespan.state
             )
-            protocols.add(made)
-            return made
+            protocols.add(connection)
+            return connection
 
         loop = asyncio.get_running_loop()
-        servers = [await loop.create_server(protocol, sock=each.dup(), backlog=config.backlog) for each in sockets]
+        servers = [await loop.create_server(protocol, sock=socket.dup(), backlog=config.backlog) for socket in sockets]
         self.servers += servers
         return Listening(servers, protocols)
 

@@ -118,7 +118,7 @@ class Conversation:
             self._waited,
             self._worked,
             reason,
-            self._told(),
+            self._turns_so_far(),
             sound.parts,
             None if sound.resumed_at is None else self._before[2] + sound.resumed_at,
             is_unfinished=sound.is_unfinished and not self._is_dialogue,
@@ -129,9 +129,9 @@ class Conversation:
         self._turns = (*self._turns, TurnTime(part.speaker or "", part.label, self._seed(number), start, start))
 
     def _ending(self, reason: str) -> Sound:
-        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._told())
+        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._turns_so_far())
 
-    def _told(self) -> tuple[TurnTime, ...]:
+    def _turns_so_far(self) -> tuple[TurnTime, ...]:
         return self._turns if self._is_dialogue else ()
 
     def _seed(self, number: int) -> int:
@@ -147,9 +147,9 @@ class Conversation:
         this, following = self._parts[number], self._parts[number + 1]
         if this.who == following.who:
             return False
-        made = self._samples / self._engine.info.sample_rate
-        lead = made - (time.perf_counter() - self._first_sound)
-        to_come = len(this.text) / LETTERS_A_SECOND - (made - self._turns[-1].start_s)
+        seconds = self._samples / self._engine.info.sample_rate
+        lead = seconds - (time.perf_counter() - self._first_sound)
+        to_come = len(this.text) / LETTERS_A_SECOND - (seconds - self._turns[-1].start_s)
         return lead + max(to_come, 0.0) + len(self._gap) / self._engine.info.sample_rate < HEAD_START
 
 

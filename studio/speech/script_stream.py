@@ -167,8 +167,8 @@ class ScriptStream:
                 if heard or attempt:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
                     seeds = " and ".join(map(str, [begun.seed] if begun else tried))
-                    told = f"{error}, with seed {seeds}; try another seed or other words"
-                    raise DegenerateSpeech(told) from error
+                    message = f"{error}, with seed {seeds}; try another seed or other words"
+                    raise DegenerateSpeech(message) from error
                 attempt += 1
             except EngineFull:
                 if number == self._first and not self._patient:

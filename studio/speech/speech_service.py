@@ -208,7 +208,7 @@ class SpeechService:
             try:
                 await self.voices.references(self.host.engine(), voice, self.queues.encodings)
             except (EngineError, InvalidClip) as error:
-                # It is saved all the same; whoever speaks in it is told what is wrong.
+                # It is saved all the same; a request in this voice says what is wrong.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
@@ -293,16 +293,16 @@ class SpeechService:
         self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin
     ) -> dict[str, tuple[Reference, ...]]:
         """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
-        found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
+        references: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
-            if part.label == OWN_CLIP and OWN_CLIP not in found:
+            if part.label == OWN_CLIP and OWN_CLIP not in references:
                 encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
                 # All of one speaker, where the engine would number them.
                 later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
-                found[OWN_CLIP] = (*encoded[:1], *later)
-            elif part.voice is not None and part.who not in found:
-                found[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
-        return found
+                references[OWN_CLIP] = (*encoded[:1], *later)
+            elif part.voice is not None and part.who not in references:
+                references[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
+        return references
 
     async def _encoded(self, clip: OwnClip, engine: SpeechEngine, origin: Origin) -> Reference:
         assert clip.text is not None, "no clip is without words"

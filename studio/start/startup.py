@@ -162,7 +162,7 @@ def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartE
 
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
-    names = ", ".join(each.name.upper() for each in fields(Settings))
+    names = ", ".join(field.name.upper() for field in fields(Settings))
     epilog = f"Settings are environment variables; see docs/settings.md: {names}."
     about = "Serves the voice studio. “voices” as the first word is the command line of the library: add --help to it."
     parser = argparse.ArgumentParser("fish-voice-studio", "%(prog)s [voices COMMAND …]", about, epilog)

@@ -122,13 +122,13 @@ class WorkQueue:
 
         It has a place until its end, but a turn only for each piece: a slow listener holds up nobody. Raises as `run`.
         """
-        made = self._stream(caller, pieces)
-        first = await anext(made, b"")
+        stream = self._stream(caller, pieces)
+        first = await anext(stream, b"")
 
         async def whole() -> AsyncGenerator[bytes, None]:
-            async with aclosing(made):
+            async with aclosing(stream):
                 yield first
-                async for piece in made:
+                async for piece in stream:
                     yield piece
 
         return whole()

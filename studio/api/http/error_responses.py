@@ -199,8 +199,8 @@ class Unforeseen:
                 request_id = scope["state"]["request_id"]
                 log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
                 if not begun:
-                    told = ApiError(500, f"The server had an error; its log has it under {request_id}.")
-                    await error_response(told, scope["path"])(scope, receive, send)
+                    fault = ApiError(500, f"The server had an error; its log has it under {request_id}.")
+                    await error_response(fault, scope["path"])(scope, receive, send)
             raise
 
 

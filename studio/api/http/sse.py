@@ -57,8 +57,8 @@ async def late_events(
         while not speaking.done():
             yield PING
             await asyncio.wait({speaking}, timeout=PING_SECONDS)
-        async for each in events(speaking.result(), characters, unit):
-            yield each
+        async for line in events(speaking.result(), characters, unit):
+            yield line
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))
     except ClientDisconnect:

@@ -61,7 +61,7 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
-            "background": {each.name: asdict(each.status) for each in service.background},
+            "background": {check.name: asdict(check.status) for check in service.background},
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines if file["is_owner"] else [],
         }

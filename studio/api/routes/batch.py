@@ -85,9 +85,9 @@ class _Batch:
     async def whole(self) -> Result:
         """The results in the order of the items, and the summary."""
         async with aclosing(self.results()) as results:
-            found = [result async for result in results]
-        found.sort(key=lambda result: int(str(result["index"])))
-        return self._summary(sum(result["status"] == "success" for result in found)) | {"results": found}
+            ordered = [result async for result in results]
+        ordered.sort(key=lambda result: int(str(result["index"])))
+        return self._summary(sum(result["status"] == "success" for result in ordered)) | {"results": ordered}
 
     def _summary(self, succeeded: int) -> Result:
         total = len(self._items)

@@ -42,17 +42,16 @@ class PronunciationRoutes:
 
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
         """The dictionary of everybody, or of a voice, or of a project; each at most 2000 entries, by their phrases."""
-        dictionary = self._shelf(request, voice, project)
-        return JSONResponse(
-            {"object": "list", "data": [pronunciation_json(each, dictionary) for each in self._entries.on(dictionary)]}
-        )
+        dictionary = self._dictionary(request, voice, project)
+        data = [pronunciation_json(entry, dictionary) for entry in self._entries.on(dictionary)]
+        return JSONResponse({"object": "list", "data": data})
 
     async def add(self, request: Request) -> JSONResponse:
         """A new entry; one for the same words must not be there."""
         body = as_model(await read_json(request), NewPronunciation)
 
         def work() -> dict[str, Any]:
-            dictionary = self._shelf(request, body.voice, body.project)
+            dictionary = self._dictionary(request, body.voice, body.project)
             entry = Pronunciation(body.phrase, body.said, body.match_case)
             return pronunciation_json(self._entries.add(dictionary, entry), dictionary)
 
@@ -78,7 +77,7 @@ class PronunciationRoutes:
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
         """The dictionary as CSV, which can be taken in again."""
-        dictionary = self._shelf(request, voice, project)
+        dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
         return Response(write_dictionary(self._entries.on(dictionary)), media_type=CSV_TYPE, headers=headers)
 
@@ -90,14 +89,14 @@ class PronunciationRoutes:
         form = await read_form(request, FORM_LIMIT, "file")
 
         def work() -> dict[str, Any]:
-            dictionary = self._shelf(request, voice, project)
+            dictionary = self._dictionary(request, voice, project)
             entries = read_dictionary(form.file("file"))
             total = self._entries.merge(dictionary, entries, replace)
             return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
 
         return JSONResponse(await to_thread.run_sync(work))
 
-    def _shelf(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
+    def _dictionary(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
         """Raises InvalidRequest, UnknownVoice, NotFound."""
         if voice and project:
             raise InvalidRequest("give either a voice or a project, not both", "project")
@@ -105,10 +104,10 @@ class PronunciationRoutes:
             return DictionaryScope("project", self._library.projects.get(project, request.state.sees).id)
         if not voice:
             return GLOBAL
-        found = self._voices.find(voice)
-        if found is None:
-            raise InvalidRequest(f"{voice[:80]!r} is no voice of the library", "voice")
-        return DictionaryScope("voice", found.id)
+        known = self._voices.find(voice)
+        if known is None:
+            raise InvalidRequest(f"{voice[:80]!r} is not a voice of the library", "voice")
+        return DictionaryScope("voice", known.id)
 
     def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
         """The dictionary of an entry that this caller may see. Raises NotFound."""

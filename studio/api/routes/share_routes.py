@@ -64,23 +64,23 @@ class ShareRoutes:
         return routes
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
-        """The links that open this take to whoever has them."""
+        """The links that open this take to anyone who has them."""
         await self._history.stored(take_id, request.state.sees)
-        found = await to_thread.run_sync(self._shares.of, take_id)
-        return JSONResponse({"object": "list", "data": [_told(each) for each in found]})
+        shares = await to_thread.run_sync(self._shares.of, take_id)
+        return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
 
     async def add_share(self, take_id: str, request: Request) -> JSONResponse:
         """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where SHARE_DAYS is
         set, and for no longer than it says."""
         most = self._settings.share_days
         if not most:
-            raise NotOffered("this studio shares no takes by links; whoever runs it may set SHARE_DAYS", "take_id")
+            raise NotOffered("this studio shares no takes by links; its owner may set SHARE_DAYS", "take_id")
         days = as_model(await read_json(request), NewShare).days or most
         if days > most:
             raise InvalidRequest(f"days must be from 1 to {most}, as SHARE_DAYS says", "days")
         await self._history.sound(take_id, request.state.sees)
         share = await to_thread.run_sync(self._shares.add, take_id, days)
-        return JSONResponse(_told(share), 201)
+        return JSONResponse(_share_json(share), 201)
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
         """Take a link back: from then on it opens nothing."""
@@ -95,17 +95,17 @@ class ShareRoutes:
             take, _ = await self._history.sound(await self._opened(token), None)
         except NotFound:
             return HTMLResponse(self._gone[language], 404, _GUARDED)
-        made = datetime.fromtimestamp(take.created, timezone.utc)
+        created = datetime.fromtimestamp(take.created, timezone.utc)
         words = " ".join(take.text.split())
-        told = {
+        values = {
             "text": take.text,
             "excerpt": words[:_SHOWN] + "…" * (len(words) > _SHOWN),
             "voice": take.label,
-            "made": f"{made:%Y-%m-%d}",
+            "made": f"{created:%Y-%m-%d}",
             "audio": f"{token}/audio",  # relative: whatever proxy the page came through
         }
         page = self._page[language]
-        for name, value in told.items():
+        for name, value in values.items():
             page = page.replace(f"{{{name}}}", html.escape(value).replace("{", "&#123;"))
         return HTMLResponse(page, headers=_GUARDED)
 
@@ -124,7 +124,7 @@ class ShareRoutes:
         return await to_thread.run_sync(self._shares.take_id, token)
 
 
-def _told(share: Share) -> dict[str, object]:
+def _share_json(share: Share) -> dict[str, object]:
     return {
         "object": "audio.take.share",
         "token": share.token,

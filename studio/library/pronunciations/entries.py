@@ -121,5 +121,5 @@ class EntryIndex:
         likely = list(self._unlisted)
         if self._by_beginning:
             beginnings = {folded[at : at + _BEGINNING] for at in range(len(folded))}
-            likely += [each for begin in beginnings & self._by_beginning.keys() for each in self._by_beginning[begin]]
+            likely += [entry for begin in beginnings & self._by_beginning.keys() for entry in self._by_beginning[begin]]
         return [self._entries[place] for place in sorted(place for place, phrase in likely if phrase in folded)]

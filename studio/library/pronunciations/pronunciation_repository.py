@@ -89,7 +89,7 @@ class Pronunciations:
             count = _check_room(db, dictionary, 0)
             before = {(entry.phrase, entry.said, entry.match_case): entry for entry in gone}
             after = {(entry.phrase, entry.said, entry.match_case): entry for entry in given.values()}
-            self._on_change(db, dictionary, [(before | after)[each] for each in before.keys() ^ after.keys()])
+            self._on_change(db, dictionary, [(before | after)[key] for key in before.keys() ^ after.keys()])
         return count
 
 

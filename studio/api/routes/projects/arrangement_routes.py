@@ -58,7 +58,7 @@ class ArrangementRoutes:
         body = as_model(await read_json(request), NewPartBody)
         add = self._service.insert_part
         part = await to_thread.run_sync(add, project_id, request.state.sees, body.part(), body.after)
-        return JSONResponse((await self._told(request, part))[0], 201)
+        return JSONResponse((await self._as_json(request, part))[0], 201)
 
     def delete_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Delete a part with its sound; for ``undo_seconds`` POST …/parts/restore brings it back.
@@ -85,36 +85,36 @@ class ArrangementRoutes:
         """Make one part of this and the following one, in the voice of this; the takes of both can still be chosen."""
         body = as_model(await read_json(request), MergeBody)
         merge = partial(self._arrangement.merge, project_id, request.state.sees, part_id, body.following)
-        return JSONResponse((await self._told(request, await to_thread.run_sync(merge)))[0])
+        return JSONResponse((await self._as_json(request, await to_thread.run_sync(merge)))[0])
 
     async def move_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Have a part be heard earlier or later; its sound stays as it is."""
         body = as_model(await read_json(request), MoveBody)
         move = partial(self._arrangement.move, project_id, request.state.sees, part_id, body.position)
-        return JSONResponse((await self._told(request, await to_thread.run_sync(move)))[0])
+        return JSONResponse((await self._as_json(request, await to_thread.run_sync(move)))[0])
 
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Speak one sentence of a part anew, in the same voice, and join it without a step: one more take, which is
         then the chosen one. The answer comes when it is spoken."""
         body = as_model(await read_json(request), MendBody)
         work = self._mender.mend(project_id, request.state.sees, part_id, body.text, body.start, body.end)
-        return JSONResponse((await self._told(request, await until_hangup(request, work)))[0])
+        return JSONResponse((await self._as_json(request, await until_hangup(request, work)))[0])
 
     async def replace(self, project_id: str, request: Request) -> JSONResponse:
         """Find words in all parts and replace them, or count them with ``dry_run``; changed parts become stale. Where
         one would become blank or too long, nothing is changed."""
         body = as_model(await read_json(request), ReplaceBody)
         does = self._replacements.count if body.dry_run else self._replacements.replace
-        found = await to_thread.run_sync(does, project_id, request.state.sees, body.wanted())
-        return JSONResponse(found_json(found, body.dry_run))
+        matches = await to_thread.run_sync(does, project_id, request.state.sees, body.wanted())
+        return JSONResponse(found_json(matches, body.dry_run))
 
     def undo_replace(self, project_id: str, request: Request) -> JSONResponse:
         """Take the last replacement back, once; parts that were changed since stay as they are."""
         return JSONResponse(undone_json(self._replacements.undo(project_id, request.state.sees)))
 
     async def _listed(self, request: Request, *parts: Part) -> JSONResponse:
-        return JSONResponse({"object": "list", "data": await self._told(request, *parts)})
+        return JSONResponse({"object": "list", "data": await self._as_json(request, *parts)})
 
-    async def _told(self, request: Request, *parts: Part) -> list[dict[str, object]]:
+    async def _as_json(self, request: Request, *parts: Part) -> list[dict[str, object]]:
         project = await to_thread.run_sync(self._projects.get, parts[0].project_id, request.state.sees)
         return [part_json(part, project.settings) for part in parts]

@@ -70,8 +70,8 @@ class ProjectFiles:
         if known is None:
             raise NoTimestamps(f"nothing tells when the words of the take {take_id} are heard; speak the part again")
         times = in_units(of, known[0], False, words_of(known))
-        told = {"object": "project.take.timestamps", "id": take_id, "text": known[0], "of": of}
-        return JSONResponse(told | {"timestamps": as_json(times)})
+        answer = {"object": "project.take.timestamps", "id": take_id, "text": known[0], "of": of}
+        return JSONResponse(answer | {"timestamps": as_json(times)})
 
     async def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
@@ -186,7 +186,7 @@ class ProjectFiles:
 
         def written() -> tuple[str, str]:
             timeline = self._service.timeline(project_id, sees, partial)
-            words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
+            words = self._library.projects.word_times(project_id, sees, [placed.take.id for placed in timeline.placed])
             return self._library.projects.get(project_id, sees).title, "".join(write_srt(cues(timeline, words)))
 
         work = self._queues.exports.run(request.state.caller, written)

@@ -76,26 +76,26 @@ class ProjectRoutes:
         """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv), or JSON
         input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         source, body = await _read(request)
-        return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
+        return self._answer(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
 
     def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        found = self._projects.page(request.state.sees, limit + 1, after)
-        data = [project_json(each, self._seconds_left(each)) for each in found[:limit]]
+        projects = self._projects.page(request.state.sees, limit + 1, after)
+        data = [project_json(project, self._seconds_left(project)) for project in projects[:limit]]
         last = data[-1]["id"] if data else None
-        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(projects) > limit})
 
     def get_project(self, project_id: str, request: Request) -> Response:
         """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
-        return self._told(self._projects.get(project_id, request.state.sees))
+        return self._answer(self._projects.get(project_id, request.state.sees))
 
     async def edit_project(self, project_id: str, request: Request) -> Response:
         """Change title or settings; parts that were spoken with others become stale."""
         body = as_model(await read_json(request), SettingsBody)
         sees = request.state.sees
-        return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
+        return self._answer(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
@@ -105,24 +105,24 @@ class ProjectRoutes:
 
     def restore_project(self, project_id: str, request: Request) -> Response:
         """Undo the deletion of a project; parts that were queued are spoken."""
-        return self._told(self._service.restore(project_id, request.state.sees))
+        return self._answer(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
         """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
-        return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
+        return self._answer(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
     def pause(self, project_id: str, request: Request) -> Response:
         """Begin no more parts; what is being spoken is spoken to its end."""
-        return self._told(self._service.pause(project_id, request.state.sees, True))
+        return self._answer(self._service.pause(project_id, request.state.sees, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
         """Go on after a pause."""
-        return self._told(self._service.pause(project_id, request.state.sees, False))
+        return self._answer(self._service.pause(project_id, request.state.sees, False))
 
     def cancel(self, project_id: str, request: Request) -> Response:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
-        return self._told(self._service.cancel(project_id, request.state.sees))
+        return self._answer(self._service.cancel(project_id, request.state.sees))
 
     def list_parts(
         self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
@@ -160,7 +160,7 @@ class ProjectRoutes:
         except InvalidDocument as error:
             raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
 
-    def _told(self, project: Project, status: int = 200) -> JSONResponse:
+    def _answer(self, project: Project, status: int = 200) -> JSONResponse:
         return JSONResponse(project_json(project, self._seconds_left(project)), status)
 
     def _seconds_left(self, project: Project) -> float | None:
@@ -188,12 +188,12 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
 
 def _typed(fields: dict[str, str]) -> dict[str, Any]:
     """A form's fields as JSON would have them; a blank one is absent."""
-    told: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
-    if "cast" in told:
+    values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
+    if "cast" in values:
         try:
-            told["cast"] = parse_object(told["cast"].encode())
+            values["cast"] = parse_object(values["cast"].encode())
         except ApiError:
             raise InvalidRequest(
                 f"cast must be a JSON object of at most {MAX_CAST} names and their voices", "cast"
             ) from None
-    return told
+    return values
