@@ -56,7 +56,7 @@ class EngineHost:
 
     @property
     def max_waiting(self) -> int:
-        """How many utterances may wait in the engine's line."""
+        """How many utterances may wait in the engine's queue."""
         return self._config.max_waiting
 
     @property

@@ -17,7 +17,7 @@ StudioError
 ├── Changed              somebody else changed it since it was read
 ├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
-├── QueueFull             every row speaks and the line is full; try again in `retry_after` seconds
+├── QueueFull             every row is taken and the queue is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
 ├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotOffered           this installation has no such feature

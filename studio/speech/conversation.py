@@ -39,7 +39,7 @@ class Conversation:
         """``references`` are those of each voice, by `PlannedPart.who`.
 
         ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
-        one waits when the line is full. ``spoken``, where one voice speaks alone: as ScriptStream has it.
+        one waits when the queue is full. ``spoken``, where one voice speaks alone: as ScriptStream has it.
         """
         self._engine = engine
         self._parts = plan.parts
@@ -88,7 +88,7 @@ class Conversation:
             utterance,
             self._budget,
             self._said[part.who],
-            self._patient or number > 0,  # what was begun is not broken off because the line is full
+            self._patient or number > 0,  # what was begun is not broken off because the queue is full
             self._spoken,
         ).sounds()
 

@@ -134,7 +134,7 @@ class Origin:
     caller: str = PAGE
     """Whose share it counts to."""
     patient: bool = False
-    """Whether it waits for a place in a full line instead of being refused: one piece of something under way."""
+    """Whether it waits for a place in a full queue instead of being refused: one piece of something under way."""
     background: bool = False
     """A part of a project: it counts to nobody's share, and the project keeps it instead of the takes."""
 

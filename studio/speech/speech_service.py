@@ -115,7 +115,7 @@ class SpeechService:
         self._parts = RecentTakes()  # of projects, which nobody lists
         self.warming = HealthCheck("warming")
         self.background: list[HealthCheck] = []
-        """How the work goes that nobody waits for."""
+        """The state of each kind of background work."""
         self.metrics = Metrics(host, self.background)
         self.register = make_register(limits or Limits(None, None), self.metrics)
         self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
@@ -227,8 +227,8 @@ class SpeechService:
         if not request.clips:
             self.voices.find(request.voice)
 
-    def line(self, caller: str) -> dict[str, object]:
-        """How full the engine and its line are, and which of the caller's own requests are under way.
+    def queue_for(self, caller: str) -> dict[str, object]:
+        """How full the engine and its queue are, and which of the caller's own requests are under way.
 
         Raises NotReady.
         """
@@ -257,11 +257,11 @@ class SpeechService:
             self.recorder.stop()
 
     def _seconds_to_wait(self, engine: SpeechEngine) -> int:
-        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        """When a place should be free, at the pace of the latest takes; 1 to 30."""
         latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
         pace = sum(latest) / len(latest) if latest else 1.0
-        line = engine.stats().waiting / engine.info.max_rows + 1
-        return min(max(math.ceil(pace * line), 1), 30)
+        takes = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * takes), 1), 30)
 
     async def warm_voices(self) -> None:
         """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.

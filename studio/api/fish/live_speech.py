@@ -10,7 +10,7 @@ from typing import Any
 from engine import Reference
 from studio.api.fish.fish_speech import FishSpeech, Speakers
 from studio.api.fish.tts import alignment_of
-from studio.api.written_text import WrittenText
+from studio.api.text_socket import WrittenText
 from studio.audio.encode import floats
 from studio.audio.formats import SAMPLE_RATES
 from studio.errors import NothingToSay

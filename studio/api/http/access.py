@@ -7,10 +7,11 @@ import binascii
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.api.http.error_responses import ApiError, error_response
@@ -26,6 +27,17 @@ SHARED = "/shared/"
 """Below it are the takes that somebody shared; the rest of the address is their key."""
 _SHARED = re.compile(rf"{SHARED}[A-Za-z0-9_-]+(/audio)?")
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
+WRONG_KEY = ApiError(
+    401,
+    "Incorrect API key provided. Send one that this server knows as Authorization: Bearer.",
+    code="invalid_api_key",
+    headers={"WWW-Authenticate": "Bearer"},
+)
+# Programs that know only passwords send one when they are asked for it.
+PASSWORD = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
+NO_KEY = ApiError(401, "An API key is needed.", headers=PASSWORD)
+
+Page = Callable[[HTTPConnection, ApiError], Response]
 
 
 class Access:
@@ -50,7 +62,7 @@ class Access:
             await self._app(scope, receive, send)
             return
         if (refusal := self._origins.refusal(scope)) is not None:
-            await _tell(refusal, scope, receive, send)
+            await _refuse(refusal, scope, receive, send)
             return
         is_own = self._origins.trust(scope) == "own"
         if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
@@ -59,10 +71,11 @@ class Access:
         try:
             caller = self._caller(scope, is_own)
         except ApiError as held_up:
-            await self._hold_up(held_up, scope, receive, send)
+            await _refuse(held_up, scope, receive, send, self._sign_in.held_up)
             return
         if caller is None:
-            await self._refuse(scope, receive, send)
+            error = WRONG_KEY if scope["type"] == "http" and is_api(scope["path"]) else NO_KEY
+            await _refuse(error, scope, receive, send, lambda reader, error: self._sign_in.page(reader, error.status))
             return
         # Without keys everything here is one person's.
         scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
@@ -100,34 +113,15 @@ class Access:
         matches = [hmac.compare_digest(digest, known) for known in self._digests]  # all of them, whichever fits
         return any(matches)
 
-    async def _hold_up(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not is_api(scope["path"]) and wants_page(scope):
-            await self._sign_in.held_up(HTTPConnection(scope), error)(scope, receive, send)
-        else:
-            await _tell(error, scope, receive, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "an API key is needed"})
-        elif is_api(scope["path"]):
-            message = "Incorrect API key provided. Send one that this server knows as Authorization: Bearer."
-            headers = {"WWW-Authenticate": "Bearer"}
-            error = ApiError(401, message, None, "invalid_api_key", headers)
-            await error_response(error, scope["path"])(scope, receive, send)
-        elif wants_page(scope):
-            await self._sign_in.page(HTTPConnection(scope), 401)(scope, receive, send)
-        else:
-            # Programs that know only passwords send one when asked so.
-            headers = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
-            await PlainTextResponse("An API key is needed.", 401, headers)(scope, receive, send)
-
-
-async def _tell(error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Say no in the words of who asked: a socket, a program of the API, a person."""
+async def _refuse(error: ApiError, scope: Scope, receive: Receive, send: Send, page: Page | None = None) -> None:
+    """In the words of the caller: a socket, a program of the API, a browser (``page``), any other program."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
     elif is_api(scope["path"]):
         await error_response(error, scope["path"])(scope, receive, send)
+    elif page is not None and wants_page(scope):
+        await page(HTTPConnection(scope), error)(scope, receive, send)
     else:
         await PlainTextResponse(error.message, error.status, error.headers)(scope, receive, send)
 

@@ -26,8 +26,7 @@ from studio.api.http.error_responses import ApiError, envelope
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
-from studio.api.text_socket import TextSocket
-from studio.api.written_text import WrittenText
+from studio.api.text_socket import TextSocket, WrittenText
 from studio.errors import Cancelled, InvalidRequest, NothingToSay
 from studio.settings import Settings
 from studio.speech.request import Origin

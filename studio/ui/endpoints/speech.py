@@ -138,7 +138,7 @@ class SpeechEndpoints:
     def queue_status(self, caller: gr.Request) -> dict[str, object]:
         """How full the engine and its line are, and which requests of this caller are under way."""
         try:
-            return self._service.line(caller.state.caller)
+            return self._service.queue_for(caller.state.caller)
         except StudioError as error:
             raise _refusal(error) from error
 
