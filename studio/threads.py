@@ -13,8 +13,8 @@ Result = TypeVar("Result")
 
 
 async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
-    """Pieces that block while they are made. What is encoded or read ends with the listener, in a thread as well: there
-    may be an index to write."""
+    """The pieces of a generator that blocks. It is closed with the iteration, in a thread as well: it may have an index
+    to write."""
     try:
         while (piece := await run_uninterrupted(next, pieces, None)) is not None:
             yield piece
@@ -30,8 +30,8 @@ async def run_uninterrupted(
 ) -> Result:
     """The result of a call in a thread, which is over when this is: a caller who is cancelled waits for it too.
 
-    A generator that still runs could not be closed, and what is written to would be written to after its end.
-    ``on_cancel`` is called at once, and may have the function end sooner.
+    A running generator cannot be closed, and a file must not be written to after its end.
+    ``on_cancel`` is called at once; it may make the function end sooner.
     """
     calling = asyncio.ensure_future(to_thread.run_sync(function, *values, limiter=limiter))
     try:

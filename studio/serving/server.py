@@ -1,4 +1,4 @@
-"""uvicorn over sockets that it begins and ceases to listen at while it runs."""
+"""uvicorn, listening on sockets that can be added and removed while it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from studio.serving.public_port import PublicPort, Sockets
 from studio.settings import Settings
 
 GRACE_SECONDS = 5
-"""How long a shutdown waits for streams under way; then they are ended."""
+"""How long a shutdown waits for open streams before it ends them."""
 
 
 def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
@@ -49,7 +49,7 @@ class Listening:
         self._servers, self._protocols = servers, protocols
 
     def close(self) -> None:
-        """Take no more connections; those that are idle end, others with the answer that is under way."""
+        """Take no more connections; idle ones end now, others after the answer under way."""
         for server in self._servers:
             server.close()
         for protocol in list(self._protocols):
@@ -57,7 +57,7 @@ class Listening:
 
 
 class ListeningServer(uvicorn.Server):
-    """At first it listens nowhere."""
+    """Listens on nothing at first."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -110,8 +110,8 @@ class StudioServer(ListeningServer):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal that stops it is over then: raised again, as uvicorn does, it would end the process before what is
-        left to be done, and with a code that looks like a fault."""
+        """The signal that stops it is not raised again, as uvicorn does: that would end the process before the rest of
+        its shutdown, with an exit code that looks like a failure."""
         with super().capture_signals():
             try:
                 yield
@@ -133,7 +133,7 @@ class StudioServer(ListeningServer):
 
 
 class QuietServer(ListeningServer):
-    """Leaves signals to others."""
+    """Installs no signal handlers."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

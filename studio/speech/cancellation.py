@@ -1,4 +1,4 @@
-"""Work that can be ended from outside, in the task that awaits it."""
+"""Work that can be cancelled from outside, in the task that awaits it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class CancelToken:
-    """Ends what is awaited through `run`, by cancelling the awaiting task, as `asyncio.timeout` does.
+    """Cancels what is awaited through `run` by cancelling the awaiting task, as `asyncio.timeout` does.
 
     A task for the work would cost more than a piece of sound does otherwise. Used from one event loop, by one task at a
     time.
@@ -24,13 +24,13 @@ class CancelToken:
         self._task: asyncio.Task[Any] | None = None
 
     def cancel(self) -> None:
-        """End what is awaited now, and whatever will be."""
+        """Cancel what is awaited now, and whatever is awaited later."""
         if self._task is not None and not self._is_cancelled:
             self._task.cancel()
         self._is_cancelled = True
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; raises the error, the work ended, when `cancel` comes first."""
+        """The result of ``work``; when `cancel` comes first, the work is cancelled and the error raised."""
         if self._is_cancelled:
             work.close()
             raise self._error()

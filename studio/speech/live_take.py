@@ -1,4 +1,4 @@
-"""A take under way: its record from the first state to the last, and how it is ended from outside."""
+"""A take under way: its record from the first state to the last, and how it is cancelled from outside."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LiveTake:
         self._cancellation = CancelToken(partial(Cancelled, CANCELLED))
         self.samples = 0
         self.parts: list[SpokenPart] = []
-        """Those that have been spoken to their end."""
+        """The parts that are complete."""
         self._put(take)
 
     @property
@@ -60,11 +60,11 @@ class LiveTake:
         return self._take
 
     def cancel(self) -> None:
-        """End it from outside: its listener gets Cancelled."""
+        """Cancel it from outside: its listener gets Cancelled."""
         self._cancellation.cancel()
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first."""
+        """The result of ``work``; when `cancel` comes first, the work is cancelled and Cancelled raised."""
         return await self._cancellation.run(work)
 
     def forget(self) -> None:
@@ -102,7 +102,7 @@ class LiveTake:
             self._recording.keep(parts, sound.is_unfinished)
 
     def finish(self) -> None:
-        """All of it was said and encoded."""
+        """All of it was spoken and encoded."""
         self._change(state="finished")
 
     def end(self, error: BaseException | None = None) -> None:

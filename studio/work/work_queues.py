@@ -46,9 +46,9 @@ class WorkQueues:
         self.transcribing = WorkQueue(TRANSCRIBING)
         self.packs = WorkQueue(PACKS)
         self.books = WorkQueue(BOOKS)
-        """Of projects, made or measured as a whole before the first byte is sent."""
+        """Whole projects, made or measured before the first byte is sent."""
         self.exports = WorkQueue(EXPORTS)
-        """Files that are sent while they are made."""
+        """Files that are sent as they are made."""
         self.alignments = WorkQueue(ALIGNMENTS)
         self.texts = WorkQueue(TEXTS)
         self.encodings = WorkQueue(encodings(encodings_waiting))
