@@ -27,7 +27,7 @@ class PronunciationRoutes:
     def __init__(self, voices: VoiceResolver) -> None:
         self._voices = voices
         self._library = voices.library
-        self._entries = voices.library.pronunciations
+        self._pronunciations = voices.library.pronunciations
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["pronunciations"])
@@ -43,7 +43,7 @@ class PronunciationRoutes:
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
         """The dictionary of everybody, or of a voice, or of a project; each at most 2000 entries, by their phrases."""
         dictionary = self._dictionary(request, voice, project)
-        data = [pronunciation_json(entry, dictionary) for entry in self._entries.on(dictionary)]
+        data = [pronunciation_json(entry, dictionary) for entry in self._pronunciations.entries(dictionary)]
         return JSONResponse({"object": "list", "data": data})
 
     async def add(self, request: Request) -> JSONResponse:
@@ -53,7 +53,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary(request, body.voice, body.project)
             entry = Pronunciation(body.phrase, body.said, body.match_case)
-            return pronunciation_json(self._entries.add(dictionary, entry), dictionary)
+            return pronunciation_json(self._pronunciations.add(dictionary, entry), dictionary)
 
         return JSONResponse(await to_thread.run_sync(work), 201)
 
@@ -64,7 +64,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._seen(request, pronunciation_id)
             return pronunciation_json(
-                self._entries.change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
+                self._pronunciations.change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
             )
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -72,14 +72,16 @@ class PronunciationRoutes:
     def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
         """Delete an entry."""
         self._seen(request, pronunciation_id)
-        self._entries.delete(pronunciation_id)
+        self._pronunciations.delete(pronunciation_id)
         return JSONResponse({"id": pronunciation_id, "object": "pronunciation.deleted", "deleted": True})
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
         """The dictionary as CSV, which can be taken in again."""
         dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
-        return Response(write_dictionary(self._entries.on(dictionary)), media_type=CSV_TYPE, headers=headers)
+        return Response(
+            write_dictionary(self._pronunciations.entries(dictionary)), media_type=CSV_TYPE, headers=headers
+        )
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
@@ -91,7 +93,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary(request, voice, project)
             entries = read_dictionary(form.file("file"))
-            total = self._entries.merge(dictionary, entries, replace)
+            total = self._pronunciations.merge(dictionary, entries, replace)
             return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -111,7 +113,7 @@ class PronunciationRoutes:
 
     def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
         """The dictionary of an entry that this caller may see. Raises NotFound."""
-        dictionary, _ = self._entries.where(entry_id)
+        dictionary, _ = self._pronunciations.find(entry_id)
         if dictionary.scope == "project":
             self._library.projects.get(dictionary.subject, request.state.sees)
         return dictionary

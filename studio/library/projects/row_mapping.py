@@ -21,7 +21,7 @@ from studio.library.projects.project_records import (
     ProjectSettings,
     Recipes,
 )
-from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of_all, entries_on
+from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of, entries_of_all
 from studio.library.sqlite import Database, select
 from studio.unicode_text import repair_surrogates
 
@@ -84,7 +84,7 @@ def number_of(db: Database, part_id: str) -> int:
 
 
 def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
-    return _settings(row, entries_on(db, DictionaryScope("project", row["id"])))
+    return _settings(row, entries_of(db, DictionaryScope("project", row["id"])))
 
 
 def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:

@@ -54,13 +54,13 @@ class DictionaryScope:
 GLOBAL = DictionaryScope()
 
 
-def entries_on(db: Database, dictionary: DictionaryScope) -> list[Pronunciation]:
+def entries_of(db: Database, dictionary: DictionaryScope) -> list[Pronunciation]:
     query = "select * from pronunciations where scope = ? and subject = ? order by phrase collate nocase, key"
     return [entry_of(row) for row in select(db, query, [dictionary.scope, dictionary.subject])]
 
 
 def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[str, list[Pronunciation]]:
-    """As `entries_on`, of many dictionaries at once; what has none is left out."""
+    """As `entries_of`, of many dictionaries at once; what has none is left out."""
     query = (
         "select * from pronunciations where scope = ? and subject in (select value from json_each(?)) "
         "order by phrase collate nocase, key"

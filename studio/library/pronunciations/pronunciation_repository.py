@@ -15,7 +15,7 @@ from studio.library.pronunciations.entries import (
     DictionaryScope,
     Pronunciation,
     clean_entry,
-    entries_on,
+    entries_of,
     entry_of,
 )
 from studio.library.sqlite import Database
@@ -32,12 +32,12 @@ class Pronunciations:
         self._store = store
         self._on_change = on_change
 
-    def on(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
+    def entries(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
         """The entries of these dictionaries, one after the other, each by its phrase."""
         with self._store.reading() as db:
-            return tuple(entry for dictionary in dictionaries for entry in entries_on(db, dictionary))
+            return tuple(entry for dictionary in dictionaries for entry in entries_of(db, dictionary))
 
-    def where(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
+    def find(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
         """An entry and its dictionary. Raises NotFound."""
         with self._store.reading() as db:
             return _found(db, entry_id)
@@ -78,7 +78,7 @@ class Pronunciations:
         How many there are now. All or none of it; raises InvalidRequest.
         """
         with self._store.writing() as db:
-            present = {entry.key: entry for entry in entries_on(db, dictionary)}
+            present = {entry.key: entry for entry in entries_of(db, dictionary)}
             given = {entry.key: entry for entry in map(clean_entry, entries)}
             gone = [present[key] for key in (present if replacing else given.keys() & present.keys())]
             for entry in gone:
