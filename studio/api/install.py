@@ -16,8 +16,8 @@ from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
 from studio.api.http.docs_page import install_docs_page
 from studio.api.http.error_responses import ApiError, error_response
+from studio.api.http.middleware import install_layers
 from studio.api.http.openapi import install_document
-from studio.api.middleware_stack import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes

@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from studio.api.fish.live import live_routes
 from studio.api.fish.tts import tts_routes
-from studio.api.middleware_stack import install_layers
+from studio.api.http.middleware import install_layers
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech_routes import speech_routes

@@ -29,8 +29,6 @@ MAX_CLIPS = 8
 MAX_VOLUME = 20.0
 MAX_SEED = 2**63 - 1
 MAX_TOP_K = 1024
-DEFAULT_FRAMES = 2048
-"""Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()
 PAGE = "page"
 """The caller of requests that come from this process itself."""

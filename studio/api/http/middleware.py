@@ -9,12 +9,15 @@ import re
 from urllib.parse import parse_qsl
 
 import anyio
+from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from studio.api.http.access import Access
 from studio.api.http.body import MAX_BODY, check_signs, read_body
-from studio.api.http.error_responses import ApiError, describe, error_response
+from studio.api.http.error_responses import ApiError, Unforeseen, describe, error_response, install_errors
 from studio.api.url_paths import is_api
 from studio.errors import InvalidRequest
 from studio.settings import Settings, on_space
@@ -166,3 +169,21 @@ class BoundedBodies:
 
 def _bounds_itself(path: str) -> bool:
     return is_api(path) or path == "/gradio_api/upload"
+
+
+def install_layers(app: FastAPI, settings: Settings) -> None:
+    """Errors in the envelope, and the middleware; the outermost is named last."""
+    install_errors(app)
+    app.add_middleware(BoundedBodies)
+    app.add_middleware(CleanAddresses)
+    app.add_middleware(Access, settings=settings)
+    app.add_middleware(Unforeseen)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=list(EXPOSED),
+    )
+    app.add_middleware(SendTimeout, seconds=settings.send_timeout)
+    app.add_middleware(ResponseHeaders, settings=settings)
