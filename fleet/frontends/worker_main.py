@@ -19,7 +19,7 @@ from engine import freeze_heap
 from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Order, Ready, Stop
 from fleet.frontends.relay import Relay
 from fleet.frontends.remote_register import ReportingRegister, WarningsToStudio
-from studio.api.speech_app import SpeechApi
+from fleet.frontends.speech_app import SpeechApi
 from studio.engine_host import EngineHost
 from studio.errors import NotFound, StudioError
 from studio.library import Library

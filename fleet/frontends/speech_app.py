@@ -1,4 +1,4 @@
-"""The part of the API that sends speech, as an app of its own: what a speech process answers itself."""
+"""The part of the API that a speech process answers itself, as an app of its own: the routes that send speech."""
 
 from __future__ import annotations
 
