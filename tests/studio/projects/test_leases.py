@@ -43,6 +43,8 @@ def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> Non
         each.later_frames_gate.clear()
     project = made(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
     until(second, project, speaking=4, queued=4)  # two each: the second has noticed by itself
+    for studio in (first, second):
+        studio.until(running=2)  # a part counts as speaking once it is claimed, before its engine has it
     assert len(engine.utterances) == len(other.utterances) == 2
     third, _ = steered(studio_home=str(tmp_path), project_rows=0)  # its start takes nothing away from the others
     assert until(third, project, speaking=4)["parts"]["queued"] == 4
