@@ -79,7 +79,7 @@ def _open_library(settings: Settings) -> Library:
         except OSError as error:  # to go on would be to take an empty library for the real one
             raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
     try:
-        library = Library(home)
+        library = Library(home, settings.trash_days)
         library.backup = backup
         import_bundled(library, Path(settings.voices))
         _give_owners(library, settings)

@@ -80,6 +80,8 @@ class Settings:
     """So many takes stay in the library with their audio, the newest, and all that are starred; 0 keeps none."""
     keep_takes_mb: int = 4096
     """MiB that the audio of takes may fill; starred ones do not count."""
+    trash_days: int = 7
+    """Days for which what was deleted can be restored; 0: it is removed at once."""
     share_days: int = 0
     """Days for which a link may let anybody hear a kept take, without a key; 0: takes are not shared by links."""
     voices: str = str(ASSETS / "fry" / "voices")
@@ -212,7 +214,6 @@ class Settings:
 
 
 Reader = Callable[[str], object]
-
 _PLATFORM = re.compile(r"(x86_64|aarch64|arm64|powerpc64le)-[a-z0-9_.-]+")
 """What conda's compilers set HOST to, such as x86_64-conda-linux-gnu: the platform, not an address."""
 
@@ -363,6 +364,7 @@ _READERS: dict[str, Reader] = {
     "transcriber": check_name,
     "keep_takes": _whole(0, 1_000_000),
     "keep_takes_mb": _whole(1, 100_000_000),
+    "trash_days": _whole(0, 3650),
     "share_days": _whole(0, 3650),
     "voices": _folder,
     "device": _device,

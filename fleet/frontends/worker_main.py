@@ -119,7 +119,7 @@ class _Process:
 
 def _voices(settings: Settings) -> VoiceResolver:
     """Those of the library that the studio has opened. Blocking."""
-    return VoiceResolver(Library(Path(settings.studio_home)), read_aliases(Path(settings.voices)))
+    return VoiceResolver(Library(Path(settings.studio_home), settings.trash_days), read_aliases(Path(settings.voices)))
 
 
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:

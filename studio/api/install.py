@@ -35,6 +35,7 @@ from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech_routes import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
+from studio.api.routes.trash_routes import TrashRoutes
 from studio.api.routes.voices.openai import OpenAIVoiceRoutes
 from studio.api.routes.voices.recogniser import recogniser_routes
 from studio.api.routes.voices.routes import VoiceRoutes
@@ -62,6 +63,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         socket_routes(speech, settings),
         queue_routes(speech, settings),
         TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
+        TrashRoutes(studio.library.trash).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         continuing_routes(speech, studio.history),
         mending_routes(TakeMender(studio.history, times, studio.library, speech)),

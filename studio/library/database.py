@@ -94,7 +94,7 @@ class Store:
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
         self.make_room: Callable[[], bool] = lambda: False
-        """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
+        """Called when the disk is found full: gives up some of the trash; whether there was any."""
         self._reserve = DiskReserve(home / "reserve")
         self._idle: list[_Connection] = []
         self._writers = threading.Semaphore(MOST_WRITERS)

@@ -153,7 +153,7 @@ class Voice:
     version: int
     """Counts every change, of names too; for ETags."""
     deleted: float | None
-    """Unix time of its deletion, while it can still be undone."""
+    """Unix time of its deletion, while it is in the trash."""
     revision: int
     """The one that `samples` are of."""
     samples: tuple[Sample, ...]
@@ -215,7 +215,7 @@ class StoredTake:
     starred: bool = False
     """Stays however many follow."""
     deleted: float | None = None
-    """Unix time of its deletion, while it can still be undone."""
+    """Unix time of its deletion, while it is in the trash."""
 
     @property
     def label(self) -> str:

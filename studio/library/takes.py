@@ -1,9 +1,8 @@
-"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, brought back, and let go."""
+"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, and let go."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,13 +13,12 @@ from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 from studio.library.sqlite import Database, select
+from studio.library.trash import REMOVED_AT_ONCE, Trash, mark, remove_takes
 from studio.unicode_text import normalize
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
-"""Takes that one call deletes or brings back at most."""
-REMOVED_AT_ONCE = 100
-"""Takes that one transaction removes for good: their audio makes room for the next."""
+"""Takes that one call deletes at most."""
 EVERY = TakeFilter()
 _TRIGRAM = 3
 _LOOKED_UP = 16
@@ -44,9 +42,9 @@ class NewTake:
 class Takes:
     """The history of a library. Calls block for milliseconds; any thread and any process may make them."""
 
-    def __init__(self, store: Store, undo_seconds: float) -> None:
+    def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
-        self.undo_seconds = undo_seconds
+        self._trash = trash
 
     def add(
         self,
@@ -149,25 +147,11 @@ class Takes:
             return _Search(wanted).count(db)
 
     def delete(self, wanted: TakeFilter) -> list[str]:
-        """Take the newest MOST_AT_ONCE of these away; for `undo_seconds` `restore` brings them back. Their ids."""
-        self.purge()
-        with self._store.freeing() as db:
+        """Put the newest MOST_AT_ONCE of these into the trash; their ids."""
+        with self._trash.deleting() as db:
             ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
-            _mark(db, ids, time.time())
+            mark(db, "take", ids)
         return ids
-
-    def restore(self, ids: list[str], caller: str | None = None) -> list[str]:
-        """Undo deletions; the ids of those for which it was not too late."""
-        with self._store.writing() as db:
-            search = _Search(TakeFilter(ids=tuple(ids), caller=caller), "deleted > ?", self._undo_until())
-            found = [row["id"] for row in search.rows(db, MOST_AT_ONCE)]
-            _mark(db, found, None)
-        return found
-
-    def purge(self, everything: bool = False) -> int:
-        """Remove for good what was deleted too long ago (or at all), with its audio; how many."""
-        until = time.time() + 1 if everything else self._undo_until()
-        return self._remove("deleted <= ?", until)
 
     def keep_newest(self, count: int, most_bytes: int | None = None) -> int:
         """Remove all takes but the starred and the newest ``count``, as many as fit into ``most_bytes``; how many."""
@@ -182,19 +166,12 @@ class Takes:
         removed = 0
         while True:
             with self._store.freeing() as db:
-                few = f"select n, audio from takes where {where} order by n limit ?"
-                gone = list(select(db, few, [value, REMOVED_AT_ONCE]))
-                db.table("takes").delete_where(
-                    "n in (select value from json_each(?))", [json.dumps([row["n"] for row in gone])]
-                )
+                gone = remove_takes(db, where, value)
             if digests := {row["audio"] for row in gone if row["audio"]}:
                 self._store.drop_unreferred(digests)
             removed += len(gone)
             if len(gone) < REMOVED_AT_ONCE:
                 return removed
-
-    def _undo_until(self) -> float:
-        return time.time() - self.undo_seconds
 
 
 @dataclass(slots=True)
@@ -202,14 +179,12 @@ class _Search:
     """A filter as SQL: conditions and their values, joined by and."""
 
     wanted: TakeFilter
-    state: str = "deleted is null"
-    value: float | None = None
     where: list[str] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         wanted, sought = self.wanted, self._sought
-        self.ask(self.state, *([] if self.value is None else [self.value]))
+        self.ask("deleted is null")
         if self.by_index:  # it walks backwards, so a word in every take costs no more than a rare one
             self.ask("takes_text match ?", _either_form(sought[:_LOOKED_UP]))
         if len(sought) > _LOOKED_UP or (sought and not self.by_index):
@@ -267,10 +242,6 @@ def _either_form(sought: str) -> str:
     """For the index, which has each take's letters and marks as they were sent."""
     forms = dict.fromkeys((sought, normalize("NFD", sought)))
     return " OR ".join('"' + form.replace('"', '""') + '"' for form in forms)
-
-
-def _mark(db: Database, ids: list[str], deleted: float | None) -> None:
-    db.execute("update takes set deleted = ? where id in (select value from json_each(?))", [deleted, json.dumps(ids)])
 
 
 def _beyond(db: Database, most_bytes: int) -> list[int]:

@@ -131,16 +131,15 @@ class ProjectService:
         return project
 
     def delete(self, project_id: str, sees: str | None) -> float:
-        """For how many seconds `restore` brings it back; nothing of it is spoken meanwhile. Raises NotFound."""
+        """For how many seconds it can be restored; nothing of it is spoken meanwhile. Raises NotFound."""
         self._projects.delete(project_id, sees)
         self._worker.stop_project(project_id)
-        return self._projects.undo_seconds
+        return self.library.trash.seconds
 
     def restore(self, project_id: str, sees: str | None) -> Project:
-        """Undo a deletion; what was asked for is spoken. Raises NotFound when it is too late, InvalidRequest."""
-        project = self._projects.restore(project_id, sees)
-        self._worker.wake()
-        return project
+        """Restore a deleted project, paused where parts of it wait. Raises NotFound, InvalidRequest."""
+        self.library.trash.restore_one("project", project_id, sees, "project")
+        return self._projects.get(project_id, sees)
 
     def seconds_left(self, project: Project) -> float | None:
         """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""

@@ -1,4 +1,4 @@
-"""The takes as somebody may see them: under way, recent and kept; listed, starred, deleted and brought back."""
+"""The takes as somebody may see them: under way, recent and kept; listed, starred, deleted and restored."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from studio.errors import NotFound, UnderWay
 from studio.library import Library, StoredTake, TakeFilter
+from studio.library.trash import Kind
 from studio.library.voices.names import split_revision
 from studio.takes.as_json import recent_json, stored_json, whole_json
 from studio.takes.recent import RecentTakes
@@ -49,7 +50,7 @@ class History:
 
     @property
     def retention_json(self) -> TakeJson | None:
-        """What stays, how long a deletion can be undone, and how many takes could not be kept, or only without their
+        """What stays, how long the trash keeps things, and how many takes could not be kept, or only without their
         sound, since the start; None where no takes are kept."""
         if self._recorder is None:
             return None
@@ -59,8 +60,8 @@ class History:
 
     @property
     def undo_seconds(self) -> float:
-        """How long the deletion of a take that was kept can be undone."""
-        return self._library.takes.undo_seconds
+        """For how long a kept take that was deleted can be restored."""
+        return self._library.trash.seconds
 
     async def by_id(self, wanted: TakeFilter) -> TakeFilter:
         """The same filter with its voice by id, so that names may change."""
@@ -114,7 +115,7 @@ class History:
         return await to_thread.run_sync(whole_json, take, self._library)
 
     async def delete(self, take_id: str, sees: str | None) -> float:
-        """Take it away; for how many seconds `restore` brings it back: 0 for one that was not kept.
+        """Delete it; for how many seconds it can be restored: 0 for one that was not kept.
 
         Raises NotFound, UnderWay.
         """
@@ -140,8 +141,10 @@ class History:
         return gone
 
     async def restore(self, ids: list[str], sees: str | None) -> list[str]:
-        """Undo deletions; the ids of those that came back."""
-        return await to_thread.run_sync(self._library.takes.restore, ids, sees)
+        """Restore deleted takes; the ids of those that were in the trash."""
+        items: list[tuple[Kind, str]] = [("take", take_id) for take_id in ids]
+        restored = await to_thread.run_sync(self._library.trash.restore, items, sees)
+        return [take_id for _, take_id in restored]
 
     def _check(self, take_id: str, sees: str | None) -> None:
         """Raises UnderWay for a take that waits or speaks."""

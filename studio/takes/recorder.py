@@ -236,9 +236,8 @@ class Recorder:
         self.hold(-job.size)
 
     def _let_go(self) -> None:
-        """Of takes that were deleted, and of those that the newer ones leave no room."""
+        """Of takes that the newer ones leave no room."""
         with self.watch.guarded("old takes could not be removed"):
-            self._takes.purge()
             self._takes.keep_newest(self.retention.takes, self.retention.bytes)
 
 

@@ -215,10 +215,9 @@ def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
     monkeypatch.setattr("studio.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    left = fails(monkeypatch, type(library.takes), "purge", LibraryUnavailable("locked"))
-    with library.store.writing() as db:  # as it would be an hour after its deletion
+    left = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
+    with library.store.writing() as db:  # as it would be a week after its deletion
         kept = stored_take("req_1", "secret words", "anna")
-        library.takes.undo_seconds = 0.0
         audio = library.files.put(b"secret sound")
         row = dataclasses.asdict(kept) | {"parameters": "{}", "timings": "{}", "starred": 0, "deleted": 1.0}
         db.table("takes").insert(row | {"audio": audio})

@@ -1,4 +1,4 @@
-"""The history over HTTP: /v1/takes, their sound in any format, stars, deletions and their undoing, a zip of many."""
+"""The history over HTTP: /v1/takes, their sound in any format, stars, deletions, a zip of many."""
 
 from __future__ import annotations
 
@@ -150,9 +150,9 @@ class TakeRoutes:
         return JSONResponse(told)
 
     async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
-        """Undo the deletion of a take."""
+        """Restore a deleted take."""
         if not await self._history.restore([take_id], request.state.sees):
-            raise NotFound("this take has no deletion that can be undone", "take_id")
+            raise NotFound("this take is not in the trash", "take_id")
         return JSONResponse(await self._history.get(take_id, request.state.sees))
 
     async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
@@ -170,7 +170,7 @@ class TakeRoutes:
         return JSONResponse(told)
 
     async def restore_takes(self, request: Request) -> JSONResponse:
-        """Undo deletions: {"ids": [...]}, as the deletion gave them."""
+        """Restore deleted takes: {"ids": [...]}, as the deletion gave them."""
         body = as_model(await read_json(request), Ids)
         return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
 

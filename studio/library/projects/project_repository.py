@@ -1,4 +1,4 @@
-"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled, deleted and restored."""
+"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled and deleted."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ from studio.library.projects.row_mapping import (
 )
 from studio.library.records import WordTime
 from studio.library.sqlite import Database
+from studio.library.trash import Trash, mark
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
@@ -77,9 +78,10 @@ class Projects:
     ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
     """
 
-    def __init__(self, store: Store, undo_seconds: float) -> None:
+    def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
-        self.undo_seconds = undo_seconds
+        self._trash = trash
+        trash.put_back["project"] = _put_back
 
     @once_more_with_room
     def create(
@@ -169,48 +171,14 @@ class Projects:
         return recipes
 
     def delete(self, project_id: str, sees: str | None) -> None:
-        """Take a project away; for `undo_seconds` `restore` brings it back as it is now. Raises NotFound.
+        """Put a project into the trash. Raises NotFound.
 
-        No part of it is being spoken any more: those that are go back in line, where they wait for a `restore`.
+        No part of it is being spoken any more: those that are go back in line, where they wait until it is restored.
         """
-        self.purge()
-        with self._store.freeing() as db:
+        with self._trash.deleting() as db:
             row = row_of(db, project_id, sees)
             db.execute("update parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id])
-            db.execute("update projects set deleted = ? where n = ?", [time.time(), row["n"]])
-
-    def restore(self, project_id: str, sees: str | None) -> Project:
-        """Undo a deletion. Raises NotFound when it is too late, InvalidRequest for one project too many."""
-        with self._store.writing() as db:
-            mine = "id = ?1 and (?2 is null or owner = ?2) and deleted > ?3 and title != ''"  # no deleted part's
-            for row in db.table("projects").rows_where(mine, [project_id, sees, self._undo_until()]):
-                if _count(db, row["owner"]) >= MAX_PROJECTS:
-                    raise _too_many()
-                db.execute("update projects set deleted = null where n = ?", [row["n"]])
-                return project_of(db, project_id, sees)
-        raise NotFound("this project has no deletion that can be undone", "project")
-
-    def purge(self, everything: bool = False) -> int:
-        """Remove for good what was deleted too long ago (or at all), with all its sound; how many projects."""
-        until = time.time() + 1 if everything else self._undo_until()
-        gone = 0
-        while True:
-            audio = set[str]()
-            with self._store.freeing() as db:
-                rows = list(db.table("projects").rows_where("deleted <= ?", [until], limit=1))
-                for row in rows:
-                    mine = "part_id in (select id from parts where project_id = ?)"
-                    audio |= {take["audio"] for take in db.table("part_takes").rows_where(mine, [row["id"]])}
-                    db.table("part_takes").delete_where(mine, [row["id"]])
-                    db.table("parts").delete_where("project_id = ?", [row["id"]])
-                    db.table("projects").delete_where("id = ?", [row["id"]])
-            if not rows:
-                return gone
-            gone += 1
-            self._store.drop_unreferred(audio)
-
-    def _undo_until(self) -> float:
-        return time.time() - self.undo_seconds
+            mark(db, "project", [row["id"]])
 
     def parts(
         self,
@@ -313,6 +281,15 @@ class Projects:
             settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
+
+
+def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+    """What is asked for and not spoken yet waits until somebody goes on with it. Raises InvalidRequest."""
+    for row in rows:
+        if _count(db, row["owner"]) >= MAX_PROJECTS:
+            raise _too_many()
+        queued = "exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+        db.execute(f"update projects set deleted = null, paused = max(paused, {queued}) where n = ?", [row["n"]])
 
 
 def _count(db: Database, owner: str) -> int:

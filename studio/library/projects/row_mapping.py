@@ -72,6 +72,14 @@ def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
 
+def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
+    """The row of a project of which something is restored. Raises NotFound for one that is deleted itself."""
+    try:
+        return row_of(db, project_id, None)
+    except NotFound:
+        raise NotFound("the project of this is deleted itself; restore that first", "project") from None
+
+
 def number_of(db: Database, part_id: str) -> int:
     return int(db.execute("select n from parts where id = ?", [part_id]).fetchone()[0])
 

@@ -77,12 +77,12 @@ def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(tmp_path: Path, d
 
 
 def test_few_snapshots_stay_and_only_the_audio_that_they_name(tmp_path: Path) -> None:
-    library, backup = Library(tmp_path / "home", undo_seconds=0), Backup(tmp_path / "home", tmp_path / "bucket")
+    library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
     for _ in range(2):
         backup.snapshot()
     library.voices.delete("anna")
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     for _ in range(3):
         backup.snapshot()
     assert sorted(path.name for path in (tmp_path / "bucket").glob("*.db")) == [f"backup-{n}.db" for n in (3, 4, 5)]
@@ -139,7 +139,7 @@ def test_a_damaged_clip_is_named_and_left_out_and_the_rest_is_kept(tmp_path: Pat
     clips["Anna"].unlink()
     library.files.put(bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:]))
     library.voices.delete("gone")
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     backup.snapshot()
     assert backup.status.left_out == ()
 

@@ -98,7 +98,7 @@ def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: S
         client.post(SPEECH, json={"input": "Two words"})
         client.get(TAKES)
         assert client.get("/health").json()["background"]["recorder"] == {"ok": True, "failures": 1}
-    assert library.takes.restore(["req_old"]) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
+    assert library.trash.page(None) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
 
 
 def test_deleted_voices_make_room_once_no_deleted_take_does(tmp_path: Path, full_when: Full) -> None:
@@ -230,7 +230,7 @@ if can_mount():
         again = Library(disk / "home")
         assert len(again.takes.page(limit=500)) == 500
         assert len(again.takes.delete(TakeFilter())) == 1000
-        assert again.takes.purge(everything=True) == 1000
+        assert again.trash.empty(None) == 1000
         assert again.takes.count(TakeFilter()) == 100
         with again.store.reading() as db:
             assert db.execute("pragma integrity_check").fetchall() == [("ok",)]

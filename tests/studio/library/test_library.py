@@ -137,36 +137,12 @@ def test_a_voice_needs_samples_with_words_and_not_too_many(library: Library) -> 
     assert library.voices.count() == 0 and files(library) == set()
 
 
-def test_deleting_can_be_undone_until_the_time_is_up(tmp_path: Path) -> None:
-    library = Library(tmp_path)
-    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
-    library.voices.delete("anna")
-    with pytest.raises(NotFound):
-        library.voices.get("anna")
-    assert [voice.id for voice in library.voices.page(deleted=True)] == [made.id]
-    assert library.voices.restore(made.id).samples == made.samples
-    library.voices.delete("anna")
-    library.codes.put(made.samples[0].cut_key, "codec", np.zeros((10, 1), np.int16))
-    late = Library(tmp_path, undo_seconds=0)
-    with pytest.raises(NotFound):
-        late.voices.restore(made.id)
-    assert files(late) == set() and late.codes.get(made.samples[0].cut_key, "codec") is None
-
-
-def test_a_name_given_away_during_the_undo_time_is_not_taken_back(library: Library) -> None:
-    first = library.voices.create(VoiceDraft("Anna"), [new_sample()])
-    library.voices.delete(first.id)
-    library.voices.create(VoiceDraft("ANNA"), [new_sample()])
-    with pytest.raises(NameTaken):
-        library.voices.restore(first.id)
-
-
 def test_a_clip_shared_by_two_voices_outlives_one_of_them(library: Library) -> None:
     first = library.voices.create(VoiceDraft("Anna"), [new_sample()])
     second = library.voices.create(VoiceDraft("Berta"), [new_sample()])
     assert len(files(library)) == 1
     library.voices.delete(first.id)
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     assert library.files.read(second.samples[0].clip) == new_sample().data
 
 
@@ -248,7 +224,7 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
     assert kept.audio and library.files.read(kept.audio) == b"sound" and kept.timings == {"queue_ms": 1.5}
     library.takes.delete(TakeFilter(ids=("req_0",)))
     assert ids("fish") == ["req_1"] and len(files(library)) == 1
-    assert library.takes.purge(everything=True) == 2 and files(library) == set()
+    assert library.trash.empty(None) == 2 and files(library) == set()
     assert library.takes.keep_newest(1) == 2 and ids() == ["req_3"]
 
 
@@ -277,7 +253,7 @@ def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> 
     assert ids("voice_anna@2") == ["req_1", "req_0"] and ids("voice_anna@1") == []
 
 
-def test_takes_are_filtered_starred_deleted_and_brought_back(library: Library) -> None:
+def test_takes_are_filtered_starred_and_deleted(library: Library) -> None:
     for number in range(6):
         each = dataclasses.replace(take(number, f"number {number}"), caller="key b" if number % 2 else "key a")
         library.takes.add(dataclasses.replace(each, voice=f"anna-2@{number}" if number < 3 else "random"))
@@ -294,9 +270,6 @@ def test_takes_are_filtered_starred_deleted_and_brought_back(library: Library) -
         library.takes.star("req_4", False, "key b")
     assert library.takes.delete(TakeFilter(caller="key b")) == ["req_5", "req_3", "req_1"]
     assert ids() == ["req_4", "req_2", "req_0"] and list(library.takes.numbers(["req_5", "no"])) == ["req_5"]
-    assert library.takes.restore(["req_5", "req_1", "no"], "key a") == []
-    assert library.takes.restore(["req_5", "req_1", "no"], "key b") == ["req_5", "req_1"]
-    assert ids() == ["req_5", "req_4", "req_2", "req_1", "req_0"]
 
 
 def test_the_newest_takes_stay_and_all_starred_ones_within_so_many_bytes(library: Library) -> None:

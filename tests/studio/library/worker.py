@@ -86,7 +86,7 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         if deleted:
             library.voices.restore(chance.choice(deleted).id)
     elif verb == "purge":
-        library.voices.purge(everything=True)
+        library.trash.empty(None)
     elif verb == "take":
         library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
     elif verb == "record":
@@ -96,8 +96,8 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         recording.close(Take(said.id, "finished", name, 1, 1.0), 44_100)  # written while the next operations go on
     elif verb == "untake":
         ids = library.takes.delete(TakeFilter(query=unique[:2]))
-        library.takes.restore(ids[1:])
-        library.takes.purge(everything=True)
+        library.trash.restore([("take", take_id) for take_id in ids[1:]], None)
+        library.trash.empty(None, "take")
     else:
         library.takes.keep_newest(5, 200_000)
 

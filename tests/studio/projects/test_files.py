@@ -225,7 +225,7 @@ def test_a_deleted_project_leaves_no_file_once_it_cannot_be_restored(spoken: tup
     with served.client() as client:
         client.delete(f"{PROJECTS}/{project['id']}")
         assert files == {name for name, _ in library.files.everything()}
-    library.projects.purge(everything=True)
+    library.trash.empty(None)
     gone = files - {name for name, _ in library.files.everything()}
     assert len(gone) == 2  # three of the four takes are the same bytes, which are kept once
 

@@ -205,7 +205,7 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
         assert record(client, second)["can_continue"] is False
         assert_envelope(go_on(client, second), 404, "take_id")
         client.delete(f"{TAKES}/{first.headers['x-request-id']}")
-        library.takes.purge(everything=True)
+        library.trash.empty(None)
     with sqlite3.connect(tmp_path / "home" / "library.db") as db:
         assert db.execute("select count(*) from take_codes").fetchone() == (1,)
 

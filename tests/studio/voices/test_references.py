@@ -124,7 +124,7 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
         pieces = answer.iter_raw()
         heard = next(pieces)
         library.voices.delete("eve")
-        library.voices.purge(everything=True)
+        library.trash.empty(None)
         engine.later_frames_gate.set()
         heard += b"".join(pieces)
     assert heard == whole
@@ -141,7 +141,7 @@ def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
     library = library_of(served)
     assert [voice.slug for voice in library.voices.page(bundled=True)] == ["anna", "bert"]
     library.voices.delete("bert")
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     library.voices.edit("anna", VoiceChanges(name="Hanna"))
     again, _ = steered(**home)
     assert [voice.slug for voice in library_of(again).voices.page()] == ["hanna"]

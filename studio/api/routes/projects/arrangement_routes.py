@@ -67,10 +67,10 @@ class ArrangementRoutes:
         """
         self._arrangement.delete(project_id, request.state.sees, part_id)
         answer = {"id": part_id, "object": "project.part.deleted", "deleted": True}
-        return JSONResponse(answer | {"undo_seconds": self._arrangement.undo_seconds})
+        return JSONResponse(answer | {"undo_seconds": self._service.library.trash.seconds})
 
     async def restore_parts(self, project_id: str, request: Request) -> JSONResponse:
-        """Undo deletions of parts: {"ids": [...]}; those that are there again, each where it was."""
+        """Restore deleted parts: {"ids": [...]}; those that are there again, each where it was."""
         body = as_model(await read_json(request), RestoreBody)
         restore = partial(self._arrangement.restore, project_id, request.state.sees, body.ids)
         return await self._listed(request, *await to_thread.run_sync(restore))
@@ -109,7 +109,7 @@ class ArrangementRoutes:
         return JSONResponse(found_json(found, body.dry_run))
 
     def undo_replace(self, project_id: str, request: Request) -> JSONResponse:
-        """Take the last replacement back, once; parts that were changed since stay as they are."""
+        """Take the newest replacement back, then the one before; parts that were changed since stay as they are."""
         return JSONResponse(undone_json(self._replacements.undo(project_id, request.state.sees)))
 
     async def _listed(self, request: Request, *parts: Part) -> JSONResponse:
