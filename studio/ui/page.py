@@ -48,6 +48,7 @@ STYLE_SHEETS = (
     "capture/capture-card",
     "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
+    "trash/trash",
     "shell/forced-colors",
 )
 """In the order in which they apply."""
