@@ -23,13 +23,12 @@ from studio.library.records import (
     NewConsent,
     NewSample,
     Sample,
-    StoredTake,
-    TakeFilter,
     Voice,
     VoiceDraft,
 )
 from studio.library.shares import Shares
 from studio.library.sqlite import Database
+from studio.library.take import Take, TakeFilter
 from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
@@ -45,7 +44,7 @@ __all__ = [
     "NewConsent",
     "NewSample",
     "Sample",
-    "StoredTake",
+    "Take",
     "TakeFilter",
     "Voice",
     "VoiceChanges",
@@ -126,6 +125,8 @@ class Library:
 
 def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
     """How many takes, and how many projects."""
-    takes = db.execute(f"update takes set caller = ? where caller {condition}", [to, owner]).rowcount
+    give = f"update takes set caller = ? where caller {condition} and part_id is"
+    db.execute(f"{give} not null", [to, owner])
+    takes = db.execute(f"{give} null", [to, owner]).rowcount
     projects = db.execute(f"update projects set owner = ? where owner {condition}", [to, owner]).rowcount
     return int(takes), int(projects)

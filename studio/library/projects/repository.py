@@ -19,7 +19,6 @@ from studio.library.projects.records import (
     NewPart,
     Part,
     PartState,
-    PartTake,
     Project,
     ProjectSettings,
     Recipes,
@@ -38,12 +37,12 @@ from studio.library.projects.rows import (
     row_of,
     settings_of,
     settle,
-    take_of,
     touch,
     work_out,
 )
-from studio.library.records import WordTime
 from studio.library.sqlite import Database
+from studio.library.take import Take
+from studio.library.take_rows import take_of
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
@@ -52,10 +51,6 @@ MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
-
-
-TakeWords = tuple[str, list[WordTime]]
-"""What was said in a take of a part, and when its words are heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +195,8 @@ class Projects:
                 rows = list(db.table("projects").rows_where("deleted <= ?", [until], limit=1))
                 for row in rows:
                     mine = "part_id in (select id from parts where project_id = ?)"
-                    audio |= {take["audio"] for take in db.table("part_takes").rows_where(mine, [row["id"]])}
-                    db.table("part_takes").delete_where(mine, [row["id"]])
+                    audio |= {take["audio"] for take in db.table("takes").rows_where(mine, [row["id"]], select="audio")}
+                    db.table("takes").delete_where(mine, [row["id"]])
                     db.table("parts").delete_where("project_id = ?", [row["id"]])
                     db.table("projects").delete_where("id = ?", [row["id"]])
             if not rows:
@@ -233,26 +228,14 @@ class Projects:
             row_of(db, project_id, sees)
             return part_of(db, project_id, part_id)
 
-    def take(self, project_id: str, sees: str | None, take_id: str) -> PartTake:
+    def take(self, project_id: str, sees: str | None, take_id: str) -> Take:
         """Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, sees)
             mine = "id = ? and part_id in (select id from parts where project_id = ?)"
-            for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
+            for row in db.table("takes").rows_where(mine, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
-
-    def word_times(self, project_id: str, sees: str | None, takes: Sequence[str]) -> dict[str, TakeWords]:
-        """Of those of the takes of which they are known, by their ids. Raises NotFound for the project."""
-        with self._store.reading() as db:
-            row_of(db, project_id, sees)
-            query = (
-                "select take, part_take_times.text, words from part_take_times"
-                " join part_takes on part_takes.id = take join parts on parts.id = part_id"
-                " where project_id = ? and take in (select value from json_each(?))"
-            )
-            rows = db.execute(query, [project_id, json.dumps(list(takes))]).fetchall()
-        return {row[0]: (row[1], [(word, start, end) for word, start, end in json.loads(row[2])]) for row in rows}
 
     def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
         """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""

@@ -1,0 +1,61 @@
+"""Takes as rows of SQLite, with their codes and the times of their words beside them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import numpy as np
+
+from studio.library.sqlite import Database
+from studio.library.take import NewTake, SpokenPart, Take, TakeCodes, TurnTime
+
+_TIMINGS = {"queue_ms", "first_audio_ms", "generation_s", "audio_s", "turns", "resumed_at", "continues", "mends"}
+_TIMINGS |= {"made_by", "can_continue"}
+"""Fields that share one column of JSON, since nothing searches by them."""
+_DEFAULTS = {each.name: each.default for each in fields(Take) if each.name in _TIMINGS}
+
+
+def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
+    """The take as it is kept; ``digest``: of its audio file."""
+    take = new.take if digest is None else replace(new.take, audio=digest, size=sum(map(len, new.audio)))
+    row = asdict(take)
+    timings = {name: row.pop(name) for name in _DEFAULTS if row[name] != _DEFAULTS[name]}
+    for name, value in (("timings", timings), ("parameters", take.parameters)):
+        row[name] = json.dumps(value, sort_keys=True)
+    number = db.table("takes").insert({name: row[name] for name in row if name not in _DEFAULTS}).last_rowid
+    if new.codes is not None:
+        db.table("take_codes").insert({"take": number} | _codes_row(new.codes))
+    if new.words is not None:
+        db.table("take_times").insert({"take": number, "words": json.dumps(new.words)})
+    return take
+
+
+def take_of(row: dict[str, Any]) -> Take:
+    """A whole row of takes."""
+    columns = {name: value for name, value in row.items() if name not in ("n", "timings")}
+    timings = {name: value for name, value in json.loads(row["timings"]).items() if name in _DEFAULTS}
+    timings["turns"] = tuple(TurnTime(**turn) for turn in timings.get("turns", ()))
+    timings["audio_s"] = timings.get("audio_s") or row["seconds"]
+    parsed = {"parameters": json.loads(row["parameters"]), "starred": bool(row["starred"])}
+    return Take(**columns | timings | parsed)
+
+
+def codes_of(row: dict[str, Any]) -> TakeCodes:
+    """A row of take_codes."""
+    flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
+    for seed, frames, is_whole, *said in json.loads(row["parts"]):
+        size = row["codebooks"] * frames
+        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *said))
+        at += size
+    return TakeCodes(row["made_by"], tuple(parts))
+
+
+def _codes_row(codes: TakeCodes) -> dict[str, Any]:
+    return {
+        "made_by": codes.made_by,
+        "codebooks": codes.parts[0].codes.shape[0],
+        "parts": json.dumps([[p.seed, p.codes.shape[1], p.is_whole, p.text, p.end] for p in codes.parts]),
+        "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
+    }
