@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -67,8 +67,8 @@ class Take:
     """The model and codec, where no codes that say so are kept with it."""
     can_continue: bool = False
     """Whether a limit cut it and everything is kept that it takes to continue."""
-    audio: str | None = None
-    """SHA-256 of the audio file, its name in the library's audio."""
+    audio: str = ""
+    """SHA-256 of the audio file, its name in the library's audio; blank: it has none."""
     media_type: str = ""
     size: int = 0
     """Bytes of the audio file."""
@@ -167,8 +167,12 @@ class TakeCodes:
     parts: tuple[SpokenPart, ...]
 
 
-WordTime = tuple[str, float, float]
-"""A word as it was typed, and when it is heard, in seconds."""
+class Timed(NamedTuple):
+    """A word of a text as it was typed, or a sentence, and when it is heard, in seconds."""
+
+    text: str
+    start: float
+    end: float
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -179,7 +183,7 @@ class NewTake:
     audio: Sequence[bytes] = field(default=(), repr=False)
     """Its audio file in pieces; none: it has no sound."""
     codes: TakeCodes | None = field(default=None, repr=False)
-    words: Sequence[WordTime] | None = None
+    words: Sequence[Timed] | None = None
 
 
 @dataclass(frozen=True, slots=True)

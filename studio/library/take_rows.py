@@ -22,8 +22,8 @@ def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
     take = new.take if digest is None else replace(new.take, audio=digest, size=sum(map(len, new.audio)))
     row = asdict(take)
     timings = {name: row.pop(name) for name in _DEFAULTS if row[name] != _DEFAULTS[name]}
-    for name, value in (("timings", timings), ("parameters", take.parameters)):
-        row[name] = json.dumps(value, sort_keys=True)
+    row |= {"audio": take.audio or None, "timings": json.dumps(timings, sort_keys=True)}
+    row["parameters"] = json.dumps(take.parameters, sort_keys=True)
     number = db.table("takes").insert({name: row[name] for name in row if name not in _DEFAULTS}).last_rowid
     if new.codes is not None:
         db.table("take_codes").insert({"take": number} | _codes_row(new.codes))
@@ -38,7 +38,7 @@ def take_of(row: dict[str, Any]) -> Take:
     timings = {name: value for name, value in json.loads(row["timings"]).items() if name in _DEFAULTS}
     timings["turns"] = tuple(TurnTime(**turn) for turn in timings.get("turns", ()))
     timings["audio_s"] = timings.get("audio_s") or row["seconds"]
-    parsed = {"parameters": json.loads(row["parameters"]), "starred": bool(row["starred"])}
+    parsed = {"parameters": json.loads(row["parameters"]), "starred": bool(row["starred"]), "audio": row["audio"] or ""}
     return Take(**columns | timings | parsed)
 
 

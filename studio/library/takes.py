@@ -11,7 +11,7 @@ from typing import Any
 from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.sqlite import Database, select
-from studio.library.take import NewTake, Take, TakeCodes, TakeFilter, WordTime
+from studio.library.take import NewTake, Take, TakeCodes, TakeFilter, Timed
 from studio.library.take_rows import codes_of, insert_take, take_of
 from studio.unicode_text import normalize
 
@@ -48,7 +48,7 @@ class Takes:
         take: Take,
         audio: bytes | None = None,
         codes: TakeCodes | None = None,
-        words: Sequence[WordTime] | None = None,
+        words: Sequence[Timed] | None = None,
     ) -> Take:
         """Keep a take, and if there are any its audio file, its codes and when its words are heard; as kept."""
         return self.add_all([NewTake(take, [audio] if audio else [], codes, words)])[0]
@@ -67,14 +67,14 @@ class Takes:
             row = next(select(db, query, [take_id]), None)
         return None if row is None else codes_of(row)
 
-    def word_times(self, take_ids: Sequence[str]) -> dict[str, list[WordTime]]:
+    def word_times(self, take_ids: Sequence[str]) -> dict[str, list[Timed]]:
         """Of those of the takes of which they are kept, by their ids."""
         query = "select id, words from takes join take_times on take = n where id in (select value from json_each(?))"
         with self._store.reading() as db:
             rows = db.execute(query, [json.dumps(list(take_ids))]).fetchall()
-        return {take_id: [(word, start, end) for word, start, end in json.loads(words)] for take_id, words in rows}
+        return {take_id: [Timed(*word) for word in json.loads(words)] for take_id, words in rows}
 
-    def keep_word_times(self, take_id: str, words: list[WordTime]) -> None:
+    def keep_word_times(self, take_id: str, words: list[Timed]) -> None:
         """Until the take goes; does nothing where it has gone already."""
         add = "insert or replace into take_times (take, words) select n, ? from takes where id = ?"
         with self._store.writing() as db:

@@ -10,8 +10,9 @@ from anyio import to_thread
 from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
-from studio.library.projects.project_records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
+from studio.library.take import Take
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document
@@ -161,7 +162,7 @@ class ProjectService:
             )
         return timeline
 
-    def _edges(self, take: PartTake) -> tuple[int, int]:
+    def _edges(self, take: Take) -> tuple[int, int]:
         check_job()
         return quiet_edges(self.library.files.path(take.audio), take.sample_rate)
 

@@ -15,11 +15,10 @@ from typing import Literal
 import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
-from studio.library import Library, StoredTake
-from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes, WordTime
-from studio.library.takes import NewTake
+from studio.library import Library
+from studio.library.records import OWN_CLIP
+from studio.library.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.supervisor import HealthCheck
-from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class Retention:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Ended:
-    take: StoredTake
+    take: Take
     sound: list[bytes] = field(repr=False)
     size: int
     """Bytes of the sound."""
@@ -81,7 +80,7 @@ class Recorder:
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
 
-    def open(self, draft: StoredTake, made_by: str) -> Recording:
+    def open(self, draft: Take, made_by: str) -> Recording:
         """A recording of one take, to be closed when it ends; ``draft`` is what is known of it by now.
 
         ``made_by`` is what TakeCodes says of the model.
@@ -129,7 +128,7 @@ class Recorder:
             self._held += size
             return True
 
-    def put(self, take: StoredTake, sound: list[bytes], size: int, codes: TakeCodes | None) -> None:
+    def put(self, take: Take, sound: list[bytes], size: int, codes: TakeCodes | None) -> None:
         """Have a take written; never blocks."""
         job = _Ended(take, sound, size, codes)
         self._told(take.id, None)
@@ -148,13 +147,13 @@ class Recorder:
                 f"takes are not kept: the disk is too slow, and {MAX_WAITING} wait for it already"
             )
 
-    def keep(self, take: StoredTake, wav: bytes, words: Sequence[WordTime]) -> None:
+    def keep(self, new: NewTake) -> None:
         """Keep a take whose sound is there already, for somebody who waits for it. Blocking.
 
         Raises LibraryUnavailable, LibraryFull.
         """
-        self._takes.add(take, wav, words=words)
-        self._told(take.id, "kept")
+        self._takes.add_all([new])
+        self._told(new.take.id, "kept")
         self._let_go()
 
     def forget(self, recording: Recording) -> None:
@@ -245,7 +244,7 @@ class Recorder:
 class Recording:
     """The sound of one take while it is made, as 16-bit mono. `close` it once, when the take has ended."""
 
-    def __init__(self, recorder: Recorder, draft: StoredTake, made_by: str) -> None:
+    def __init__(self, recorder: Recorder, draft: Take, made_by: str) -> None:
         self._recorder = recorder
         self._draft = draft
         self._made_by = made_by
@@ -275,18 +274,18 @@ class Recording:
     def close(self, take: Take, sample_rate: int) -> None:
         """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz.
 
-        Codes are of no use without the sound. It cannot be gone on with where its tempo was changed, nor without the
+        Codes are of no use without the sound. It cannot be continued where its tempo was changed, nor without the
         clip.
         """
-        stored, codes = ended(self._draft, take), None
+        kept, codes = take.with_words_of(self._draft), None
         if self._sound:
             seconds = self._size / 2 / sample_rate
-            stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
-            plain = stored.parameters.get("speed", 1) == 1 and stored.voice != OWN_CLIP
+            kept = replace(kept, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
+            plain = kept.parameters.get("speed", 1) == 1 and kept.voice != OWN_CLIP
             codes = TakeCodes(self._made_by, tuple(self._parts)) if self._parts else None
             if codes and self._is_unfinished and take.state == "finished" and plain:
-                stored = replace(stored, timings=stored.timings | {"can_continue": True})
-        self._recorder.put(stored, self._sound, self._size, codes)
+                kept = replace(kept, can_continue=True)
+        self._recorder.put(kept, self._sound, self._size, codes)
         self._recorder.forget(self)
 
     def drop(self) -> None:

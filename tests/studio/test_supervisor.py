@@ -18,9 +18,9 @@ from engine import AudioChunk, EngineConfig, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import Library, VoiceChanges, VoiceDraft
 from studio.library.projects.part_queue import PartQueue
+from studio.library.take import Take
 from studio.settings import Settings
 from studio.supervisor import HealthCheck
-from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
 from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
@@ -173,7 +173,7 @@ async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(t
     open_one.write(np.ones(10, np.float32))
     del lost
     assert recorder.check() == (2020, 2020), "it may be right as long as something is recorded"
-    open_one.close(Take("req_1", "finished", "anna", 1, 1.0), 44_100)
+    open_one.close(Take("req_1", 1.0, "anna", 1, "finished"), 44_100)
     await recorder.settle()
     recorder.stop()
     assert recorder.check() == (0, 0) and recorder._held == 0

@@ -12,11 +12,11 @@ from studio.api.routes.speech_routes import spoken
 from studio.api.schemas.speech import ContinueBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import CannotContinue
-from studio.speech.continuing import begun_take
+from studio.history.history import History
+from studio.history.take_json import request_again
 from studio.speech.request import Origin
+from studio.speech.resume import beginning_of
 from studio.speech.speech_service import SpeechService
-from studio.takes.as_json import request_again
-from studio.takes.history import History
 
 CONTINUE_DOC = reads(ContinueBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
 
@@ -34,13 +34,13 @@ def continuing_routes(service: SpeechService, history: History) -> APIRouter:
         body = as_model(await read_json(request), ContinueBody)
         take, sound = await history.sound(take_id, request.state.sees)
         library, info = service.voices.library, service.host.engine().info
-        begun = await to_thread.run_sync(begun_take, take, sound, library, info, body.max_new_tokens)
+        beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
         again = await to_thread.run_sync(request_again, take, library)
         if again is None:
             raise CannotContinue(f"the clip in which the take {take_id} was spoken is not kept", "take_id")
         wanted = body.speech_body(again)
         origin = Origin(request.state.request_id, request.state.caller)
-        work = service.speak(wanted.speech_request(), origin, begun=begun)
+        work = service.speak(wanted.speech_request(), origin, beginning=beginning)
         return await spoken(request, work, wanted)
 
     return routes

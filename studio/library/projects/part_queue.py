@@ -85,9 +85,7 @@ class PartQueue:
                 db.execute("update projects set served = ? where n = ?", [now, row["n"]])
                 settings = settings_of(db, row)
                 recipe = settings.recipe(part["text"], part["voice"])
-                again = list(
-                    select(db, "select 1 from takes where part_id = ? and recipe = ?", [part["id"], recipe])
-                )
+                again = list(select(db, "select 1 from takes where part_id = ? and recipe = ?", [part["id"], recipe]))
                 drawn = again or part["attempts"]  # the same seed would say the same again
                 return ClaimedPart(
                     project_id=row["id"],

@@ -1,8 +1,8 @@
 """A library that version 24 of the tables has written: it opens, every route answers as before, and a crash is no loss.
 
-`tests/data/library-v24` has the library and what that studio answered. In it: two voices, takes (mended, cut, starred,
-deleted, a dialogue, one that is shared), a project (a mended part, one with two takes, a stale one, two that were merged,
-a deleted one), and a deleted project. Deletions and the link do not expire until the year 2100.
+`tests/data/library-v24` has the library and what that studio answered. In it: two voices, takes (regenerated, cut,
+starred, deleted, a dialogue, one that is shared), a project (a regenerated part, one with two takes, a stale one, two
+that were merged, a deleted one), and a deleted project. Deletions and the link do not expire until the year 2100.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import hashlib
 import io
 import json
 import shutil
-import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 

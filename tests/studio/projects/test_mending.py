@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.speech.mending.selection import Selection, select
+from studio.history.sentence_selection import Selection, select
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
 from tests.studio.server import Served

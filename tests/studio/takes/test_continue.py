@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from studio.library import Library
-from studio.speech import continuing
-from studio.speech.continuing import BegunTake
+from studio.speech import resume
+from studio.speech.resume import Beginning
 from studio.speech.script_stream import Sound
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
@@ -227,9 +227,9 @@ async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
     async def new() -> AsyncGenerator[Sound, None]:
         yield Sound(np.zeros(1, np.float32), 1, 0.0, 0.0, "stop")
 
-    monkeypatch.setattr(continuing, "_seconds", slow)
-    begun = BegunTake(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
-    leaving = asyncio.ensure_future(anext(begun.followed_by(new())))
+    monkeypatch.setattr(resume, "_seconds", slow)
+    beginning = Beginning(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
+    leaving = asyncio.ensure_future(anext(beginning.followed_by(new())))
     await asyncio.to_thread(is_reading.wait, 10)
     leaving.cancel()
     await asyncio.sleep(0)
