@@ -27,7 +27,7 @@ from studio.audio.read import read_clip
 from studio.engine_host import EngineHost
 from studio.library import Library, NewSample, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.speech.request import OwnClip, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.voices.intake import take_in

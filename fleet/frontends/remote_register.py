@@ -9,7 +9,7 @@ from itertools import count
 
 from fleet.frontends.messages import Answer, Channel, Entered, Left, Recorded, TakesChanged, Warned
 from studio.errors import TooManyRequests
-from studio.library.take import Take, TakeState
+from studio.library.takes.take import Take, TakeState
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
 from studio.takes.recorder import Outcome

@@ -9,7 +9,7 @@ from functools import partial
 from fleet.frontends.messages import Answer, Cancel, Channel, Entered, Left, Message, Recorded, TakesChanged, Warned
 from studio.diagnostics import WARNINGS
 from studio.errors import TooManyRequests
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.speech.speech_service import SpeechService
 
 

@@ -14,7 +14,7 @@ from anyio import to_thread
 from studio.errors import NotFound, UnderWay
 from studio.history.take_json import listed_json, whole_json
 from studio.library import Library, TakeFilter
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.library.voices.names import split_revision
 from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import NOT_WHOLE, Outcome, Recorder
@@ -83,7 +83,7 @@ class History:
         try:
             take = await self.stored(take_id, sees)
         except (NotFound, UnderWay):
-            return listed_json(self._recent.get(take_id, sees), None)
+            return await to_thread.run_sync(listed_json, self._recent.get(take_id, sees), None)
         return await to_thread.run_sync(whole_json, take, self._library)
 
     async def stored(self, take_id: str, sees: str | None) -> Take:

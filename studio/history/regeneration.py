@@ -21,7 +21,7 @@ from studio.history.take_json import address_now
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import Library
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.library.take import NewTake, Take, Timed, TurnTime
+from studio.library.takes.take import NewTake, Take, Timed, TurnTime
 from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.resume import made_by

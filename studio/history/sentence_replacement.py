@@ -11,7 +11,7 @@ from studio.audio.encode import WAV_HEADER, floats, pcm16, wav_header
 from studio.audio.splice import Piece, splice
 from studio.errors import DegenerateSpeech, NotFound
 from studio.history.sentence_selection import Selection
-from studio.library.take import Timed
+from studio.library.takes.take import Timed
 from studio.speech.timing.words import places_of
 
 AROUND = 0.5

@@ -19,7 +19,7 @@ from studio.audio.formats import open_encoder
 from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.sink import Sink
 from studio.errors import StudioError
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.unicode_text import safe_file_name
 
 CONTAINERS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/aac": "aac", "audio/flac": "flac"}

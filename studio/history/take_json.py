@@ -8,7 +8,7 @@ from dataclasses import replace
 from studio.errors import NotFound
 from studio.library import Library
 from studio.library.records import OWN_CLIP
-from studio.library.take import Take, Timed
+from studio.library.takes.take import Take, Timed
 from studio.speech.request import MAX_INPUT
 from studio.speech.timing.timestamps import Unit, as_json
 

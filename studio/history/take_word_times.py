@@ -10,7 +10,7 @@ from anyio import to_thread
 from studio.engine_host import EngineHost
 from studio.errors import NoTimestamps
 from studio.library import Library
-from studio.library.take import Take, Timed
+from studio.library.takes.take import Take, Timed
 from studio.speech.resume import made_by
 from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.work.work_queue import WorkQueue

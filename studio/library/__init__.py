@@ -16,10 +16,10 @@ from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.library.records import AuditEntry, Consent, Cut, NewConsent, NewSample, Sample, Voice, VoiceDraft
-from studio.library.shares import Shares
 from studio.library.sqlite import Database
-from studio.library.take import TakeFilter
-from studio.library.takes import Takes
+from studio.library.takes.shares import Shares
+from studio.library.takes.take import TakeFilter
+from studio.library.takes.take_repository import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
 from studio.library.voices.repository import VoiceChanges, Voices

@@ -21,7 +21,7 @@ from studio.library.audio_files import AudioFiles
 from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
 from studio.library.sqlite import Database, select
-from studio.library.take_migrations import MIGRATIONS
+from studio.library.takes.take_migrations import MIGRATIONS
 from studio.library.voices import voice_migrations  # noqa: F401  (registers them)
 
 log = logging.getLogger(__name__)

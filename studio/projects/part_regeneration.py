@@ -14,7 +14,7 @@ from studio.history.regeneration import Regeneration, RequestOf
 from studio.history.sentence_selection import Selection, select
 from studio.library import Library
 from studio.library.projects.project_records import Part, Project
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.projects.part_request import origin_of, request_of
 
 AT_ONCE = 2

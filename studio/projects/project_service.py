@@ -12,7 +12,7 @@ from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from studio.library.take import Timed
+from studio.library.takes.take import Timed
 from studio.projects.timeline import Timeline
 from studio.speech.timing.words import sentences
 

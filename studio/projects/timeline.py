@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest
 from studio.library.projects.project_records import Part, ProjectSettings
-from studio.library.take import Take
+from studio.library.takes.take import Take
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from studio.errors import (
     Unavailable,
 )
 from studio.library.projects.project_records import ClaimedPart
-from studio.library.take import NewTake, Timed
+from studio.library.takes.take import NewTake, Timed
 from studio.projects.part_request import origin_of, request_of
 from studio.speech.speech_service import Speech, SpeechService
 from studio.supervisor import HealthCheck

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine import Reference, SpeechEngine, Utterance
-from studio.library.take import SpokenPart, TurnTime
+from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.planning.plan import Plan
 from studio.speech.request import MAX_SEED
 from studio.speech.script_stream import ScriptStream, Sound, next_sound

@@ -19,7 +19,7 @@ from studio.audio.formats import open_encoder
 from studio.audio.limiter import Limiter
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
-from studio.library.take import SpokenPart, Take, TurnTime
+from studio.library.takes.take import SpokenPart, Take, TurnTime
 from studio.speech.cancellation import CancelToken
 from studio.speech.script_stream import Sound, next_sound
 from studio.takes.recorder import Recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.speech.planning.plan import Plan
 from studio.speech.request import Origin, SpeechRequest
 

@@ -14,7 +14,7 @@ from engine import EngineInfo
 from studio.audio.encode import floats
 from studio.errors import CannotContinue, InvalidRequest, StudioError
 from studio.library import Library
-from studio.library.take import SpokenPart, Take
+from studio.library.takes.take import SpokenPart, Take
 from studio.speech.script_stream import Sound, next_sound
 from studio.threads import in_threads
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
 from studio.errors import DegenerateSpeech
-from studio.library.take import SpokenPart, TurnTime
+from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.quality import QualityCheck
 from studio.speech.request import MAX_SEED
 from studio.speech.script.brackets import manner_of

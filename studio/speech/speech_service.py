@@ -24,7 +24,7 @@ from studio.engine_host import EngineHost, HostStatus
 from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.library.take import Take, TakeCodes, Timed
+from studio.library.takes.take import Take, TakeCodes, Timed
 from studio.speech.conversation import Conversation
 from studio.speech.delivery import DeliveredAs, Delivery
 from studio.speech.draft import draft_of

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from studio.engine_host import EngineHost
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.supervisor import HealthCheck
 
 SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60)

@@ -17,7 +17,7 @@ import numpy as np
 from studio.audio.encode import pcm16, wav_header
 from studio.library import Library
 from studio.library.records import OWN_CLIP
-from studio.library.take import NewTake, SpokenPart, Take, TakeCodes
+from studio.library.takes.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.supervisor import HealthCheck
 
 log = logging.getLogger(__name__)

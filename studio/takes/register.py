@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Protocol
 
 from studio.errors import NotFound
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
 from studio.takes.recent_takes import RecentTakes

@@ -9,7 +9,7 @@ import pytest
 from studio.history.take_export import file_name
 from studio.library import Library
 from studio.library.checks import MAX_DESCRIPTION, clean_text
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.library.voices.names import clean_name, clean_slug, fold
 from studio.speech.dialogue import read_turns
 from studio.speech.reading import normalised as read_aloud

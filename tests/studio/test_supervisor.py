@@ -18,7 +18,7 @@ from engine import AudioChunk, EngineConfig, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import Library, VoiceChanges, VoiceDraft
 from studio.library.projects.part_queue import PartQueue
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.settings import Settings
 from studio.supervisor import HealthCheck
 from studio.takes.recorder import Recorder, Retention

@@ -20,7 +20,7 @@ from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.routes.speech_routes import SpeechResponse, speech_response
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
-from studio.library.take import Timed
+from studio.library.takes.take import Timed
 from studio.speech.request import Origin
 from studio.speech.speech_service import Speech, SpeechService
 

@@ -20,7 +20,7 @@ from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.history.history import History
 from studio.i18n import page_phrases
 from studio.library import Library
-from studio.library.shares import Share
+from studio.library.takes.shares import Share
 from studio.paths import ASSETS
 from studio.settings import Settings
 

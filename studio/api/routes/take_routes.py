@@ -27,7 +27,7 @@ from studio.history.take_export import STORED, encoded, file_name, zipped
 from studio.history.take_json import timestamps_json
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import TakeFilter
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.speech.request import Origin
 from studio.speech.timing.timestamps import Unit
 from studio.work.work_queue import WorkQueue

@@ -23,7 +23,7 @@ from studio.library.projects.project_records import (
     ProjectSettings,
 )
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
 from studio.projects.timeline import Placed, Timeline

@@ -12,8 +12,8 @@ from studio.library.database import Store, once_more_with_room
 from studio.library.projects.project_records import ClaimedPart
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
 from studio.library.sqlite import Database, select
-from studio.library.take import NewTake
-from studio.library.take_rows import insert_take
+from studio.library.takes.take import NewTake
+from studio.library.takes.take_rows import insert_take
 
 MAX_TAKES = 8
 """Takes that a part keeps: the newest, and the chosen one."""

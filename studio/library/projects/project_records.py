@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from studio.library.pronunciations.entries import EntryIndex, Pronunciation
-from studio.library.take import Take
+from studio.library.takes.take import Take
 
 MAX_PART_TEXT = 4000
 """Characters of one part."""

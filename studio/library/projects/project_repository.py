@@ -41,8 +41,8 @@ from studio.library.projects.row_mapping import (
     work_out,
 )
 from studio.library.sqlite import Database
-from studio.library.take import Take
-from studio.library.take_rows import take_of
+from studio.library.takes.take import Take
+from studio.library.takes.take_rows import take_of
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500

@@ -22,8 +22,8 @@ from studio.library.projects.project_records import (
 )
 from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of_all, entries_on
 from studio.library.sqlite import Database, select
-from studio.library.take import Take
-from studio.library.take_rows import take_of
+from studio.library.takes.take import Take
+from studio.library.takes.take_rows import take_of
 from studio.unicode_text import repair_surrogates
 
 _PART_FIELDS = {each.name for each in fields(Part)}

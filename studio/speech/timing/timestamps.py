@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from engine import SpeechEngine
 from studio.errors import NoTimestamps
-from studio.library.take import SpokenPart, Timed
+from studio.library.takes.take import SpokenPart, Timed
 from studio.speech.dialogue import read_turns
 from studio.speech.timing.words import as_written, sentences, words_in
 

@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 
-from studio.library.take import Timed
+from studio.library.takes.take import Timed
 from studio.speech.script.brackets import TAG, hide_tags
 from studio.speech.script.markup import CITATION, LINK_TARGET
 from studio.speech.script.signs import clean_signs

@@ -18,7 +18,7 @@ from studio.errors import Changed, InvalidRequest, LibraryUnavailable, NameTaken
 from studio.library import Cut, Library, NewConsent, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.pronunciations.entries import GLOBAL, Pronunciation
 from studio.library.schema import MIGRATIONS
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from tests.studio.clips import new_sample
 
 
@@ -261,14 +261,8 @@ def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> 
         for number, (voice, parameters) in enumerate(
             [("anna@2", {}), ("anna, bo", {"cast": {"A": "anna@2", "B": "bo@1"}})]
         ):
-            row = {
-                "id": f"req_{number}",
-                "created": 1.0,
-                "text": "hello",
-                "seed": 7,
-                "state": "finished",
-                "seconds": 1.0,
-            }
+            row = {"id": f"req_{number}", "created": 1.0, "text": "hello", "seed": 7, "state": "finished"}
+            row["seconds"] = 1.0
             row |= {"voice": voice, "parameters": json.dumps(parameters), "timings": "{}"}
             db.table("takes").insert(row | {"voice_id": None if parameters else "voice_anna"})
         columns = {"id": "voice_anna", "slug": "anna", "name": "Anna", "folded": "anna", "revision": 2, "version": 1}

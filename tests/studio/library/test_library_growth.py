@@ -13,8 +13,8 @@ from studio.library import Library, TakeFilter
 from studio.library.projects.project_records import MAX_PART_TEXT, NewPart, Project, ProjectSettings
 from studio.library.pronunciations.entries import DictionaryScope, Pronunciation
 from studio.library.sqlite import Database
-from studio.library.take import NewTake, Take
-from studio.library.take_rows import insert_take
+from studio.library.takes.take import NewTake, Take
+from studio.library.takes.take_rows import insert_take
 from tests.growth import TIMES, check, end_of, least
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from studio.errors import Changed, InvalidRequest, NotFound
 from studio.library import Backup, Library, NewConsent, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.takes.recorder import Recorder, Retention
 from studio.voices.packs.pack import export_voice, import_pack
 from tests.studio.clips import new_sample, spoken

@@ -18,7 +18,7 @@ import pytest
 from studio.errors import InvalidRequest
 from studio.library.audio_files import AudioFiles
 from studio.library.projects.project_records import Part, ProjectSettings
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.projects.concatenation import ConcatenatedWav
 from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered
@@ -157,7 +157,7 @@ def test_a_part_whose_words_have_no_times_is_one_cue_and_goes_without_them(steer
     assert fetch(served, project, "subtitles").decode().strip().endswith("\nOne here. Two there.")
     with served.client() as client:
         answer = client.get(f"{PROJECTS}/{project['id']}/takes/{part['chosen']}/timestamps")
-        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "no_timestamps")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (501, "no_timestamps")
         client.delete(f"{PROJECTS}/{project['id']}").raise_for_status()
 
 

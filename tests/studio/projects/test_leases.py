@@ -15,7 +15,7 @@ import pytest
 from studio.library import Library
 from studio.library.projects import part_queue
 from studio.library.projects.project_records import ClaimedPart, NewPart, Project, ProjectSettings
-from studio.library.take import NewTake, Take
+from studio.library.takes.take import NewTake, Take
 from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered

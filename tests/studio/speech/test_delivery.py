@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from studio.library import Library
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.speech.delivery import DeliveredAs, Delivery
 from studio.speech.script_stream import Sound
 from studio.takes.recent_takes import RecentTakes

@@ -112,7 +112,7 @@ def test_another_format_may_be_asked_for_and_events_too(steered: Steer) -> None:
         assert record(client, unkept)["stored"] is False
 
 
-def test_what_cannot_be_gone_on_with_is_refused_in_words(steered: Steer) -> None:
+def test_what_cannot_be_continued_is_refused_in_words(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         ended, cut = speak(client), speak(client, max_new_tokens=5)
@@ -121,7 +121,7 @@ def test_what_cannot_be_gone_on_with_is_refused_in_words(steered: Steer) -> None
             other = speak(client, **{"max_new_tokens": 5} | fields)
             assert record(client, other)["can_continue"] is False
             assert "dialogues cannot" in assert_refused(go_on(client, other), 409)
-        assert "counts the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
+        assert "includes the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
         assert_refused(go_on(client, cut, seed=3), 400, "seed")
         assert_refused(client.post(f"{TAKES}/req_nobody/continue", json={}), 404)
         unkept = speak(client, max_new_tokens=5, store=False)

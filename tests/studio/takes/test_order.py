@@ -10,7 +10,7 @@ import pytest
 
 from studio.history.history import History
 from studio.library import Library, TakeFilter
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.takes.recent_takes import RecentTakes
 from tests.studio.conftest import Steered
 

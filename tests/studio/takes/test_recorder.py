@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from studio.library import Library
-from studio.library.take import Take
+from studio.library.takes.take import Take
 from studio.takes.recorder import Outcome, Recorder, Retention
 from tests.studio.library.worker import stored_take
 

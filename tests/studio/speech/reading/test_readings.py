@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.library.take import Timed
+from studio.library.takes.take import Timed
 from studio.speech.reading import normalised
 from studio.speech.timing.words import as_written, words_in
 

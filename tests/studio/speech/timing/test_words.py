@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from studio.library.take import Timed
+from studio.library.takes.take import Timed
 from studio.speech.reading import normalised
 from studio.speech.timing.words import are_all, as_written, places_of, sentences, words_in
 

@@ -11,8 +11,8 @@ from typing import Any
 from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.sqlite import Database, select
-from studio.library.take import NewTake, Take, TakeCodes, TakeFilter, Timed
-from studio.library.take_rows import codes_of, insert_take, take_of
+from studio.library.takes.take import NewTake, Take, TakeCodes, TakeFilter, Timed
+from studio.library.takes.take_rows import codes_of, insert_take, take_of
 from studio.unicode_text import normalize
 
 MAX_PAGE = 500

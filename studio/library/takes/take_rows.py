@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from studio.library.sqlite import Database
-from studio.library.take import NewTake, SpokenPart, Take, TakeCodes, TurnTime
+from studio.library.takes.take import NewTake, SpokenPart, Take, TakeCodes, TurnTime
 
 _TIMINGS = {"queue_ms", "first_audio_ms", "generation_s", "audio_s", "turns", "resumed_at", "continues", "mends"}
 _TIMINGS |= {"made_by", "can_continue"}
