@@ -105,6 +105,7 @@ class Store:
             make_library_private(home)
             self._stay_open()
             with self.writing() as db:  # the lock first: two starts at once must not both migrate
+                _check_version(db)
                 MIGRATIONS.apply(db)
                 self._clear_orphans(db)
 
@@ -306,6 +307,17 @@ class Store:
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection
+
+
+def _check_version(db: Database) -> None:
+    """Raises LibraryUnavailable for tables of which this version knows nothing."""
+    known = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
+    if newer := {migration.name for migration in MIGRATIONS.applied(db)} - known:
+        log.warning("the library has tables of a newer version: %s", ", ".join(sorted(newer)))
+        raise LibraryUnavailable(
+            "the library was last used by a newer version of the studio; update the studio, or restore a backup that "
+            "this version has made"
+        )
 
 
 def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:
