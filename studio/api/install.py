@@ -20,7 +20,6 @@ from studio.api.http.openapi import install_document
 from studio.api.middleware_stack import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
-from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
@@ -61,9 +60,8 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech, settings),
-        TakeRoutes(studio.history, times, regeneration, settings.share_days, speech.queues.exports).router(),
+        TakeRoutes(studio.history, times, regeneration, speech, settings.share_days).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
-        continuing_routes(speech, studio.history),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),

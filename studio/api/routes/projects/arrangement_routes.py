@@ -12,10 +12,10 @@ from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads
 from studio.api.schemas.arrangement import (
-    MendBody,
     MergeBody,
     MoveBody,
     NewPartBody,
+    RegeneratePartBody,
     ReplaceBody,
     RestoreBody,
     SplitBody,
@@ -48,7 +48,7 @@ class ArrangementRoutes:
         routes.post(part + "/split", openapi_extra=reads(SplitBody))(self.split_part)
         routes.post(part + "/merge", openapi_extra=reads(MergeBody))(self.merge_parts)
         routes.post(part + "/move", openapi_extra=reads(MoveBody))(self.move_part)
-        routes.post(part + "/mend", openapi_extra=reads(MendBody))(self.mend_part)
+        routes.post(part + "/mend", openapi_extra=reads(RegeneratePartBody))(self.mend_part)
         routes.post(project + "/replace", openapi_extra=reads(ReplaceBody))(self.replace)
         routes.post(project + "/replace/undo")(self.undo_replace)
         return routes
@@ -96,7 +96,7 @@ class ArrangementRoutes:
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Regenerate one sentence of a part in the same voice, joined without a step: one more take, which is then the
         chosen one. The answer comes when it is spoken."""
-        body = as_model(await read_json(request), MendBody)
+        body = as_model(await read_json(request), RegeneratePartBody)
         work = self._regeneration.add_take(project_id, request.state.sees, part_id, body.text, body.start, body.end)
         return JSONResponse((await self._told(request, await until_hangup(request, work)))[0])
 
