@@ -153,7 +153,7 @@ class ProjectService:
         """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
         project = self._projects.get(project_id, sees)
         edges = self._edges if project.settings.trim else None
-        timeline = lay_out(self._projects.parts(project_id, sees), project.settings, edges)
+        timeline = lay_out(self._projects.parts(project_id, sees, only_chosen=True), project.settings, edges)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts have not been spoken in their "

@@ -214,13 +214,13 @@ class Projects:
         offset: int = 0,
         limit: int | None = None,
         state: PartState | None = None,
+        only_chosen: bool = False,
     ) -> list[Part]:
-        """A project's parts in order, with their takes; None: all. Raises NotFound."""
+        """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
+        where = "project_id = ?1" if state is None else "project_id = ?1 and state = ?2"
         with self._store.reading() as db:
             row_of(db, project_id, sees)
-            if state is None:
-                return parts_of(db, "project_id = ?", [project_id], limit, offset)
-            return parts_of(db, "project_id = ? and state = ?", [project_id, state], limit, offset)
+            return parts_of(db, where, [project_id, state][: where.count("?")], limit, offset, only_chosen)
 
     def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
         """Raises NotFound."""

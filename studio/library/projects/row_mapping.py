@@ -100,15 +100,18 @@ def part_of(db: Database, project_id: str, part_id: str) -> Part:
 
 
 def parts_of(
-    db: Database, where: str, values: Sequence[object], limit: int | None = None, offset: int | None = None
+    db: Database,
+    where: str,
+    values: Sequence[object],
+    limit: int | None = None,
+    offset: int | None = None,
+    only_chosen: bool = False,
 ) -> list[Part]:
+    """With all their takes, or only the chosen ones."""
     rows = list(db.table("parts").rows_where(where, values, order_by="position", limit=limit, offset=offset or None))
-    if limit is None and not offset:
-        inner = f"part_id in (select id from parts where {where})"
-        takes = db.table("takes").rows_where(inner, values, order_by="n desc")
-    else:
-        ids = [row["id"] for row in rows]
-        takes = db.table("takes").rows_where(f"part_id in ({','.join('?' * len(ids))})", ids, order_by="n desc")
+    which, key = ("id", "chosen") if only_chosen else ("part_id", "id")
+    mine = f"{which} in (select value from json_each(?))"
+    takes = db.table("takes").rows_where(mine, [json.dumps([row[key] for row in rows])], order_by="n desc")
     by_part: dict[str, list[Take]] = {}
     for take in takes:
         by_part.setdefault(take["part_id"], []).append(take_of(take))
