@@ -18,7 +18,8 @@ from engine import AudioChunk, EngineConfig, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import Library, VoiceChanges, VoiceDraft
 from studio.library.projects.part_queue import PartQueue
-from studio.library.takes.take import Take
+from studio.library.takes.take import NewTake, Take
+from studio.library.takes.take_rows import insert_take
 from studio.settings import Settings
 from studio.supervisor import HealthCheck
 from studio.takes.recorder import Recorder, Retention
@@ -220,8 +221,7 @@ def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
         kept = stored_take("req_1", "secret words", "anna")
         library.takes.undo_seconds = 0.0
         audio = library.files.put(b"secret sound")
-        row = dataclasses.asdict(kept) | {"parameters": "{}", "timings": "{}", "starred": 0, "deleted": 1.0}
-        db.table("takes").insert(row | {"audio": audio})
+        insert_take(db, NewTake(dataclasses.replace(kept, deleted=1.0)), audio)
     deadline = time.monotonic() + 10
     while left or library.files.path(audio).exists():  # a purge that had begun before may have cleared it already
         assert time.monotonic() < deadline
