@@ -1,4 +1,4 @@
-"""The takes as somebody may see them: under way, recent and kept; listed, starred, deleted and brought back."""
+"""The takes of a caller: under way, recent and kept; listed, starred, deleted and restored."""
 
 from __future__ import annotations
 

@@ -58,15 +58,15 @@ class Regeneration:
         recorder = self._check(take)
         choose = partial(self._choose, take, start, end)
         try:
-            made = await self.regenerate(take, origin, choose)
+            result = await self.regenerate(take, origin, choose)
         except UnknownVoice as error:
             raise CannotRegenerate(
-                "the voice in which it was spoken is no longer in the library; bring the voice back, or generate the "
+                "the voice in which it was spoken is no longer in the library; restore the voice, or generate the "
                 "take in another one",
                 "take_id",
             ) from error
-        take = replace(made.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
-        await to_thread.run_sync(recorder.keep, replace(made.new, take=take))
+        take = replace(result.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
+        await to_thread.run_sync(recorder.keep, replace(result.new, take=take))
         return await self._history.get(take.id, sees)
 
     async def regenerate(
@@ -104,8 +104,7 @@ class Regeneration:
         if take.state != "finished" or take.finish_reason != "stop":
             raise CannotRegenerate("it is not complete; continue it, or regenerate it as a whole", "take_id")
         if take.media_type != "audio/wav":
-            told = f"it is kept as {take.media_type}, by an older version; regenerate it as a whole"
-            raise CannotRegenerate(told, "take_id")
+            raise CannotRegenerate(f"it is kept as {take.media_type}; regenerate it as a whole", "take_id")
         return self._service.recorder
 
     def _check_model(self, take: Take) -> None:
@@ -180,26 +179,20 @@ def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
 def _regenerated(take: Take, result: Replaced, frame_samples: int) -> Take:
     """The record of the new take; figures of the old one's making do not hold for it."""
     seconds = result.samples / take.sample_rate
-    return Take(
-        id=take.id,
+    return replace(
+        take,
         created=time.time(),
-        voice=take.voice,
-        seed=take.seed,
-        state=take.state,
-        caller=take.caller,
-        text=take.text,
-        voice_id=take.voice_id,
-        parameters=take.parameters,
-        finish_reason=take.finish_reason,
         frames=round(result.samples * float(take.parameters.get("speed") or 1.0) / frame_samples),
         seconds=seconds,
         audio_s=seconds,
         turns=tuple(_moved(turn, result) for turn in take.turns),
         mends=take.id,
-        media_type=take.media_type,
-        sample_rate=take.sample_rate,
-        part_id=take.part_id,
-        recipe=take.recipe,
+        starred=False,
+        queue_ms=None,
+        first_audio_ms=None,
+        generation_s=None,
+        resumed_at=None,
+        continues=None,
     )
 
 

@@ -1,4 +1,4 @@
-"""When the words of a kept take are heard: found when somebody asks for the first time, and kept with the take."""
+"""When the words of a kept take are heard: found at the first request, and kept with the take."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TakeWordTimes:
 
         Raises NoTimestamps, QueueFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
-        async with self._finding.setdefault(take.id, asyncio.Lock()):  # who asks at the same time has the same words
+        async with self._finding.setdefault(take.id, asyncio.Lock()):  # requests at the same time get the same words
             kept = (await to_thread.run_sync(self._takes.word_times, [take.id])).get(take.id)
             if kept is None:
                 async with self._queue.turn(caller):

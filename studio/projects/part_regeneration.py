@@ -40,11 +40,11 @@ class PartRegeneration:
             return select(part.text, start, end, words), partial(request_of, project.settings, part.voice)
 
         async with self._places:
-            made = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
-        spoken, new_id = made.spoken, f"ptake_{secrets.token_hex(12)}"
-        take = replace(made.new.take, id=new_id, voice=spoken.voice, seed=spoken.seed, work_s=made.work_s)
-        new = replace(made.new, take=take)
-        await to_thread.run_sync(self._queue.regenerated, new, len(made.spoken.text))
+            result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
+        spoken, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
+        take = replace(result.new.take, id=new_id, voice=spoken.voice, seed=spoken.seed, work_s=result.work_s)
+        new = replace(result.new, take=take)
+        await to_thread.run_sync(self._queue.regenerated, new, len(spoken.text))
         return await to_thread.run_sync(self._projects.part, project_id, sees, part_id)
 
     def _base(self, project_id: str, sees: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:

@@ -45,7 +45,7 @@ class Beginning:
         async with aclosing(new):
             first = await next_sound(new)
             if first is None:
-                raise CannotContinue("everything in this take's text has been said", "take_id")
+                raise CannotContinue("it is already complete", "take_id")
             frames = self.frames
             resumed_at = frames if self.take.resumed_at is None else self.take.resumed_at
             ended = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])  # that one ends in what comes
@@ -75,8 +75,8 @@ def beginning_of(take: Take, sound: Path, library: Library, info: EngineInfo, li
     codes = library.takes.codes(take.id)
     if codes is None or not take.can_continue:
         why = {
-            "length": "dialogues cannot, nor takes at another speed or in a clip of their request's own",
-            "stop": "everything in its text has been said",
+            "length": "dialogues cannot, nor takes at another speed or with an uploaded clip",
+            "stop": "it is already complete",
         }.get(take.finish_reason or "", "it was not ended by a limit")
         raise CannotContinue(f"the take {take.id} cannot be continued: {why}", "take_id")
     if codes.made_by != made_by(info):
@@ -87,8 +87,8 @@ def beginning_of(take: Take, sound: Path, library: Library, info: EngineInfo, li
         )
     if take.voice_id is not None and not library.voices.exists(take.voice_id):
         raise CannotContinue(
-            f"the voice {take.label}, in which the take {take.id} was spoken, is no longer in the library; bring the "
-            "voice back, or speak the text in another one",
+            f"the voice {take.label}, in which the take {take.id} was spoken, is no longer in the library; restore "
+            "the voice, or generate the take in another one",
             "take_id",
         )
     beginning = Beginning(take, sound, codes.parts)

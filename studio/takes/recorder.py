@@ -29,11 +29,11 @@ MAX_WAITING = 1000
 BATCH = 32
 """Takes that one transaction writes at most."""
 PATIENCE = 5.0
-"""Seconds that somebody who asks for a take waits for the disk."""
+"""Seconds that a request for a take waits for the disk."""
 
 Outcome = Literal["kept", "soundless", "lost"]
 NOT_WHOLE: tuple[Outcome, ...] = ("soundless", "lost")
-"""What somebody ought to know of: the disk was too slow, or full."""
+"""What the owner should know: the disk was too slow, or full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Recorder:
             )
 
     def keep(self, new: NewTake) -> None:
-        """Keep a take whose sound is there already, for somebody who waits for it. Blocking.
+        """Keep a take whose sound is there already, for a request that waits for it. Blocking.
 
         Raises LibraryUnavailable, LibraryFull.
         """

@@ -1,4 +1,4 @@
-"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, brought back, and let go."""
+"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, restored, and removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from studio.unicode_text import normalize
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
-"""Takes that one call deletes or brings back at most."""
+"""Takes that one call deletes or restores at most."""
 REMOVED_AT_ONCE = 100
 """Takes that one transaction removes for good: their audio makes room for the next."""
 EVERY = TakeFilter()
@@ -26,7 +26,7 @@ _LOOKED_UP = 16
 """Characters of a query that the index is asked for; the rest is looked for in the texts that it finds.
 100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms so."""
 _PASSING = "starred = 0 and deleted is null and part_id is null"
-"""Takes that the retention may let go."""
+"""Takes that the retention may remove."""
 _READABLE = (
     "deleted is null and (part_id is null or exists (select 1 from parts join projects on projects.id = project_id"
     " where parts.id = part_id and projects.deleted is null))"

@@ -14,7 +14,7 @@ from studio.library.takes.take import NewTake, SpokenPart, Take, TakeCodes, Turn
 _TIMINGS = {"queue_ms", "first_audio_ms", "generation_s", "audio_s", "turns", "resumed_at", "continues", "mends"}
 _TIMINGS |= {"made_by", "can_continue"}
 """Fields that share one column of JSON, since nothing searches by them."""
-_DEFAULTS = {each.name: each.default for each in fields(Take) if each.name in _TIMINGS}
+_DEFAULTS = {field.name: field.default for field in fields(Take) if field.name in _TIMINGS}
 
 
 def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
@@ -48,9 +48,9 @@ def take_of(row: dict[str, Any]) -> Take:
 def codes_of(row: dict[str, Any]) -> TakeCodes:
     """A row of take_codes."""
     flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
-    for seed, frames, is_whole, *said in json.loads(row["parts"]):
+    for seed, frames, is_whole, *text_and_end in json.loads(row["parts"]):
         size = row["codebooks"] * frames
-        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *said))
+        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *text_and_end))
         at += size
     return TakeCodes(row["made_by"], tuple(parts))
 

@@ -116,7 +116,7 @@ def test_what_cannot_be_continued_is_refused_in_words(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         ended, cut = speak(client), speak(client, max_new_tokens=5)
-        assert "everything in its text has been said" in assert_refused(go_on(client, ended), 409)
+        assert "it is already complete" in assert_refused(go_on(client, ended), 409)
         for fields in ({"speed": 2}, {"input": "Anna: Hello there.\nBert: And hello.", "cast": {}}):
             other = speak(client, **{"max_new_tokens": 5} | fields)
             assert record(client, other)["can_continue"] is False
