@@ -7,7 +7,7 @@ StudioError
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
 │   ├── CannotContinue   a take that cannot be gone on with
-│   ├── CannotMend       a take of which no sentence can be spoken anew
+│   ├── CannotRegenerate       a take of which no sentence can be spoken anew
 │   ├── InvalidClip      a reference clip that cannot be used
 │   ├── InvalidDocument  a document that cannot be read
 │   ├── TooCostly        work that takes more time or memory than it may
@@ -86,7 +86,7 @@ class CannotContinue(InvalidRequest):
     code = "cannot_continue"
 
 
-class CannotMend(InvalidRequest):
+class CannotRegenerate(InvalidRequest):
     code = "cannot_mend"
 
 

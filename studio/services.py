@@ -8,13 +8,13 @@ from pathlib import Path
 
 from studio.engine_host import EngineHost
 from studio.errors import LibraryUnavailable
+from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.projects.project_service import ProjectService
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings, SettingsError
 from studio.speech.speech_service import SpeechService
-from studio.takes.history import History
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import import_bundled, read_aliases

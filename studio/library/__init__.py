@@ -15,21 +15,11 @@ from studio.library.projects.part_queue import PartQueue
 from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
-from studio.library.records import (
-    AuditEntry,
-    Consent,
-    Cut,
-    NewConsent,
-    NewSample,
-    Sample,
-    StoredTake,
-    TakeFilter,
-    Voice,
-    VoiceDraft,
-)
-from studio.library.shares import Shares
+from studio.library.records import AuditEntry, Consent, Cut, NewConsent, NewSample, Sample, Voice, VoiceDraft
 from studio.library.sqlite import Database
-from studio.library.takes import Takes
+from studio.library.takes.shares import Shares
+from studio.library.takes.take import TakeFilter
+from studio.library.takes.take_repository import Takes
 from studio.library.trash import Trash
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
@@ -46,7 +36,6 @@ __all__ = [
     "NewConsent",
     "NewSample",
     "Sample",
-    "StoredTake",
     "TakeFilter",
     "Voice",
     "VoiceChanges",
@@ -118,6 +107,8 @@ class Library:
 
 def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
     """How many takes, and how many projects."""
-    takes = db.execute(f"update takes set caller = ? where caller {condition}", [to, owner]).rowcount
+    give = f"update takes set caller = ? where caller {condition} and part_id is"
+    db.execute(f"{give} not null", [to, owner])
+    takes = db.execute(f"{give} null", [to, owner]).rowcount
     projects = db.execute(f"update projects set owner = ? where owner {condition}", [to, owner]).rowcount
     return int(takes), int(projects)

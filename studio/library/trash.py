@@ -187,7 +187,7 @@ def mark(db: Database, kind: Kind, ids: Sequence[str]) -> None:
     db.execute(query, [time.time(), json.dumps(ids)])
 
 
-def remove_takes(db: Database, where: str, value: float) -> list[Row]:
+def remove_takes(db: Database, where: str, value: float | str) -> list[Row]:
     """Remove the oldest REMOVED_AT_ONCE of the takes of a condition for good; their numbers and audio."""
     gone = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
     db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in gone])
@@ -206,10 +206,8 @@ def _remove_projects(db: Database, until: float) -> set[str]:
             "update projects set deleted = 0 where deleted > 0 and (id = ?1 or kind = ?2 || ?1)", [project_id, BIN]
         )
         mine = "part_id in (select id from parts where project_id = ?)"
-        query = f"select n, audio from part_takes where {mine} limit {REMOVED_AT_ONCE}"
-        if takes := db.execute(query, [project_id]).fetchall():
-            db.conn.executemany("delete from part_takes where n = ?", [(n,) for n, _ in takes])
-            return {audio for _, audio in takes}
+        if takes := remove_takes(db, mine, project_id):
+            return {take["audio"] for take in takes if take["audio"]}
         few = f"delete from parts where n in (select n from parts where project_id = ? limit {_PARTS_AT_ONCE})"
         if not db.execute(few, [project_id]).rowcount:
             db.execute("delete from projects where id = ?", [project_id])

@@ -48,10 +48,6 @@ export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { pa
 /** verb: pause, resume or cancel. */
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
 
-export const takeAddress = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
-
-export const timesAddress = (id, take) => at(id, `/takes/${encodeURIComponent(take)}/timestamps`);
-
 export const savedAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
 export const fileAddress = (id, path) => address(at(id, `/${path}?partial=true`));
 

@@ -14,15 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
-from studio.api.routes.takes import as_kept
+from studio.api.routes.take_routes import as_kept
 from studio.api.schemas.numbers import Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
+from studio.history.history import History
 from studio.i18n import page_phrases
 from studio.library import Library
-from studio.library.shares import Share
+from studio.library.takes.shares import Share
 from studio.paths import ASSETS
 from studio.settings import Settings
-from studio.takes.history import History
 
 _PAGE = ASSETS / "page" / "share"
 _GUARDED = {

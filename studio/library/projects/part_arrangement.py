@@ -92,7 +92,7 @@ class Arrangement:
             if second.state in UNDER_WAY and part.state not in UNDER_WAY:
                 new |= {"state": "queued", "attempts": 0, "error": None}
             _reword(db, part, new)
-            db.execute("update part_takes set part_id = ? where part_id = ?", [part_id, following])
+            db.execute("update takes set part_id = ? where part_id = ?", [part_id, following])
             _remove(db, second)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)

@@ -19,7 +19,6 @@ from studio.library.projects.project_records import (
     NewPart,
     Part,
     PartState,
-    PartTake,
     Project,
     ProjectSettings,
     Recipes,
@@ -38,12 +37,12 @@ from studio.library.projects.row_mapping import (
     row_of,
     settings_of,
     settle,
-    take_of,
     touch,
     work_out,
 )
-from studio.library.records import WordTime
 from studio.library.sqlite import Database
+from studio.library.takes.take import Take
+from studio.library.takes.take_rows import take_of
 from studio.library.trash import Trash, mark
 
 MAX_PAGE = 500
@@ -53,10 +52,6 @@ MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
-
-
-TakeWords = tuple[str, list[WordTime]]
-"""What was said in a take of a part, and when its words are heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +182,13 @@ class Projects:
         offset: int = 0,
         limit: int | None = None,
         state: PartState | None = None,
+        only_chosen: bool = False,
     ) -> list[Part]:
-        """A project's parts in order, with their takes; None: all. Raises NotFound."""
+        """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
+        where = "project_id = ?1" if state is None else "project_id = ?1 and state = ?2"
         with self._store.reading() as db:
             row_of(db, project_id, sees)
-            if state is None:
-                return parts_of(db, "project_id = ?", [project_id], limit, offset)
-            return parts_of(db, "project_id = ? and state = ?", [project_id, state], limit, offset)
+            return parts_of(db, where, [project_id, state][: where.count("?")], limit, offset, only_chosen)
 
     def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
         """Raises NotFound."""
@@ -201,26 +196,14 @@ class Projects:
             row_of(db, project_id, sees)
             return part_of(db, project_id, part_id)
 
-    def take(self, project_id: str, sees: str | None, take_id: str) -> PartTake:
+    def take(self, project_id: str, sees: str | None, take_id: str) -> Take:
         """Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, sees)
             mine = "id = ? and part_id in (select id from parts where project_id = ?)"
-            for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
+            for row in db.table("takes").rows_where(mine, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
-
-    def word_times(self, project_id: str, sees: str | None, takes: Sequence[str]) -> dict[str, TakeWords]:
-        """Of those of the takes of which they are known, by their ids. Raises NotFound for the project."""
-        with self._store.reading() as db:
-            row_of(db, project_id, sees)
-            query = (
-                "select take, part_take_times.text, words from part_take_times"
-                " join part_takes on part_takes.id = take join parts on parts.id = part_id"
-                " where project_id = ? and take in (select value from json_each(?))"
-            )
-            rows = db.execute(query, [project_id, json.dumps(list(takes))]).fetchall()
-        return {row[0]: (row[1], [(word, start, end) for word, start, end in json.loads(row[2])]) for row in rows}
 
     def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
         """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""

@@ -57,6 +57,7 @@ def speech_that(held: Held) -> Speech:
         cast(Delivery, held),
         cast(Any, None),
         cast(Any, None),
+        cast(Any, None),
     )
 
 

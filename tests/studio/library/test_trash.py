@@ -11,10 +11,11 @@ import pytest
 
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import Library, TakeFilter, Voice, VoiceDraft
-from studio.library.projects.project_records import NewPart, PartTake, Project, ProjectSettings
+from studio.library.projects.project_records import NewPart, Project, ProjectSettings
 from studio.library.projects.replacements import Wanted
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database
+from studio.library.takes.take import NewTake, Take
 from studio.library.trash import TABLES, TrashItem
 from tests.studio.clips import new_sample
 from tests.studio.library.worker import stored_take
@@ -42,9 +43,10 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
         library.projects.ask(made.id, owner, [library.projects.parts(made.id, owner)[0].id])
         claimed = library.part_queue.claim()
         assert claimed is not None
-        figures = (claimed.recipe, "anna", 1, "stop", "", 44_100, 44_100, 4, 1.0)
-        spoken = PartTake(f"ptake_{made.id}_{number}", claimed.part_id, 1.0, *figures)
-        library.part_queue.done(claimed, spoken, b"sound %d" % number)
+        spoken = Take(
+            f"ptake_{made.id}_{number}", 1.0, "anna", 1, part_id=claimed.part_id, recipe=claimed.recipe, work_s=1.0
+        )
+        library.part_queue.done(claimed, NewTake(spoken, [b"sound %d" % number]))
     return library.projects.get(made.id, owner)
 
 
@@ -149,8 +151,8 @@ def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monke
     assert len(found(library)) == 11
     assert library.trash.empty(None) == 11
     with library.store.reading() as db:
-        tables = ("takes", "voices", "samples", "projects", "parts", "part_takes")
-        assert [db.table(table).count for table in tables] == [0] * 6
+        tables = ("takes", "voices", "samples", "projects", "parts")
+        assert [db.table(table).count for table in tables] == [0] * 5
     assert files(library) == set()
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from studio.library import Library
 from studio.library.projects import part_queue
-from studio.library.projects.project_records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
+from studio.library.projects.project_records import ClaimedPart, NewPart, Project, ProjectSettings
+from studio.library.takes.take import NewTake, Take
 from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered
@@ -157,8 +158,8 @@ def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
     taken = other.part_queue.claim()
     assert taken is not None and taken.part_id == part.part_id and taken.lease != part.lease
     assert library.part_queue.renew([part.lease]) == set()
-    take = PartTake("late", part.part_id, 1.0, part.recipe, "anna", 1, "stop", "", 1, 44_100, 4, 1.0)
-    library.part_queue.done(part, take, b"sound")
+    take = Take("late", 1.0, "anna", 1, "finished", part_id=part.part_id, recipe=part.recipe, work_s=1.0)
+    library.part_queue.done(part, NewTake(take, [b"sound"]))
     library.part_queue.failed(part, "late")
     library.part_queue.release(part)
     library.part_queue.dropped(part)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.studio.conftest import Steered
-from tests.studio.takes.test_takes import ids, speak
+from tests.studio.history.test_history import ids, speak
 
 Steer = Callable[..., Steered]
 

@@ -1,18 +1,17 @@
-"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, and let go."""
+"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, and removed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
-from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 from studio.library.sqlite import Database, select
+from studio.library.takes.take import NewTake, Take, TakeCodes, TakeFilter, Timed
+from studio.library.takes.take_rows import codes_of, insert_take, take_of
 from studio.library.trash import REMOVED_AT_ONCE, Trash, mark, remove_takes
 from studio.unicode_text import normalize
 
@@ -24,23 +23,19 @@ _TRIGRAM = 3
 _LOOKED_UP = 16
 """Characters of a query that the index is asked for; the rest is looked for in the texts that it finds.
 100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms so."""
-_PASSING = "starred = 0 and deleted is null"
-"""Takes that the retention may let go."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewTake:
-    """A take on its way into the library."""
-
-    take: StoredTake
-    audio: Sequence[bytes] = field(default=(), repr=False)
-    """Its audio file in pieces; none: it has no sound."""
-    codes: TakeCodes | None = field(default=None, repr=False)
-    words: Sequence[WordTime] | None = None
+_PASSING = "starred = 0 and deleted is null and part_id is null"
+"""Takes that the retention may remove."""
+_READABLE = (
+    "deleted is null and (part_id is null or exists (select 1 from parts join projects on projects.id = project_id"
+    " where parts.id = part_id and projects.deleted is null))"
+)
 
 
 class Takes:
-    """The history of a library. Calls block for milliseconds; any thread and any process may make them."""
+    """The takes of a library. Only `get`, codes and word times know those of projects; to all else they are not there.
+
+    Calls block for milliseconds; any thread and any process may make them.
+    """
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
@@ -48,66 +43,52 @@ class Takes:
 
     def add(
         self,
-        take: StoredTake,
+        take: Take,
         audio: bytes | None = None,
         codes: TakeCodes | None = None,
-        words: Sequence[WordTime] | None = None,
-    ) -> StoredTake:
+        words: Sequence[Timed] | None = None,
+    ) -> Take:
         """Keep a take, and if there are any its audio file, its codes and when its words are heard; as kept."""
         return self.add_all([NewTake(take, [audio] if audio else [], codes, words)])[0]
 
     @once_more_with_room
-    def add_all(self, takes: Sequence[NewTake]) -> list[StoredTake]:
+    def add_all(self, takes: Sequence[NewTake]) -> list[Take]:
         """Keep these, in this order, or none of them: one transaction, their audio files written side by side."""
         with self._store.adding([new.audio for new in takes if new.audio]) as (db, digests):
             left = iter(digests)
-            return [self._insert(db, new, next(left) if new.audio else None) for new in takes]
-
-    def _insert(self, db: Database, new: NewTake, digest: str | None) -> StoredTake:
-        row = asdict(new.take) | {
-            "parameters": json.dumps(new.take.parameters, sort_keys=True),
-            "timings": json.dumps(new.take.timings, sort_keys=True),
-            "starred": int(new.take.starred),
-        }
-        if digest is not None:
-            row |= {"audio": digest, "size": sum(map(len, new.audio))}
-        number = db.table("takes").insert(row).last_rowid
-        if new.codes is not None:
-            db.table("take_codes").insert({"take": number} | _codes_row(new.codes))
-        if new.words is not None:
-            db.table("take_times").insert({"take": number, "words": json.dumps(new.words)})
-        return _take(row)
+            return [insert_take(db, new, next(left) if new.audio else None) for new in takes]
 
     def codes(self, take_id: str) -> TakeCodes | None:
         """None when none are kept."""
         query = "select take_codes.* from take_codes join takes on takes.n = take_codes.take where takes.id = ?"
         with self._store.reading() as db:
             row = next(select(db, query, [take_id]), None)
-        return None if row is None else _codes(row)
+        return None if row is None else codes_of(row)
 
-    def word_times(self, take_id: str) -> list[WordTime] | None:
-        """As they were kept; None when they were not."""
-        query = "select words from take_times join takes on takes.n = take_times.take where takes.id = ?"
+    def word_times(self, take_ids: Sequence[str]) -> dict[str, list[Timed]]:
+        """Of those of the takes of which they are kept, by their ids."""
+        query = "select id, words from takes join take_times on take = n where id in (select value from json_each(?))"
         with self._store.reading() as db:
-            row = db.execute(query, [take_id]).fetchone()
-        return None if row is None else [(text, start, end) for text, start, end in json.loads(row[0])]
+            rows = db.execute(query, [json.dumps(list(take_ids))]).fetchall()
+        return {take_id: [Timed(*word) for word in json.loads(words)] for take_id, words in rows}
 
-    def keep_word_times(self, take_id: str, words: list[WordTime]) -> None:
+    def keep_word_times(self, take_id: str, words: list[Timed]) -> None:
         """Until the take goes; does nothing where it has gone already."""
         add = "insert or replace into take_times (take, words) select n, ? from takes where id = ?"
         with self._store.writing() as db:
             db.execute(add, [json.dumps(words), take_id])
 
-    def get(self, take_id: str, caller: str | None = None) -> StoredTake:
-        """Raises NotFound when there is none of this caller (None: of anybody)."""
-        found = self.page(TakeFilter(ids=(take_id,), caller=caller), 1)
-        if not found:
-            raise _unknown(take_id)
-        return found[0]
+    def get(self, take_id: str, caller: str | None = None) -> Take:
+        """A take, also of a project. Raises NotFound when there is none of this caller (None: of anybody)."""
+        query = f"select * from takes where id = ?1 and (?2 is null or caller = ?2) and {_READABLE}"
+        with self._store.reading() as db:
+            for row in select(db, query, [take_id, caller]):
+                return take_of(row)
+        raise _unknown(take_id)
 
     def page(
         self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
-    ) -> list[StoredTake]:
+    ) -> list[Take]:
         """Takes, newest first. ``after`` is the id of the last one of the page before; ``before`` is a number
         that those of the page are smaller than. Raises NotFound when ``after`` is gone for good.
         """
@@ -120,7 +101,7 @@ class Takes:
                 before = found[0]
             if before is not None:
                 search.ask(f"{search.order} < ?", before)
-            return [_take(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
+            return [take_of(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Of those of the ids that are in the library, deleted ones too: a take's number is larger than older ones'."""
@@ -130,16 +111,17 @@ class Takes:
 
     def number_at(self, moments: Sequence[float]) -> list[int]:
         """The number of the newest take that began by each of these times, in Unix time; 0 where there is none."""
-        newest = "select n from takes where created <= moment.value order by n desc limit 1"
+        newest = "select n from takes where part_id is null and created <= moment.value order by n desc limit 1"
         query = f"select coalesce(({newest}), 0) from json_each(?) as moment order by moment.key"
         with self._store.reading() as db:
             return [row[0] for row in db.execute(query, [json.dumps(list(moments))]).fetchall()]
 
-    def star(self, take_id: str, starred: bool, caller: str | None = None) -> StoredTake:
+    def star(self, take_id: str, starred: bool, caller: str | None = None) -> Take:
         """Star a take, or no longer. Raises NotFound."""
-        self.get(take_id, caller)
+        mine = "id = ?2 and (?3 is null or caller = ?3) and deleted is null and part_id is null"
         with self._store.writing() as db:
-            db.execute("update takes set starred = ? where id = ?", [int(starred), take_id])
+            if not db.execute(f"update takes set starred = ?1 where {mine}", [int(starred), take_id, caller]).rowcount:
+                raise _unknown(take_id)
         return self.get(take_id, caller)
 
     def count(self, wanted: TakeFilter) -> int:
@@ -184,7 +166,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         wanted, sought = self.wanted, self._sought
-        self.ask("deleted is null")
+        self.ask("deleted is null and part_id is null")
         if self.by_index:  # it walks backwards, so a word in every take costs no more than a rare one
             self.ask("takes_text match ?", _either_form(sought[:_LOOKED_UP]))
         if len(sought) > _LOOKED_UP or (sought and not self.by_index):
@@ -254,27 +236,3 @@ def _beyond(db: Database, most_bytes: int) -> list[int]:
 
 def _unknown(take_id: str) -> NotFound:
     return NotFound(f"there is no take {take_id[:80]!r}", "take_id")
-
-
-def _codes_row(codes: TakeCodes) -> dict[str, Any]:
-    return {
-        "made_by": codes.made_by,
-        "codebooks": codes.parts[0].codes.shape[0],
-        "parts": json.dumps([[p.seed, p.codes.shape[1], p.is_whole, p.text, p.end] for p in codes.parts]),
-        "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
-    }
-
-
-def _codes(row: dict[str, Any]) -> TakeCodes:
-    flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
-    for seed, frames, is_whole, *said in json.loads(row["parts"]):
-        size = row["codebooks"] * frames
-        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *said))
-        at += size
-    return TakeCodes(row["made_by"], tuple(parts))
-
-
-def _take(row: dict[str, Any]) -> StoredTake:
-    fields = {name: value for name, value in row.items() if name != "n"}
-    parsed = {name: json.loads(row[name]) for name in ("parameters", "timings")}
-    return StoredTake(**fields | parsed | {"starred": bool(row["starred"])})

@@ -19,7 +19,7 @@ from studio.audio.formats import open_encoder
 from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.sink import Sink
 from studio.errors import StudioError
-from studio.library import StoredTake
+from studio.library.takes.take import Take
 from studio.unicode_text import safe_file_name
 
 CONTAINERS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/aac": "aac", "audio/flac": "flac"}
@@ -28,7 +28,7 @@ STORED = "wav"
 """The format in which takes are kept: no sample of theirs is lost."""
 
 
-def file_name(take: StoredTake, format_name: str) -> str:
+def file_name(take: Take, format_name: str) -> str:
     """When, who and what, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
     when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
     untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # its beginning is all that a name has room for
@@ -79,7 +79,7 @@ def _sound(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None
 
 
 def zipped(
-    takes: Sequence[tuple[StoredTake, Path]], format_name: str, about: Sequence[object]
+    takes: Sequence[tuple[Take, Path]], format_name: str, about: Sequence[object]
 ) -> Generator[bytes, None, None]:
     """A zip of takes with a manifest.json; one file at a time is in memory. Blocking. Raises StudioError."""
     sink = Sink()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.speech.mending.selection import Selection, select
+from studio.history.sentence_selection import Selection, select
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
 from tests.studio.server import Served
@@ -56,6 +56,31 @@ def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered:
     again = mend(served, project, part, 0, len(TEXT)).json()  # all of it, and no joints
     assert engine.utterances[-1].text == TEXT and len(again["takes"]) == 3
     assert change(served, project, part, take=part["chosen"]).json()["chosen"] == part["chosen"]
+
+
+def test_a_take_of_a_part_is_a_take_that_no_list_has(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
+    until(served, project, "done")
+    [part] = parts_of(served, project)
+    at = f"/v1/takes/{part['chosen']}"
+    with served.client() as client:
+        take, ofpart = client.get(at).json(), f"{PROJECTS}/{project['id']}/takes/{part['chosen']}"
+        assert (take["text"], take["voice"], take["seed"], take["finish_reason"]) == (TEXT, "anna", 7, "stop")
+        assert client.get(f"{at}/audio").content == client.get(f"{ofpart}/audio").content
+        assert (
+            client.get(f"{at}/timestamps").json()["timestamps"]
+            == client.get(f"{ofpart}/timestamps").json()["timestamps"]
+        )
+        assert client.get("/v1/takes").json()["data"] == client.get("/v1/takes?q=Three").json()["data"] == []
+        assert_envelope(client.patch(at, json={"starred": True}), 404, "take_id")
+        assert_envelope(client.delete(at), 404, "take_id")
+        assert "would delete 0 takes" in client.delete("/v1/takes").text
+        new = client.post(f"{at}/mend", json={"start": 11, "end": 12}).json()
+        assert [listed["id"] for listed in client.get("/v1/takes").json()["data"]] == [new["id"]]
+        assert parts_of(served, project)[0]["takes"] == part["takes"], "the part keeps its own"
+        client.delete(f"{PROJECTS}/{project['id']}")
+        assert_envelope(client.get(at), 404, "take_id")
 
 
 def test_what_cannot_be_mended_is_refused_and_nothing_is_kept(steered: Steer) -> None:

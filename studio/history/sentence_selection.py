@@ -11,12 +11,12 @@ from studio.speech.text import sentences_of
 from studio.speech.timing.words import places_of
 
 MOST_BEFORE = 300
-"""Characters of the sentence before that are spoken too, so that the voice goes on as it did; a longer one is not."""
+"""Characters of the sentence before that are spoken too, so that the voice continues as it was; a longer one is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Sentences of a text that are spoken anew, and where their words are among all of it."""
+    """Sentences of a text that are regenerated, and where their words are among all of it."""
 
     text: str
     before: str

@@ -5,26 +5,24 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from studio.library import Library, StoredTake, TakeFilter
-from studio.takes.history import History
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.history.history import History
+from studio.library import Library, TakeFilter
+from studio.library.takes.take import Take
+from studio.takes.recent_takes import RecentTakes
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]
 
 
-def kept(number: int) -> StoredTake:
-    told: tuple[Any, ...] = ("Hi.", None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
-    return StoredTake(f"kept_{number:03}", float(number), *told)
+def kept(number: int) -> Take:
+    return Take(f"kept_{number:03}", float(number), "random", 1, "finished", text="Hi.")
 
 
 def unkept(number: int) -> Take:
-    return Take(f"only_{number:03}", "finished", "random", 1, float(number))
+    return Take(f"only_{number:03}", float(number), "random", 1, "finished")
 
 
 async def listed(history: History, limit: int) -> list[str]:
@@ -47,7 +45,7 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
         else:
             library.takes.add(kept(number))
             if dice.random() < 0.5:
-                recent.put(Take(f"kept_{number:03}", "finished", "random", 1, float(number)))
+                recent.put(kept(number))
     history = History(library, recent, None)
     for limit in (1, 4, 100):
         found = await listed(history, limit)

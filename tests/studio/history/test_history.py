@@ -15,10 +15,11 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.library import Library, StoredTake
+from studio.library import Library
 from studio.settings import Settings
 from tests.studio.answers import assert_envelope
 from tests.studio.fake_engine import FakeEngine, tone
+from tests.studio.library.worker import stored_take
 from tests.studio.server import Served, serve
 
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
@@ -258,7 +259,7 @@ def test_a_studio_that_keeps_nothing_says_so(steered: Steer) -> None:
 
 def test_of_a_thousand_takes_the_newest_and_the_starred_stay(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(keep_takes=1000, **home)
-    old = StoredTake("req_0", 1.0, "old", None, "anna@1", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+    old = stored_take("req_0", "old", "anna@1")
     library = library_of(served)
     library.takes.add(old, b"old sound")
     with library.store.writing() as db:

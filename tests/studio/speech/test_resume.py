@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from studio.library import Library
-from studio.speech import continuing
-from studio.speech.continuing import BegunTake
+from studio.speech import resume
+from studio.speech.resume import Beginning
 from studio.speech.script_stream import Sound
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
@@ -112,16 +112,16 @@ def test_another_format_may_be_asked_for_and_events_too(steered: Steer) -> None:
         assert record(client, unkept)["stored"] is False
 
 
-def test_what_cannot_be_gone_on_with_is_refused_in_words(steered: Steer) -> None:
+def test_what_cannot_be_continued_is_refused_in_words(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         ended, cut = speak(client), speak(client, max_new_tokens=5)
-        assert "everything in its text has been said" in assert_refused(go_on(client, ended), 409)
+        assert "it is already complete" in assert_refused(go_on(client, ended), 409)
         for fields in ({"speed": 2}, {"input": "Anna: Hello there.\nBert: And hello.", "cast": {}}):
             other = speak(client, **{"max_new_tokens": 5} | fields)
             assert record(client, other)["can_continue"] is False
             assert "dialogues cannot" in assert_refused(go_on(client, other), 409)
-        assert "counts the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
+        assert "includes the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
         assert_refused(go_on(client, cut, seed=3), 400, "seed")
         assert_refused(client.post(f"{TAKES}/req_nobody/continue", json={}), 404)
         unkept = speak(client, max_new_tokens=5, store=False)
@@ -227,9 +227,9 @@ async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
     async def new() -> AsyncGenerator[Sound, None]:
         yield Sound(np.zeros(1, np.float32), 1, 0.0, 0.0, "stop")
 
-    monkeypatch.setattr(continuing, "_seconds", slow)
-    begun = BegunTake(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
-    leaving = asyncio.ensure_future(anext(begun.followed_by(new())))
+    monkeypatch.setattr(resume, "_seconds", slow)
+    beginning = Beginning(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
+    leaving = asyncio.ensure_future(anext(beginning.followed_by(new())))
     await asyncio.to_thread(is_reading.wait, 10)
     leaving.cancel()
     await asyncio.sleep(0)

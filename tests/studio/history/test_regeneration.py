@@ -14,7 +14,7 @@ from engine import ModelCard
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
 from tests.studio.sounds import data_url, tone, wav
-from tests.studio.takes.test_continue import TAKES, Steer, samples, speak
+from tests.studio.speech.test_resume import TAKES, Steer, samples, speak
 
 TEXT = "One two. Three four. Five six."
 DIALOGUE = "Night.\nAnna: One two. Three four.\nBert: Five six. Seven eight."

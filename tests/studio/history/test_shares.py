@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.library import shares
+from studio.library.takes import shares
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine

@@ -1,4 +1,4 @@
-"""Going on with a take that a limit cut: what it has so far, and its sound before what comes now, as one take."""
+"""Continuing a take that a limit cut: what it has so far, and its sound before what comes now, as one take."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from engine import EngineInfo
 from studio.audio.encode import floats
 from studio.errors import CannotContinue, InvalidRequest, StudioError
-from studio.library import Library, StoredTake
-from studio.library.records import SpokenPart
+from studio.library import Library
+from studio.library.takes.take import SpokenPart, Take
 from studio.speech.script_stream import Sound, next_sound
 from studio.threads import in_threads
 
@@ -25,10 +25,11 @@ def made_by(info: EngineInfo) -> str:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class BegunTake:
-    """A take as it was kept: its parts, the last maybe in its middle, and its sound, at the engine's rate."""
+class Beginning:
+    """What a continued take begins with: the parts of the one before, of which the last may end in its middle, and
+    its sound, at the engine's rate."""
 
-    take: StoredTake
+    take: Take
     sound: Path
     parts: tuple[SpokenPart, ...]
 
@@ -44,8 +45,9 @@ class BegunTake:
         async with aclosing(new):
             first = await next_sound(new)
             if first is None:
-                raise CannotContinue("everything in this take's text has been said", "take_id")
-            frames, resumed_at = self.frames, self.take.timings.get("resumed_at", self.frames)
+                raise CannotContinue("it is already complete", "take_id")
+            frames = self.frames
+            resumed_at = frames if self.take.resumed_at is None else self.take.resumed_at
             ended = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])  # that one ends in what comes
             parts = self.parts[:ended]
             async with aclosing(in_threads(_seconds(self.sound))) as pieces:
@@ -65,18 +67,18 @@ class BegunTake:
                 yield sound
 
 
-def begun_take(take: StoredTake, sound: Path, library: Library, info: EngineInfo, limit: int | None) -> BegunTake:
-    """What is needed to go on with a kept take up to ``limit`` frames in all. Blocking.
+def beginning_of(take: Take, sound: Path, library: Library, info: EngineInfo, limit: int | None) -> Beginning:
+    """What it takes to continue a kept take up to ``limit`` frames in all. Blocking.
 
     Raises CannotContinue, which says why not, and InvalidRequest for a limit that is reached already.
     """
     codes = library.takes.codes(take.id)
-    if codes is None or not take.timings.get("can_continue"):
+    if codes is None or not take.can_continue:
         why = {
-            "length": "dialogues cannot, nor takes at another speed or in a clip of their request's own",
-            "stop": "everything in its text has been said",
+            "length": "dialogues cannot, nor takes at another speed or with an uploaded clip",
+            "stop": "it is already complete",
         }.get(take.finish_reason or "", "it was not ended by a limit")
-        raise CannotContinue(f"the take {take.id} cannot be gone on with: {why}", "take_id")
+        raise CannotContinue(f"the take {take.id} cannot be continued: {why}", "take_id")
     if codes.made_by != made_by(info):
         raise CannotContinue(
             f"the take {take.id} was spoken by another model or codec than the one that is loaded "
@@ -85,18 +87,17 @@ def begun_take(take: StoredTake, sound: Path, library: Library, info: EngineInfo
         )
     if take.voice_id is not None and not library.voices.exists(take.voice_id):
         raise CannotContinue(
-            f"the voice {take.label}, in which the take {take.id} was spoken, is no longer in the library; bring the "
-            "voice back, or speak the text in another one",
+            f"the voice {take.label}, in which the take {take.id} was spoken, is no longer in the library; restore "
+            "the voice, or generate the take in another one",
             "take_id",
         )
-    begun = BegunTake(take, sound, codes.parts)
-    if limit is not None and limit <= begun.frames:
+    beginning = Beginning(take, sound, codes.parts)
+    if limit is not None and limit <= beginning.frames:
         raise InvalidRequest(
-            f"max_new_tokens counts the {begun.frames} frames that the take has so far too; ask for more than these, "
-            "or leave it out",
+            f"max_new_tokens includes the {beginning.frames} frames already generated; raise it or leave it out",
             "max_new_tokens",
         )
-    return begun
+    return beginning
 
 
 def _seconds(sound: Path) -> Generator[np.ndarray, None, None]:

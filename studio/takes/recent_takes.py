@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from studio.errors import NotFound
-from studio.takes.record import Take
+from studio.library.takes.take import Take
 
 
 class RecentTakes:

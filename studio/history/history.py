@@ -1,4 +1,4 @@
-"""The takes as somebody may see them: under way, recent and kept; listed, starred, deleted and restored."""
+"""The takes of a caller: under way, recent and kept; listed, starred, deleted and restored."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import cast
 from anyio import to_thread
 
 from studio.errors import NotFound, UnderWay
-from studio.library import Library, StoredTake, TakeFilter
+from studio.history.take_json import listed_json, whole_json
+from studio.library import Library, TakeFilter
+from studio.library.takes.take import Take
 from studio.library.trash import Kind
 from studio.library.voices.names import split_revision
-from studio.takes.as_json import recent_json, stored_json, whole_json
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import NOT_WHOLE, Outcome, Recorder
 
 TakeJson = dict[str, object]
@@ -84,16 +84,16 @@ class History:
         try:
             take = await self.stored(take_id, sees)
         except (NotFound, UnderWay):
-            return recent_json(self._recent.get(take_id, sees))
+            return await to_thread.run_sync(listed_json, self._recent.get(take_id, sees), None)
         return await to_thread.run_sync(whole_json, take, self._library)
 
-    async def stored(self, take_id: str, sees: str | None) -> StoredTake:
+    async def stored(self, take_id: str, sees: str | None) -> Take:
         """A take of the library. Raises NotFound, UnderWay."""
         self._check(take_id, sees)
         await self._settle(take_id)
         return await to_thread.run_sync(self._library.takes.get, take_id, sees)
 
-    async def sound(self, take_id: str, sees: str | None) -> tuple[StoredTake, Path]:
+    async def sound(self, take_id: str, sees: str | None) -> tuple[Take, Path]:
         """A take and its audio file. Raises NotFound when there is none, UnderWay."""
         take = await self.stored(take_id, sees)
         path = self._library.files.path(take.audio) if take.audio else None
@@ -101,7 +101,7 @@ class History:
             raise NotFound(f"the sound of take {take_id} is not in the library; speak it again", "take_id", "no_audio")
         return take, path
 
-    async def sounds(self, wanted: TakeFilter, limit: int) -> list[tuple[StoredTake, Path]]:
+    async def sounds(self, wanted: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
         """The newest takes that have audio, with its file."""
         await self._settle()
         takes = await to_thread.run_sync(self._library.takes.page, wanted, limit)
@@ -170,56 +170,38 @@ class History:
         takes, label = self._library.takes, self._label(wanted.voice)
         stored = takes.numbers([take.id for take in recent])
         unstored = [take for take in recent if take.id not in stored]
-        places = dict(zip(unstored, self._places(unstored), strict=True))
+        before = takes.number_at([take.created for take in unstored])
+        places = {take.id: (number, True, take.created, take.id) for take, number in zip(unstored, before, strict=True)}
         end = None if after is None else self._place_of(after, places)
-        before = None if end is None else end.number + end.is_unstored  # unstored: its own number's take comes after it
-        kept = takes.page(wanted, limit + 1, before=before)
+        # An unstored take's number is that of the one that comes right after it.
+        kept = takes.page(wanted, limit + 1, before=None if end is None else end[0] + end[1])
         numbers = takes.numbers([take.id for take in kept])
-        found = [(_Place(numbers[take.id]), take) for take in kept] + [
-            (place, take)
-            for take, place in places.items()
-            if _fits(take, wanted, label) and (end is None or place < end)
-        ]
-        found.sort(key=lambda each: each[0], reverse=True)
-        data = [
-            recent_json(take) if isinstance(take, Take) else stored_json(take, self._library)
-            for _, take in found[:limit]
-        ]
+        found: list[tuple[_Place, Take]] = [((numbers[take.id], False, 0.0, ""), take) for take in kept]
+        found += [(places[take.id], take) for take in unstored if _fits(take, wanted, label)]
+        found = sorted((each for each in found if end is None or each[0] < end), key=lambda each: each[0], reverse=True)
+        data = [listed_json(take, None if place[1] else self._library) for place, take in found[:limit]]
         last = str(data[-1]["id"]) if data else None
         data.sort(key=lambda take: cast(int, take["created"]), reverse=True)
         return TakePage(data, last, len(found) > limit)
 
-    def _places(self, unstored: list[Take]) -> list[_Place]:
-        numbers = self._library.takes.number_at([take.created for take in unstored])
-        return [_Place(number, True, take.created, take.id) for number, take in zip(numbers, unstored, strict=True)]
-
-    def _place_of(self, take_id: str, places: Mapping[Take, _Place]) -> _Place:
+    def _place_of(self, take_id: str, places: Mapping[str, _Place]) -> _Place:
         """Raises NotFound."""
-        for take, place in places.items():
-            if take.id == take_id:
-                return place
         number = self._library.takes.numbers([take_id]).get(take_id)
-        if number is None:
+        if take_id not in places and number is None:
             raise NotFound(f"there is no take {take_id[:80]!r}", "after")
-        return _Place(number)
+        return places.get(take_id, (number or 0, False, 0.0, ""))
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class _Place:
-    """Where a take stands among all: the larger, the newer. What is not in the library stands right behind the newest
-    of the library's takes that began before it, among others there by its own time."""
-
-    number: int
-    is_unstored: bool = False
-    created: float = 0.0
-    take_id: str = ""
+_Place = tuple[int, bool, float, str]
+"""Where a take stands among all: the larger, the newer. What is not in the library stands right behind the newest of
+the library's takes that began before it (its number, and that it is not kept), among others there by its own time."""
 
 
 def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
     """Whether a take answers the question, so far as it is known without its words; ``label`` is the voice's."""
     return (
         not (wanted.query.strip() or wanted.starred)
-        and (label is None or label in take.voice.split(", "))
+        and (label is None or label in take.label.split(", "))
         and (wanted.since is None or take.created >= wanted.since)
         and (wanted.until is None or take.created < wanted.until)
         and (wanted.ids is None or take.id in wanted.ids)

@@ -1,4 +1,4 @@
-"""One take on its way through the fleet: where its replica dies or falls silent, another goes on at the very frame."""
+"""An utterance that replicas serve: where its replica dies or falls silent, another continues at the very frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fleet.routing import voice_of
 log = logging.getLogger(__name__)
 
 TRIES = 3
-"""Replicas that a take is given to, one after another and without a frame from any of them, before it fails."""
+"""Replicas that an utterance is given to, one after another and without a frame from any of them, before it fails."""
 FIRST_SECONDS = 10.0
 """A replica's very first word may take so long: the connection to it may have to be made."""
 STALL_SECONDS = 1.0
@@ -33,8 +33,8 @@ PLACE_SECONDS = 0.25
 """How often it looks for a place."""
 
 
-class FleetTake:
-    """Iterate `chunks` once; leaving the iteration ends the take, at its replica too."""
+class RoutedUtterance:
+    """Iterate `chunks` once; leaving the iteration ends the utterance, at its replica too."""
 
     def __init__(self, replicas: Membership, utterance: Utterance) -> None:
         self._replicas = replicas
@@ -45,11 +45,11 @@ class FleetTake:
         self._frames = utterance.frames_so_far
         self._start = time.perf_counter()
         self._patience = 1.0  # times the limits of silence
-        self._first: Timing | None = None  # of the first chunk, once the take has begun
+        self._first: Timing | None = None  # of the first chunk, once it has begun
         self._patient_until = time.monotonic() + PATIENCE_SECONDS
 
     async def chunks(self) -> AsyncGenerator[AudioChunk, None]:
-        """The take as one engine would give it. Raises as Engine.speak."""
+        """The utterance as one engine would give it. Raises as Engine.speak."""
         failed = full = 0
         while True:
             name = await self._replicas.wait_for_one(self._voice, self._avoid, self._patient_until)
@@ -61,7 +61,7 @@ class FleetTake:
                         yield chunk
                         if chunk.finish_reason:
                             return
-                raise ReplicaLost("its stream ended before the take did")
+                raise ReplicaLost("its stream ended before the utterance did")
             except EngineFull:
                 if not may_wait:
                     self._replicas.took_its_rows(name)

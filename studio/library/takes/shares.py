@@ -1,4 +1,4 @@
-"""Links by which somebody without a key may hear one take, until they expire or are taken back."""
+"""Links by which anyone may hear one take without a key, until they expire or are revoked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OF_TAKE = "from shares join takes on takes.n = shares.take where takes.id = ? a
 @dataclass(frozen=True, slots=True)
 class Share:
     token: str
-    """Whoever knows it may hear the take."""
+    """Anyone who has it may hear the take."""
     take_id: str
     created: float
     expires: float

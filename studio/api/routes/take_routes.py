@@ -8,25 +8,34 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
-from studio.api.http.openapi import reads, sends
+from studio.api.http.openapi import answers, reads, sends
 from studio.api.http.ranges import of_path, ranged
+from studio.api.routes.speech_routes import spoken
 from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.speech import ContinueBody, RegenerateBody
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
-from studio.errors import InvalidRequest, NotFound
-from studio.library import StoredTake, TakeFilter
-from studio.speech.timing.timestamps import Unit, as_json
-from studio.takes.export import STORED, encoded, file_name, zipped
-from studio.takes.history import History, spare_starred
-from studio.takes.timestamps import TakeTimes
-from studio.work.work_queue import WorkQueue
+from studio.errors import CannotContinue, InvalidRequest, NotFound
+from studio.history.history import History, spare_starred
+from studio.history.regeneration import Regeneration
+from studio.history.take_export import STORED, encoded, file_name, zipped
+from studio.history.take_json import request_again, timestamps_json
+from studio.history.take_word_times import TakeWordTimes
+from studio.library import TakeFilter
+from studio.library.takes.take import Take
+from studio.speech.request import Origin
+from studio.speech.resume import beginning_of
+from studio.speech.speech_service import SpeechService
+from studio.speech.timing.timestamps import Unit
 
+CONTINUE_DOC = reads(ContinueBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
 MAX_PAGE = 200
 MAX_ZIP = 200
 MAX_IDS = 1000
@@ -72,9 +81,16 @@ Wanted = Annotated[TakeQuery, Depends()]
 class TakeRoutes:
     """The routes of this history. With API keys each key has its own; without, everything is one person's."""
 
-    def __init__(self, history: History, times: TakeTimes, share_days: int, exports: WorkQueue) -> None:
-        """``exports``: in which files are made."""
-        self._history, self._times, self._share_days, self._exports = history, times, share_days, exports
+    def __init__(
+        self,
+        history: History,
+        times: TakeWordTimes,
+        regeneration: Regeneration,
+        service: SpeechService,
+        share_days: int,
+    ) -> None:
+        self._history, self._times, self._regeneration = history, times, regeneration
+        self._service, self._share_days = service, share_days
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -88,6 +104,8 @@ class TakeRoutes:
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
         routes.get(take + "/timestamps")(self.get_timestamps)
+        routes.post(take + "/mend", status_code=201, openapi_extra=reads(RegenerateBody))(self.mend_take)
+        routes.post(take + "/continue", openapi_extra=CONTINUE_DOC, response_class=Response)(self.continue_take)
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
@@ -114,10 +132,36 @@ class TakeRoutes:
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """When its words or sentences are heard, as they were typed, in seconds of its sound; the first time it takes
         the engine some hundredths of the take's length."""
-        work = self._times.get(take_id, of, request.state.sees, request.state.caller)
-        text, times = await until_hangup(request, work)
-        told = {"object": "audio.take.timestamps", "id": take_id, "text": text, "of": of, "timestamps": as_json(times)}
-        return JSONResponse(told)
+        take = await self._history.stored(take_id, request.state.sees)
+        times = await until_hangup(request, self._times.get(take, of, request.state.caller))
+        return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
+
+    async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Regenerate one sentence of a take in the same voice, joined without a step.
+
+        The answer, once that is spoken, is the record of the new take, which ``mends`` the one before; that stays.
+        """
+        body = as_model(await read_json(request), RegenerateBody)
+        origin = Origin(request.state.request_id, request.state.caller)
+        work = self._regeneration.add_take(take_id, body.start, body.end, request.state.sees, origin)
+        return JSONResponse(await until_hangup(request, work), 201)
+
+    async def continue_take(self, take_id: str, request: Request) -> Response:
+        """Continue a take whose ``can_continue`` is true; the answer is the whole take, as of a speech request.
+
+        It is a take of its own, with a record of its own; the one that it continues stays as it is.
+        """
+        body = as_model(await read_json(request), ContinueBody)
+        take, sound = await self._history.sound(take_id, request.state.sees)
+        library, info = self._service.voices.library, self._service.host.engine().info
+        beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
+        again = await to_thread.run_sync(request_again, take, library)
+        if again is None:
+            raise CannotContinue(f"the clip with which the take {take_id} was spoken is not stored", "take_id")
+        wanted = body.speech_body(again)
+        origin = Origin(request.state.request_id, request.state.caller)
+        work = self._service.speak(wanted.speech_request(), origin, beginning=beginning)
+        return await spoken(request, work, wanted)
 
     async def get_audio(
         self,
@@ -130,7 +174,7 @@ class TakeRoutes:
         loudness: Annotated[str, Query(description=f"The standard that it is to meet: {', '.join(LOUDNESSES)}")] = NONE,
     ) -> Response:
         """The sound of a take. As it was kept, ranges of it can be asked for; in another format, or at the
-        loudness of a standard, it is made anew."""
+        loudness of a standard, it is made again."""
         standard = standard_of(loudness)
         take, path = await self._history.sound(take_id, request.state.sees)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
@@ -193,7 +237,7 @@ class TakeRoutes:
     async def _converted(
         self,
         request: Request,
-        take: StoredTake,
+        take: Take,
         path: Path,
         name: str,
         sample_rate: int | None,
@@ -208,13 +252,13 @@ class TakeRoutes:
         return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
 
     async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        return await until_hangup(request, self._exports.stream(request.state.caller, pieces))
+        return await until_hangup(request, self._service.queues.exports.stream(request.state.caller, pieces))
 
     async def _filter(self, wanted: TakeQuery) -> TakeFilter:
         return await self._history.by_id(wanted.filter)
 
 
-def as_kept(request: Request, take: StoredTake, path: Path, headers: dict[str, str]) -> Response:
+def as_kept(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:
     """The file itself, or a range of it."""
     name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
     headers = headers | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}

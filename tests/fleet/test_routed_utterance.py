@@ -10,19 +10,19 @@ import pytest
 
 from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
 from fleet import membership as fleet_replicas
-from fleet import take
+from fleet import routed_utterance
 from fleet.membership import Membership
+from fleet.routed_utterance import RoutedUtterance
 from fleet.routing import homes, voice_of
-from fleet.take import FleetTake
 from tests.engine.speaking import until
 from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(take, "STALL_SECONDS", 0.4)
-    monkeypatch.setattr(take, "FIRST_SECONDS", 0.4)
-    monkeypatch.setattr(take, "PLACE_SECONDS", 0.01)
+    monkeypatch.setattr(routed_utterance, "STALL_SECONDS", 0.4)
+    monkeypatch.setattr(routed_utterance, "FIRST_SECONDS", 0.4)
+    monkeypatch.setattr(routed_utterance, "PLACE_SECONDS", 0.01)
 
 
 async def fleet(line: FakeTransport) -> Membership:
@@ -32,7 +32,7 @@ async def fleet(line: FakeTransport) -> Membership:
 
 
 async def heard(replicas: Membership, what: Utterance) -> list[AudioChunk]:
-    return [chunk async for chunk in FleetTake(replicas, what).chunks()]
+    return [chunk async for chunk in RoutedUtterance(replicas, what).chunks()]
 
 
 def codes(chunks: list[AudioChunk]) -> np.ndarray:
@@ -131,7 +131,7 @@ async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.Monk
 async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
-    async with aclosing(FleetTake(replicas, utterance()).chunks()) as chunks:
+    async with aclosing(RoutedUtterance(replicas, utterance()).chunks()) as chunks:
         await anext(chunks)
         replicas.suspect("a")
         assert replicas.choose(None) is None
@@ -159,7 +159,7 @@ async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
 
 
 async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(take, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(routed_utterance, "PATIENCE_SECONDS", 0.0)
     line = FakeTransport(1)
     line.faults["a"] = ("dies", 4)
     with pytest.raises(EngineStopped, match="no replica was there"):
@@ -228,7 +228,7 @@ async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
 async def test_leaving_reaches_the_replica() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
-    async with aclosing(FleetTake(replicas, utterance(frames=1000)).chunks()) as chunks:
+    async with aclosing(RoutedUtterance(replicas, utterance(frames=1000)).chunks()) as chunks:
         await anext(chunks)
         assert replicas.members["a"].open == 1
     assert [stream.cancels for stream in line.opened] == [1]
