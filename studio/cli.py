@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from studio.errors import InvalidRequest, StudioError
+from studio.errors import InvalidRequest, SettingsError, StudioError
 from studio.library import Cut, Library, Voice, VoiceDraft
 from studio.library.checks import GENDERS
 from studio.library.files import write_whole
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.strings import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_strings(vars(options))
         command: Command = options.command
-        command(Library(Path(options.home or Settings.from_environment().studio_home)), options)
+        command(Library(Path(options.home or Settings.load().home)), options)
     except (StudioError, SettingsError, OSError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1

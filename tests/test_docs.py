@@ -41,7 +41,7 @@ def page(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return create_app(Settings(page=False, studio_home=str(tmp_path_factory.mktemp("docs"))))
+    return create_app(Settings(page=False, home=str(tmp_path_factory.mktemp("docs"))))
 
 
 def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:

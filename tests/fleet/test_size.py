@@ -9,7 +9,8 @@ import pytest
 from engine import ConfigError, EngineConfig
 from fleet import start
 from fleet.size import Size, size_of
-from studio.settings import Settings, SettingsError
+from studio.errors import SettingsError
+from studio.settings import Settings
 
 
 def asked(

@@ -34,7 +34,7 @@ def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The real engine on a small random checkpoint."""
     home, voices = str(tmp_path_factory.mktemp("studio")), str(voices_folder)
-    settings = Settings(model=str(quick_checkpoint), studio_home=home, voices=voices, max_rows=2, max_waiting=2)
+    settings = Settings(model=str(quick_checkpoint), home=home, voices=voices, max_rows=2, max_waiting=2)
     with serve(settings, Engine.start) as served:
         yield served
 

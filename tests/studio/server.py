@@ -16,8 +16,9 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
+from studio.errors import SettingsError
 from studio.ingress.public_port import PublicPort
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.speech.host import StartEngine
 from studio.start.launch import create_app
 

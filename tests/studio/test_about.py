@@ -32,7 +32,7 @@ def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> Non
 def test_settings_and_paths_are_for_the_first_key_alone(steered: Steer) -> None:
     digests = tuple(hashlib.sha256(key).digest() for key in (b"top-secret", b"other"))
     served, _ = steered(api_keys=digests, key_names=("ann", "bob"), max_per_caller=2)
-    home = served.app.state.studio.settings.studio_home
+    home = served.app.state.studio.settings.home
     logging.getLogger("studio.test").warning("what happened in %s", home)
     with served.client(headers=HEADERS) as first, served.client(headers={"Authorization": "Bearer other"}) as other:
         for client, name, is_owner in ((first, "ann", True), (other, "bob", False)):

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import studio.settings
-from studio.settings import Settings, SettingsError
+from studio.errors import SettingsError
+from studio.settings import Settings
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:

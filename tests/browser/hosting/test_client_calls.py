@@ -25,9 +25,7 @@ DIGESTS = tuple(hashlib.sha256(key.encode()).digest() for key in KEYS.values())
 
 @pytest.fixture
 def served(voices_folder: Path, tmp_path: Path) -> Iterator[Served]:
-    settings = Settings(
-        model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"), api_keys=DIGESTS
-    )
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"), api_keys=DIGESTS)
     with serve(settings, FakeEngine.start, page=True) as studio:
         yield studio
 

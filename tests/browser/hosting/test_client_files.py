@@ -49,7 +49,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def settings(voices_folder: Path, tmp_path: Path) -> Settings:
-    return Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"))
+    return Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temp
 
 
 def test_with_keys_no_caller_reaches_anothers_files(settings: Settings, tmp_path: Path, temporary: Path) -> None:
-    keyed = Settings(model=settings.model, voices=settings.voices, studio_home=settings.studio_home, api_keys=DIGESTS)
+    keyed = Settings(model=settings.model, voices=settings.voices, home=settings.home, api_keys=DIGESTS)
     with (
         serve(keyed, FakeEngine.start, page=True) as studio,
         studio.client(headers=bearer("ann")) as ann,
@@ -112,9 +112,7 @@ def test_nor_behind_the_path_of_a_proxy(
     settings: Settings, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
-    prefixed = Settings(
-        model=settings.model, voices=settings.voices, studio_home=settings.studio_home, root_path=PREFIX
-    )
+    prefixed = Settings(model=settings.model, voices=settings.voices, home=settings.home, root_path=PREFIX)
     with serve(prefixed, FakeEngine.start, page=True) as studio:
         behind = Served(f"{studio.url}{PREFIX}", studio.app)
         with behind.client() as client, traps(tmp_path / "traps") as laid:
@@ -128,7 +126,7 @@ def test_nor_through_a_speech_process(voices_folder: Path, temporary: Path, tmp_
     settings = Settings(
         model="test/model",
         voices=str(voices_folder),
-        studio_home=str(tmp_path / "home"),
+        home=str(tmp_path / "home"),
         api_keys=DIGESTS,
         speech_processes=2,
     )

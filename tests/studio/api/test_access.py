@@ -15,8 +15,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine import EngineStats
-from studio.errors import TooManyRequests
-from studio.settings import Settings, SettingsError
+from studio.errors import SettingsError, TooManyRequests
+from studio.settings import Settings
 from studio.speech.limits import Limits
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered

@@ -90,7 +90,7 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         return FakeEngine(config, rows=8)
 
     home = str(tmp_path_factory.mktemp("loop"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, project_rows=0)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home, project_rows=0)
     with serve(settings, start) as served:
         yield served
 

@@ -12,7 +12,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from studio.settings import Settings, SettingsError
+from studio.errors import SettingsError
+from studio.settings import Settings
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import basic
 from tests.studio.conftest import Steered
@@ -30,7 +31,7 @@ GOOD = "https://good.example"
 @pytest.fixture(scope="module")
 def with_page(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = str(tmp_path_factory.mktemp("origins"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home)
     with serve(settings, FakeEngine.start, page=True) as served:
         yield served
 

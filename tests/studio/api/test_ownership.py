@@ -8,8 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from studio.errors import SettingsError
 from studio.library.projects.records import NewPart, ProjectSettings
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 
@@ -62,7 +63,7 @@ def test_a_project_of_an_earlier_version_is_found_from_any_address(steered: Stee
 
 
 def test_a_named_key_can_be_changed_and_nothing_is_lost(steered: Steer, tmp_path: Path) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     unnamed, _ = steered(**home, **keyed("first,second"))
     with asking(unnamed, "first") as anna, asking(unnamed, "second") as bert:
         project, other = make(anna, "Anna's words."), make(bert, "Bert's words.")
@@ -85,7 +86,7 @@ def test_every_key_has_a_name_or_none_has(names: str) -> None:
 def test_what_was_made_before_there_were_keys_is_the_first_keys(
     steered: Steer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    home = {"studio_home": str(tmp_path / "home"), "share_days": 30}
+    home = {"home": str(tmp_path / "home"), "share_days": 30}
     open_to_all, _ = steered(**home)
     with asking(open_to_all, address="127.0.0.2") as anybody:
         project = make(anybody, "Made without a key.")

@@ -110,7 +110,7 @@ def test_the_cookie_says_nothing_of_the_key_and_a_sign_out_ends_it_for_everybody
 
 
 def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: Path) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     first, _ = steered(api_keys=KEYS, **home)
     with first.client() as client:
         sign_in(client, "schlüssel")
@@ -128,7 +128,7 @@ def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: 
 @pytest.mark.parametrize("kept", ["", "[]", '{"a": 1}', '{"a": ["b"]}', "\x00"])
 def test_a_damaged_list_of_sign_ins_ends_them_and_nothing_else(steered: Steer, tmp_path: Path, kept: str) -> None:
     (tmp_path / "sessions.json").write_text(kept)
-    served, _ = steered(api_keys=KEYS, studio_home=str(tmp_path))
+    served, _ = steered(api_keys=KEYS, home=str(tmp_path))
     with served.client() as client:
         assert client.get("/v1/takes").status_code == 401
         sign_in(client, "schlüssel")

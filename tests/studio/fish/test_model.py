@@ -165,7 +165,7 @@ def test_with_a_recogniser_words_are_heard(voices_folder: Path, tmp_path: Path) 
     settings = Settings(
         model="test/model",
         voices=str(voices_folder),
-        studio_home=str(tmp_path / "home"),
+        home=str(tmp_path / "home"),
         transcriber=f"faster-whisper:{tmp_path / 'whisper'}",
     )
     with serve(settings, FakeEngine.start) as served, served.client() as client:
@@ -190,7 +190,7 @@ def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voi
 ) -> None:
     monkeypatch.setattr(FasterWhisper, "recognise", Echo.recognise)
     settings = Settings(
-        model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), transcriber="faster-whisper:base"
+        model="test/model", voices=str(voices_folder), home=str(tmp_path), transcriber="faster-whisper:base"
     )
     pcm, rate = samples_of(spoken())
     long = file_of(np.tile(pcm, 12), rate)

@@ -21,7 +21,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
     (voices / "anna.wav").write_bytes(wav(tone(1.5, hertz=300)))
     (voices / "anna.txt").write_text("My name is Anna.\n")
     settings = Settings(
-        studio_home=str(tmp_path_factory.mktemp("home")),
+        home=str(tmp_path_factory.mktemp("home")),
         voices=str(voices),
         model="test/model",
         api_keys=Settings.from_environment({"API_KEYS": ",".join(KEYS)}).api_keys,

@@ -23,7 +23,7 @@ KEYS = (hashlib.sha256(WORD.encode()).digest(),)
 
 def settings_of(home: Path, level: str) -> Settings:
     return Settings(
-        studio_home=str(home), model="test/model", speech_processes=0, log_level=level, api_keys=KEYS, share_days=7
+        home=str(home), model="test/model", speech_processes=0, log_level=level, api_keys=KEYS, share_days=7
     )
 
 

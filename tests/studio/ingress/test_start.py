@@ -17,13 +17,14 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine import EngineConfig, EngineStats
+from studio.errors import SettingsError
 from studio.ingress.public_port import PublicPort
 from studio.ingress.server import ListeningServer
 from studio.ingress.speech_process import Order, SpeechProcess
 from studio.ingress.speech_processes import how_many
 from studio.library import Library
 from studio.paths import ROOT
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.speech.host import EngineHost
 from studio.speech.service import SpeechService
 from studio.voices.resolver import VoiceResolver
@@ -105,7 +106,7 @@ async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
 
 
 async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
-    settings = replace(HERE, studio_home=str(tmp_path), voices=str(tmp_path))
+    settings = replace(HERE, home=str(tmp_path), voices=str(tmp_path))
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
     order = Order(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
@@ -124,7 +125,7 @@ from tests.studio.ingress.several import several
 
 if __name__ == "__main__":
     home, voices = sys.argv[1:]
-    with several(Settings(studio_home=home, voices=voices, speech_processes=2), lambda: held) as studio:
+    with several(Settings(home=home, voices=voices, speech_processes=2), lambda: held) as studio:
         print(studio.url, studio.processes._folder, *studio.pids, flush=True)
         signal.pause()
 """

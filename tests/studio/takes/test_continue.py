@@ -154,7 +154,7 @@ def test_a_full_line_is_a_refusal_before_the_first_byte(steered: Steer) -> None:
 
 
 def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     with served.client() as client:
         cut = speak(client, max_new_tokens=5)
@@ -196,7 +196,7 @@ def test_a_voice_that_has_gone_is_not_replaced_by_another_of_its_name(steered: S
 
 
 def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(steered: Steer, tmp_path: Path) -> None:
-    served, _ = steered(studio_home=str(tmp_path / "home"))
+    served, _ = steered(home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library
     with served.client() as client:
         first, second = (speak(client, max_new_tokens=5, seed=seed) for seed in (1, 2))

@@ -31,7 +31,7 @@ def spoken(client: httpx.Client, text: str = "A <b>bold</b> {text} word.", **fie
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    return {"studio_home": str(tmp_path / "home")}
+    return {"home": str(tmp_path / "home")}
 
 
 def test_whoever_has_the_link_hears_the_take_and_nothing_else(steered: Steer, home: dict[str, str]) -> None:

@@ -31,7 +31,7 @@ Steer = Callable[..., Steered]
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    return {"studio_home": str(tmp_path / "home")}
+    return {"home": str(tmp_path / "home")}
 
 
 def library_of(served: Served) -> Library:
@@ -216,9 +216,7 @@ def test_a_deleted_take_comes_back_for_an_hour(steered: Steer, home: dict[str, s
     again, _ = steered(**home)
     with again.client() as client:
         assert_envelope(client.post(path + "/restore"), 404)
-    assert not [
-        path for path in (Path(home["studio_home"]) / "audio").rglob("*") if path.stat().st_size == 44 + 24 * FRAME
-    ]
+    assert not [path for path in (Path(home["home"]) / "audio").rglob("*") if path.stat().st_size == 44 + 24 * FRAME]
 
 
 def test_many_are_deleted_only_when_confirmed_and_starred_ones_are_spared(steered: Steer) -> None:
@@ -265,9 +263,7 @@ def test_a_take_that_shall_not_be_stored_leaves_no_words_behind(steered: Steer, 
         assert client.delete(f"{TAKES}/{secret}").json()["undo_seconds"] == 0
         assert_envelope(client.post(f"{TAKES}/{secret}/restore"), 404, "take_id")
     assert library_of(served).takes.page() == []
-    assert b"secret" not in b"".join(
-        path.read_bytes() for path in Path(home["studio_home"]).rglob("*") if path.is_file()
-    )
+    assert b"secret" not in b"".join(path.read_bytes() for path in Path(home["home"]).rglob("*") if path.is_file())
 
 
 def test_a_studio_that_keeps_nothing_says_so(steered: Steer) -> None:
@@ -386,7 +382,7 @@ def test_only_so_many_takes_wait_for_the_disk(
 
 
 def test_takes_of_the_last_moment_are_written_before_the_end(voices_folder: Path, home: dict[str, str]) -> None:
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home["studio_home"])
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home["home"])
     with serve(settings, FakeEngine.start) as served, served.client() as client, library_of(served).store.writing():
         speak(client, "At the last moment.", **NO_CODES)
-    assert [take.text for take in Library(Path(home["studio_home"])).takes.page()] == ["At the last moment."]
+    assert [take.text for take in Library(Path(home["home"])).takes.page()] == ["At the last moment."]

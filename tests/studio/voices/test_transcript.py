@@ -15,8 +15,8 @@ import numpy as np
 import openai
 import pytest
 
-from studio.errors import InvalidRequest
-from studio.settings import Settings, SettingsError
+from studio.errors import InvalidRequest, SettingsError
+from studio.settings import Settings
 from studio.voices.transcript import compare
 from studio.work.work_queues import TRANSCRIBING
 from tests.studio.clips import spoken
