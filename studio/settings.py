@@ -210,9 +210,7 @@ class Settings(BaseSettings):
     """The folder of the voice library: voices, takes and their audio."""
     backup_dir: WritableFolder | None = Field(default_factory=_default_backup)
     """A folder on another disk for copies of the library; unset: /data/studio on a Space with a bucket there."""
-    ref_sources: Annotated[
-        tuple[Path | Network, ...], NoDecode, BeforeValidator(_ref_sources), BeforeValidator(_listed)
-    ] = ()
+    ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, BeforeValidator(_ref_sources)] = ()
     """Where ref_audio may come from beside public addresses: a folder (as file:), private networks (as http:)."""
     transcriber: str | None = None
     """What writes down the words of clips, such as faster-whisper:base (a model's name or folder); unset: nothing."""

@@ -100,6 +100,7 @@ def steered(
                 return engine(config)
 
             home = str(tmp_path_factory.mktemp("home"))
+            assert options.keys() <= Settings.model_fields.keys()
             settings = Settings(model="test/model", voices=str(voices_folder), home=home, **options)
             served = serve(settings, start, wait=wait, page=True, port=next(free, 0))
             return stack.enter_context(served)

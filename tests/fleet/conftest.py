@@ -26,7 +26,6 @@ def fleet_settings(quick_checkpoint: Path, tmp_path_factory: pytest.TempPathFact
         voices=str(tmp_path_factory.mktemp("voices")),
         device="cpu",
         engines=2,
-        speech_processes=2,
         max_rows=2,
         max_waiting=4,
         threads=1,

@@ -121,27 +121,31 @@ def test_the_version_is_the_one_that_is_required() -> None:
 
 
 @pytest.mark.parametrize(("text", "engines"), [("3", 3), ("all", ALL_GPUS), ("ALL", ALL_GPUS), ("", None)])
-def test_how_many_engines(text: str, engines: int | None) -> None:
-    assert Settings.from_environment({"ENGINES": text}).engines == engines
+def test_how_many_engines(monkeypatch: pytest.MonkeyPatch, text: str, engines: int | None) -> None:
+    monkeypatch.setenv("STUDIO_ENGINES", text)
+    assert Settings.load().engines == engines
 
 
 @pytest.mark.parametrize("text", ["auto", "10.0.0.7:6379", "head.example:6379"])
-def test_where_ray_is(text: str) -> None:
-    settings = Settings.from_environment({"RAY_ADDRESS": text})
+def test_where_ray_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("STUDIO_RAY_ADDRESS", text)
+    settings = Settings.load()
     assert settings.ray_address == text and settings.has_fleet
 
 
 @pytest.mark.parametrize(
     ("environment", "told"),
     [
-        ({"ENGINES": "0"}, "ENGINES='0' cannot be used: it must be a whole number from 1 to 1024, or all"),
-        ({"ENGINES": "two"}, "it must be a whole number from 1 to 1024, or all"),
-        ({"RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
+        ({"STUDIO_ENGINES": "0"}, "STUDIO_ENGINES='0' cannot be used: it must be a number of engines, all, or"),
+        ({"STUDIO_ENGINES": "two"}, "it must be a number of engines, all, or"),
+        ({"STUDIO_RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
     ],
 )
-def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) -> None:
+def test_settings_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], told: str) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=told):
-        Settings.from_environment(environment)
+        Settings.load()
 
 
 def test_without_its_settings_the_studio_has_one_engine_and_imports_no_ray(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from studio.api.fish.message_pack import pack, unpack
+from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.voices.hearing.recogniser import RATE, FasterWhisper, Heard, Word
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
@@ -209,7 +209,7 @@ def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voi
 
 def test_the_account_is_the_same_for_each_key_and_another_for_another(steered: Steer) -> None:
     keys = ("first", "second")
-    served, _ = steered(api_keys=tuple(hashlib.sha256(key.encode()).digest() for key in keys))
+    served, _ = steered(api_keys=read_keys(",".join(keys)))
     with served.client() as client:
         ids = []
         for key in (*keys, keys[0]):

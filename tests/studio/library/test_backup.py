@@ -264,7 +264,8 @@ def test_a_library_of_projects_alone_is_not_taken_for_an_empty_one(tmp_path: Pat
 
 def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.settings.SPACE_DATA", tmp_path)
-    assert Settings.from_environment({"SPACE_ID": "me/studio"}).backup_dir == str(tmp_path / "studio")
-    assert Settings.from_environment({}).backup_dir is None
+    assert Settings().backup_dir is None
+    monkeypatch.setenv("SPACE_ID", "me/studio")
+    assert Settings().backup_dir == str(tmp_path / "studio")
     monkeypatch.setattr("studio.settings.SPACE_DATA", tmp_path / "none")
-    assert Settings.from_environment({"SPACE_ID": "me/studio"}).backup_dir is None
+    assert Settings().backup_dir is None

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.errors import SettingsError
 from studio.library import Library, VoiceDraft
 from studio.settings import Settings
@@ -42,7 +43,7 @@ def test_a_page_that_cannot_be_read_stops_the_start_with_a_sentence(
     with (home / "library.db").open("r+b") as file:
         file.seek((root - 1) * size)
         file.write(b"\xff" * size)
-    keys = Settings.from_environment({"API_KEYS": "a key of sixteen signs"}).api_keys
+    keys = read_keys("a key of sixteen signs")
     settings = Settings(home=str(home), voices=str(voices), page=False, api_keys=keys)
     with pytest.raises(SettingsError, match=r"the library is damaged; move .* \(STUDIO_HOME="):
         create_app(settings)

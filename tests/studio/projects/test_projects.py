@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.documents import docx, epub, page
@@ -264,9 +264,8 @@ def test_parts_count_to_nobodys_share_and_not_among_the_takes(steered: Steer) ->
 
 
 def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
-    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("one", "two")}
-    served, _ = steered(api_keys=tuple(keys.values()))
-    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in keys)
+    served, _ = steered(api_keys=read_keys("one,two"))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in ("one", "two"))
     with one, two:
         project = one.post(PROJECTS, json={"input": "Mine."}).json()
         [part] = one.get(f"{PROJECTS}/{project['id']}/parts").json()["data"]
@@ -309,9 +308,8 @@ def test_a_deleted_project_is_not_spoken_any_more_and_goes_on_once_it_is_restore
 
 
 def test_a_deletion_is_undone_by_its_owner_alone_and_not_for_ever(steered: Steer) -> None:
-    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("one", "two")}
-    served, _ = steered(api_keys=tuple(keys.values()))
-    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in keys)
+    served, _ = steered(api_keys=read_keys("one,two"))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in ("one", "two"))
     library = served.app.state.studio.speech.voices.library
     with one, two:
         at = f"{PROJECTS}/{two.post(PROJECTS, json={'input': 'Mine.'}).json()['id']}"

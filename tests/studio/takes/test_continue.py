@@ -12,12 +12,12 @@ import httpx
 import numpy as np
 import pytest
 
+from studio.api_key import read_keys
 from studio.library import Library
 from studio.speech import continuing
 from studio.speech.continuing import BegunTake
 from studio.speech.performance import Sound
 from tests.studio.answers import assert_envelope
-from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.worker import stored_take
 from tests.studio.server import Served
@@ -166,7 +166,7 @@ def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer
 
 
 def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:
-    served, _ = steered(api_keys=keys("first,second"))
+    served, _ = steered(api_keys=read_keys("first,second"))
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     with served.client() as client:
         body = {"input": WORDS, "response_format": "wav", "max_new_tokens": 5}

@@ -8,14 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.library import shares
 from tests.studio.answers import assert_envelope
-from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 
 Steer = Callable[..., tuple[Served, FakeEngine]]
-KEYS: dict[str, object] = {"api_keys": keys("one,two"), "key_names": ("Ann", "Bea")}
+KEYS: dict[str, object] = {"api_keys": read_keys("Ann=one,Bea=two")}
 DAY = 86_400
 
 

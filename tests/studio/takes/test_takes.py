@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import sqlite3
@@ -15,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
+from studio.api_key import read_keys
 from studio.library import Library, StoredTake
 from studio.settings import Settings
 from tests.studio.answers import assert_envelope
@@ -296,7 +296,7 @@ def test_of_a_thousand_takes_the_newest_and_the_starred_stay(steered: Steer, hom
 
 
 def test_with_keys_each_key_has_its_own_takes(steered: Steer) -> None:
-    keys = tuple(hashlib.sha256(key).digest() for key in (b"key-a", b"key-b"))
+    keys = read_keys("key-a,key-b")
     served, _ = steered(api_keys=keys)
     clients = [served.client(headers={"Authorization": f"Bearer key-{name}"}) for name in "ab"]
     with clients[0] as anna, clients[1] as bert:

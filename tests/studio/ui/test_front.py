@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import struct
@@ -15,6 +14,7 @@ from typing import Any
 import gradio.routes
 import pytest
 
+from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.ui.front import MOST_KEPT
 from tests.studio.fake_engine import FakeEngine
@@ -77,8 +77,7 @@ def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypat
 
 
 def test_it_is_kept_from_whoever_may_not_come_in(tmp_path: Path) -> None:
-    digest = hashlib.sha256(b"secret").digest()
-    settings = Settings(model="test/model", home=str(tmp_path), api_keys=(digest,))
+    settings = Settings(model="test/model", home=str(tmp_path), api_keys=read_keys("secret"))
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         known = client.get("/", headers={"Authorization": "Bearer secret"})
         stranger = client.get("/")

@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.voices.hearing.fetching import MODEL
 from studio.voices.hearing.recogniser import FasterWhisper
-from tests.studio.api.test_ownership import asking, keyed
+from tests.studio.api.test_ownership import asking
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
@@ -148,7 +149,7 @@ def test_one_that_cannot_be_loaded_says_why(
 def test_it_is_for_the_owner_and_where_the_package_is(
     hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served, _ = steered(home=str(tmp_path), **keyed("first,second", "Anna,Bert"))
+    served, _ = steered(home=str(tmp_path), api_keys=read_keys("Anna=first,Bert=second"))
     with asking(served, "second") as guest, asking(served, "first") as owner:
         assert not guest.get(ROUTE).json()["may_fetch"] and owner.get(ROUTE).json()["may_fetch"]
         for answer in (guest.post(ROUTE), guest.delete(ROUTE)):
