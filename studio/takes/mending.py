@@ -73,7 +73,9 @@ class TakeMender:
     def _check(self, take: StoredTake) -> Recorder:
         """Raises CannotMend for a take of which no sentence can be, and where no takes are kept."""
         if self._service.recorder is None:
-            raise CannotMend("this studio keeps no takes (KEEP_TAKES is 0), so there is nowhere to keep the new one")
+            raise CannotMend(
+                "this studio keeps no takes (STUDIO_KEEP_TAKES is 0), so there is nowhere to keep the new one"
+            )
         if take.state != "finished" or take.finish_reason != "stop":
             raise CannotMend("it was not spoken to its end; continue it, or speak all of it again", "take_id")
         if take.media_type != "audio/wav":

@@ -32,10 +32,18 @@ def test_a_number_a_range_and_one_for_each_gpu() -> None:
 @pytest.mark.parametrize(
     ("engines", "there", "told"),
     [
-        (3, {"gpus": 2}, "ENGINES=3, but the cluster has 2 GPUs, and each engine takes one: set ENGINES=2 or less"),
-        ((3, 9), {"gpus": 2}, "ENGINES=3-9, but the cluster has 2 GPUs, .* set the first of its numbers to 2 or less"),
-        ((1, 3), {"gpus": 1, "may_grow": False}, "this machine has 1 GPU, .* set ENGINES to numbers up to 1"),
-        ((1, 9), {"gpus": 0, "may_grow": False}, "has 8 cores and no GPU .* set ENGINES to numbers up to 8"),
+        (
+            3,
+            {"gpus": 2},
+            "STUDIO_ENGINES=3, but the cluster has 2 GPUs, and each engine takes one: set STUDIO_ENGINES=2 or less",
+        ),
+        (
+            (3, 9),
+            {"gpus": 2},
+            "STUDIO_ENGINES=3-9, but the cluster has 2 GPUs, .* set the first of its numbers to 2 or less",
+        ),
+        ((1, 3), {"gpus": 1, "may_grow": False}, "this machine has 1 GPU, .* set STUDIO_ENGINES to numbers up to 1"),
+        ((1, 9), {"gpus": 0, "may_grow": False}, "has 8 cores and no GPU .* set STUDIO_ENGINES to numbers up to 8"),
     ],
 )
 def test_more_than_there_can_be(engines: int | tuple[int, int], there: dict[str, Any], told: str) -> None:

@@ -72,7 +72,9 @@ def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.Monke
 
 def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
     gpus(2)
-    with pytest.raises(ConfigError, match=r"ENGINES=3, but this machine has 2 GPUs, .* set ENGINES=2 or less, or DEV"):
+    with pytest.raises(
+        ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 GPUs, .* set STUDIO_ENGINES=2 or less, or STU"
+    ):
         starting(3)
 
 
@@ -80,7 +82,7 @@ def test_more_engines_than_cores(monkeypatch: pytest.MonkeyPatch, gpus: Callable
     gpus(0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     with pytest.raises(
-        ConfigError, match=r"ENGINES=3, but this machine has 2 cores and no GPU .* set ENGINES=2 or less"
+        ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 cores and no GPU .* set STUDIO_ENGINES=2 or less"
     ):
         starting(3)
 
@@ -105,7 +107,7 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
 
 def test_a_gpu_where_there_is_none(gpus: Callable[[int], None]) -> None:
     gpus(0)
-    with pytest.raises(ConfigError, match="DEVICE=cuda, but this machine has no GPU"):
+    with pytest.raises(ConfigError, match="STUDIO_DEVICE=cuda, but this machine has no GPU"):
         starting(2, device="cuda")
 
 
