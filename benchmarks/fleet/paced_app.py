@@ -8,22 +8,22 @@ import sys
 from typing import Any
 
 from fleet import start
-from studio.ingress import speech_processes
-from studio.start.launch import main as serve
+from fleet.frontends import worker_pool
+from studio.start.startup import main as serve
 
 
 def main() -> int:
     deploy = start.deploy
 
     def deploy_paced(*arguments: Any) -> None:
-        from benchmarks.fleet.paced import PacedServed  # not before Ray's settings are set, which it reads at once
-        from fleet import served
+        from benchmarks.fleet.paced import PacedDeployment  # not before Ray's settings are set, which it reads at once
+        from fleet import deployment
 
-        served.Served = PacedServed  # type: ignore[misc]
+        deployment.EngineDeployment = PacedDeployment  # type: ignore[misc]
         deploy(*arguments)
 
     count = int(os.environ["PACED_PROCESSES"])
-    speech_processes.how_many = lambda *_: count
+    worker_pool.how_many = lambda *_: count
     start.deploy = deploy_paced  # type: ignore[assignment]
     return serve()
 

@@ -13,7 +13,7 @@ from typing import Literal
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.settings import Settings
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -47,7 +47,7 @@ class Origins:
             return ApiError(
                 403,
                 "Pages of other origins may not do this. If you trust the page, add its origin to STUDIO_CORS_ORIGINS; "
-                "if it is the studio's own behind a proxy, make the proxy pass on the Host header, or X-Forwarded-Host.",
+                "if it is the studio's own behind a proxy, make the proxy pass on the Host header or X-Forwarded-Host.",
                 code="origin_not_allowed",
             )
         return None

@@ -18,7 +18,7 @@ from engine import EngineStats
 from studio.api_key import ApiKey, read_keys
 from studio.errors import SettingsError, TooManyRequests
 from studio.settings import Settings
-from studio.speech.limits import Limits
+from studio.takes.limits import Limits
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from studio.api_key import read_keys
-from studio.library.projects.records import NewPart, ProjectSettings
+from studio.library.projects.project_records import NewPart, ProjectSettings
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 

@@ -14,7 +14,7 @@ from studio.api_key import read_keys
 from studio.errors import SettingsError
 from studio.library import Library, VoiceDraft
 from studio.settings import Settings
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 from studio.voices.bundled import import_bundled
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import new_sample

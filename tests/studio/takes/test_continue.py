@@ -16,7 +16,7 @@ from studio.api_key import read_keys
 from studio.library import Library
 from studio.speech import continuing
 from studio.speech.continuing import BegunTake
-from studio.speech.performance import Sound
+from studio.speech.script_stream import Sound
 from tests.studio.answers import assert_envelope
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.worker import stored_take
