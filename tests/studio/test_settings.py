@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from studio.start.launch import engine_config
+from studio.start.startup import engine_config
 
 from studio.api_key import ApiKey, read_keys
 from studio.errors import SettingsError
