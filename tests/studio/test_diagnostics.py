@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Callable
 
@@ -21,7 +20,7 @@ def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> Non
         answer = client.get("/v1/settings")
         file = client.get("/v1/diagnostics")
     told = {each["name"]: each for each in answer.json()["settings"]}
-    assert list(told) == [field.name.upper() for field in dataclasses.fields(Settings)]
+    assert list(told) == ["STUDIO_" + name.upper() for name in Settings.model_fields]
     assert told["STUDIO_MAX_WAITING"] == {"name": "STUDIO_MAX_WAITING", "value": 3, "source": "environment"}
     assert told["STUDIO_PORT"] == {"name": "STUDIO_PORT", "value": 7860, "source": "default"}
     assert told["STUDIO_API_KEYS"]["value"] == "1 set" and answer.json()["keys_needed"]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from studio.start.startup import engine_config
 
 from studio.api_key import ApiKey, read_keys
 from studio.errors import SettingsError
 from studio.settings import Settings
+from studio.start.startup import engine_config
 
 Load = Callable[..., Settings]
 
