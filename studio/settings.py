@@ -44,6 +44,11 @@ LEAST_TAKE_BYTES = 4 * 2**30
 ALL_GPUS = 0
 """As STUDIO_ENGINES: one engine for each GPU there is."""
 
+RAY_ADDRESS = (
+    r"auto|[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}",
+    "auto, or HOST:PORT of a Ray cluster's head; ray:// does not carry streams",
+)
+"""Pattern and description."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -82,10 +87,13 @@ def _host(text: str) -> str:
         raise ValueError("it must be a host name or an IP address") from None
 
 
-def _device(text: str) -> str:
-    if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", text):
-        raise ValueError("it must be cpu, cuda, cuda:N or mps")
-    return text
+def _matches(pattern: str, allowed: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"it must be {allowed}")
+        return text
+
+    return AfterValidator(check)
 
 
 def _engines(value: object) -> object:
@@ -98,19 +106,6 @@ def _engines(value: object) -> object:
     if len(numbers) != 2 or (dash and numbers[0] >= numbers[1]):
         raise ValueError("it must be a number of engines, all, or two rising numbers such as 2-8")
     return tuple(numbers) if dash else numbers[0]
-
-
-def _ray_address(text: str) -> str:
-    if text != "auto" and not re.fullmatch(r"[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}", text):
-        raise ValueError("it must be auto, or HOST:PORT of a Ray cluster's head; ray:// does not carry streams")
-    return text
-
-
-def _root_path(text: str) -> str:
-    path = text.rstrip("/")
-    if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
-        raise ValueError("it must be a path such as /studio")
-    return path
 
 
 def _folder(text: str) -> str:
@@ -178,13 +173,13 @@ def _with_and_without_prefix(name: str) -> AliasChoices:
     return AliasChoices(PREFIX + name, name)
 
 
-Device = Annotated[str, AfterValidator(_device)]
+Device = Annotated[str, _matches(r"cpu|mps|cuda(:[0-9]{1,2})?", "cpu, cuda, cuda:N or mps")]
 Folder = Annotated[str, AfterValidator(_folder)]
 WritableFolder = Annotated[str, AfterValidator(_writable)]
 
 
 class Settings(BaseSettings):
-    """Each field is the variable STUDIO_ and its name in capitals; an empty one counts as unset."""
+    """Each field is the variable STUDIO_ and its name in capitals; docs/settings.md says what each is for."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -193,82 +188,73 @@ class Settings(BaseSettings):
         extra="ignore",  # `load` warns of what is in the environment by mistake
         frozen=True,
         populate_by_name=True,
-        protected_namespaces=(),
-        validate_default=False,
     )
 
     host: Annotated[str, AfterValidator(_host)] = Field(
         default_factory=lambda: "0.0.0.0" if on_space() else "127.0.0.1"
     )
-    """Address to listen on; 0.0.0.0 for every interface (the default on a Hugging Face Space)."""
     port: int = Field(default=7860, ge=0, le=65535, validation_alias=_with_and_without_prefix("PORT"))
     page: bool = True
-    """0: the API alone, without the page; Gradio need not be installed then."""
+    """False: the API alone."""
     model: str = Field(default=str(ASSETS / "fry"), validation_alias=_with_and_without_prefix("MODEL"))
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     home: WritableFolder = Field(default_factory=lambda: str(default_home()))
-    """The folder of the voice library: voices, takes and their audio."""
+    """The library's folder."""
     backup_dir: WritableFolder | None = Field(default_factory=_default_backup)
-    """A folder on another disk for copies of the library; unset: /data/studio on a Space with a bucket there."""
+    """A folder for copies of the library."""
     ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, BeforeValidator(_ref_sources)] = ()
     """Where ref_audio may come from beside public addresses: a folder (as file:), private networks (as http:)."""
     transcriber: str | None = None
-    """What writes down the words of clips, such as faster-whisper:base (a model's name or folder); unset: nothing."""
+    """Such as faster-whisper:base, or faster-whisper: and a folder."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
-    """So many takes stay in the library with their audio, the newest, and all that are starred; 0 keeps none. 0 on a
-    Space: without keys all visitors are one person, and would hear each other's takes."""
+    """The newest so many, and all that are starred. None on a Space: without keys all visitors are one person there,
+    and would hear each other's takes."""
     share_days: int = Field(default=0, ge=0, le=3650)
-    """Days for which a link may let anybody hear a kept take, without a key; 0: takes are not shared by links."""
+    """For which a link may open a take; 0: there are no links."""
     voices: Folder = str(ASSETS / "fry" / "voices")
-    """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
+    """A folder with NAME.wav and NAME.txt for every bundled voice."""
 
     device: Device | None = None
-    """cpu, cuda, cuda:1 …; unset takes a GPU when there is one."""
     codec_device: Device | None = None
-    """Device of the audio codec; unset: the same."""
     weights: Annotated[Literal["float32", "bfloat16", "fp8", "fp8-all"] | None, BeforeValidator(_lower)] = None
-    """How the model is held. fp8: on a GPU, the slow AR's feed-forward in 8 bits; fp8-all: attention and fast AR too.
-    Unset: float32 on a CPU, bfloat16 on a GPU, or fp8 where that does not fit. float32 holds for the codec too."""
+    """None: float32 on a CPU, bfloat16 on a GPU, or fp8 where that does not fit."""
     memory_budget: int | None = Field(default=None, ge=1, le=100_000)
-    """GiB that the engine may hold; unset: what is free on the GPU."""
+    """GiB."""
     engines: Annotated[int | tuple[int, int] | None, NoDecode, BeforeValidator(_engines)] = None
-    """So many engines, each on a GPU and in a process of its own, started and watched by Ray; 2-8: as many of these as
-    are needed; all: one for each GPU. Unset: one, in the studio's process, without Ray."""
-    ray_address: Annotated[str, AfterValidator(_ray_address)] | None = None
-    """auto, or HOST:PORT of the head: the Ray cluster that this machine belongs to and that runs the engines."""
+    """In processes of their own, under Ray; two numbers: as many between them as there is work for. None: one, in the
+    studio's process."""
+    ray_address: Annotated[str, _matches(*RAY_ADDRESS)] | None = None
+    """Of the cluster that runs the engines."""
     max_rows: int | None = Field(default=None, ge=1, le=1024)
-    """Requests spoken at the same time; unset: chosen by device and memory."""
+    """Requests at the same time; None: by device and memory."""
     max_waiting: int = Field(default=64, ge=0, le=100_000)
-    """Requests that may wait for their turn; one more is answered 429."""
     max_context: int | None = Field(default=None, ge=256, le=1_000_000)
-    """Positions a request, prompt and speech together; unset: the checkpoint's own, at most 4096, or what fits."""
+    """Positions of a request, prompt and speech together; None: by model and memory."""
     threads: int | None = Field(default=None, ge=1, le=1024)
-    """CPU threads an operation may use; unset: half of the cores when the device is a CPU."""
+    """For an operation on the CPU; None: half of the cores."""
     fish_kvcache_attn: Annotated[Literal["1", "0", "required"], BeforeValidator(_lower)] = Field(
         default="1", validation_alias=_with_and_without_prefix("FISH_KVCACHE_ATTN")
     )
-    """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
     reproducible: bool = False
-    """1: a seeded take is the same alone and under load on a GPU too, bit by bit, a tenth slower for one caller."""
+    """Whether a seeded take is the same alone and under load, bit for bit."""
 
     log_level: Annotated[Literal["critical", "error", "warning", "info", "debug"], BeforeValidator(_lower)] = "warning"
-    root_path: Annotated[str, AfterValidator(_root_path)] = ""
-    """The path under which a reverse proxy serves the studio, such as /studio."""
+    root_path: Annotated[
+        str,
+        _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"),
+        AfterValidator(lambda path: path.rstrip("/")),
+    ] = ""
+    """Of the studio behind a proxy, without a slash at its end."""
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_origins)] = ()
-    """Web origins, separated by commas, whose pages may call the API; * for all, with a key that the page itself sends:
-    a sign-in counts only for pages of origins that are named."""
+    """Of pages that may call the API; * for all, but a sign-in counts only for those that are named."""
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_hosts)] = ()
-    """Names, separated by commas, under which the studio answers beside localhost and host; * for any. Unset: any, but
-    those two alone where host is a loopback address and no keys are set."""
+    """Beside localhost and host; * for any. Empty: any, but those two alone on a loopback address without keys."""
     api_keys: Annotated[tuple[ApiKey, ...], NoDecode, BeforeValidator(_keys)] = Field(default=(), repr=False)
-    """Keys, separated by commas, one of which page and API then ask for; each is KEY or NAME=KEY, and a key may be
-    given as sha256:HEX. Takes and projects belong to the name, or to a key without one."""
     public_listing: bool = False
-    """1 lets callers without a key list models and voices, as Open WebUI does."""
+    """Whether callers without a key may list models and voices, as Open WebUI does."""
     max_per_caller: int | None = Field(default=None, ge=1, le=100_000)
-    """Speech requests that one key, or one address where no keys are set, may have at a time; unset: no limit."""
+    """Speech requests at a time of a key, or of an address without keys."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Speech requests that one caller may begin in a minute; unset: no limit."""
 
     @classmethod
     def load(cls) -> Settings:
@@ -286,11 +272,6 @@ class Settings(BaseSettings):
             names = "STUDIO_PAGE=0, STUDIO_ENGINES and STUDIO_RAY_ADDRESS"
             raise ValueError(f"{names} cannot be used on ZeroGPU, where the page alone is served on a GPU that is lent")
         return self
-
-    @property
-    def owners(self) -> dict[bytes, str]:
-        """Digests of the keys, and the owner of takes and projects that each stands for."""
-        return {key.digest: key.owner for key in self.api_keys}
 
     @property
     def has_fleet(self) -> bool:

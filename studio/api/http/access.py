@@ -37,7 +37,7 @@ class Access:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._owners = settings.owners
+        self._owners = {key.digest: key.owner for key in settings.api_keys}
         self._public_listing = settings.public_listing
         self._origins = Origins(settings)
         sessions = Sessions(Path(settings.home) / "sessions.json", self._owners)
