@@ -44,11 +44,6 @@ LEAST_TAKE_BYTES = 4 * 2**30
 ALL_GPUS = 0
 """As STUDIO_ENGINES: one engine for each GPU there is."""
 
-RAY_ADDRESS = (
-    r"auto|[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}",
-    "auto, or HOST:PORT of a Ray cluster's head; ray:// does not carry streams",
-)
-"""Pattern and description."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -174,6 +169,19 @@ def _with_and_without_prefix(name: str) -> AliasChoices:
 
 
 Device = Annotated[str, _matches(r"cpu|mps|cuda(:[0-9]{1,2})?", "cpu, cuda, cuda:N or mps")]
+RayAddress = Annotated[
+    str,
+    _matches(
+        r"auto|[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}",
+        "auto, or HOST:PORT of a Ray cluster's head; ray:// does not carry streams",
+    ),
+]
+RootPath = Annotated[
+    str,
+    _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"),
+    AfterValidator(lambda path: path.rstrip("/")),
+]
+LogLevel = Annotated[Literal["critical", "error", "warning", "info", "debug"], BeforeValidator(_lower)]
 Folder = Annotated[str, AfterValidator(_folder)]
 WritableFolder = Annotated[str, AfterValidator(_writable)]
 
@@ -223,7 +231,7 @@ class Settings(BaseSettings):
     engines: Annotated[int | tuple[int, int] | None, NoDecode, BeforeValidator(_engines)] = None
     """In processes of their own, under Ray; two numbers: as many between them as there is work for. None: one, in the
     studio's process."""
-    ray_address: Annotated[str, _matches(*RAY_ADDRESS)] | None = None
+    ray_address: RayAddress | None = None
     """Of the cluster that runs the engines."""
     max_rows: int | None = Field(default=None, ge=1, le=1024)
     """Requests at the same time; None: by device and memory."""
@@ -238,12 +246,8 @@ class Settings(BaseSettings):
     reproducible: bool = False
     """Whether a seeded take is the same alone and under load, bit for bit."""
 
-    log_level: Annotated[Literal["critical", "error", "warning", "info", "debug"], BeforeValidator(_lower)] = "warning"
-    root_path: Annotated[
-        str,
-        _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"),
-        AfterValidator(lambda path: path.rstrip("/")),
-    ] = ""
+    log_level: LogLevel = "warning"
+    root_path: RootPath = ""
     """Of the studio behind a proxy, without a slash at its end."""
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_origins)] = ()
     """Of pages that may call the API; * for all, but a sign-in counts only for those that are named."""

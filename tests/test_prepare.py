@@ -88,7 +88,7 @@ def test_an_old_python_is_passed_over_for_one_that_will_do(machine: Machine, new
     machine.add_python("python3", "3.10.12")  # Ubuntu 22.04's
     refused = machine.prepare()
     assert refused.returncode == 1 and "needs Python 3.11 or newer; python3 is: Python 3.10.12" in refused.stderr
-    assert "Install python3.12 or uv" in refused.stderr and not (machine.root / ".venv").exists()
+    assert "sudo apt-get install python3.11-venv) or uv" in refused.stderr and not (machine.root / ".venv").exists()
     version = f"{newer.removeprefix('python')}.4"
     machine.add_python(newer, version)
     assert machine.prepare().returncode == 0 and machine.made_with() == version
