@@ -196,7 +196,7 @@ class FleetEngine:
                 _, writer = await asyncio.wait_for(connecting, HEAD_SECONDS)
                 writer.close()
                 self._trouble = None
-            except (OSError, asyncio.TimeoutError):
+            except (TimeoutError, OSError):
                 if self._trouble is None:
                     log.warning(HEAD_GONE)
                 self._trouble = HEAD_GONE

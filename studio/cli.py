@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from studio.errors import InvalidRequest, StudioError
+from studio.errors import InvalidRequest, SettingsError, StudioError
 from studio.library import Cut, Library, Voice, VoiceDraft
 from studio.library.audio_files import write_whole
 from studio.library.checks import GENDERS
 from studio.library.trash import TABLES, TrashItem
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.unicode_text import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_strings(vars(options))
         command: Command = options.command
-        settings = Settings.from_environment()
-        command(Library(Path(options.home or settings.studio_home), settings.trash_days), options)
+        settings = Settings.load()
+        command(Library(Path(options.home or settings.home), settings.trash_days), options)
     except (StudioError, SettingsError, OSError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1

@@ -25,6 +25,8 @@ StudioError
 ├── LibraryUnavailable   the library's file cannot be read or written now
 │   └── LibraryFull      its disk has no room left
 └── Unavailable          the engine could not start, or has stopped
+
+SettingsError stands apart: the studio does not start.
 """
 
 import sqlite3
@@ -157,3 +159,7 @@ class LibraryFull(LibraryUnavailable):
 
 class Unavailable(StudioError):
     code = "engine_unavailable"
+
+
+class SettingsError(ValueError):
+    """A setting cannot be used; the message names variable, value and what is allowed."""

@@ -46,7 +46,7 @@ BACK = 30.0
 SETTLE = 15.0
 """Seconds before the look begins."""
 CLIP_SECONDS = 0.015
-"""To read a voice's clip of ten seconds, 215 positions; an estimate. PREFIX_CACHE_MB=512 keeps 17 of these."""
+"""To read a voice's clip of ten seconds, 215 positions; an estimate. the engine's 512 MiB keep 17 of these."""
 
 
 def pace_of(measured: dict[str, Any]) -> Pace:

@@ -59,7 +59,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     routers = [
         speech_routes(speech),
         batch_routes(speech),
-        socket_routes(speech, settings),
+        socket_routes(speech),
         queue_routes(speech, settings),
         TakeRoutes(studio.history, times, regeneration, speech, settings.share_days).router(),
         TrashRoutes(studio.library.trash).router(),
@@ -76,7 +76,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
         tts_routes(speech),
-        live_routes(speech, settings),
+        live_routes(speech),
         ModelRoutes(speech, fish_voices, settings.root_path).router(),
         ReferenceRoutes(speech, fish_voices).router(),
         asr_routes(studio.clips),

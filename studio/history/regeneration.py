@@ -100,7 +100,7 @@ class Regeneration:
     def _check(self, take: Take) -> Recorder:
         """Raises CannotRegenerate for a take of which no sentence can be, and where no takes are kept."""
         if self._service.recorder is None:
-            raise CannotRegenerate("this studio keeps no takes (KEEP_TAKES is 0), so it cannot keep the new one")
+            raise CannotRegenerate("this studio keeps no takes (STUDIO_KEEP_TAKES is 0), so it cannot keep the new one")
         if take.state != "finished" or take.finish_reason != "stop":
             raise CannotRegenerate("it is not complete; continue it, or regenerate it as a whole", "take_id")
         if take.media_type != "audio/wav":

@@ -43,7 +43,7 @@ IDLE_CONNECTIONS = 8
 """So many are kept open for the calls to come: opening one takes longer than most of what is then asked."""
 DAMAGED = (
     "is damaged; move library.db and the files named like it out of its folder, and put a backup in their place (with "
-    "BACKUP_DIR the next start does that)"
+    "STUDIO_BACKUP_DIR the next start does that)"
 )
 TROUBLES = {
     "locked": "is locked by another program; close whatever has it open, and try again",

@@ -141,7 +141,7 @@ def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, st
     voice = library.voices.create(VoiceDraft("Aaron"), [new_sample()])
     library.voices.edit("aaron", VoiceChanges(favourite=True))
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
-    served, engine = steered(studio_home=str(tmp_path / "home"))
+    served, engine = steered(home=str(tmp_path / "home"))
     deadline = time.monotonic() + 10
     while len(engine.encoded) < 2 or not background(served)["warming"]["failures"]:
         assert time.monotonic() < deadline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Generator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -272,7 +272,7 @@ def _moment(name: str, text: str | None) -> float | None:
     try:
         if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,9})?", text.strip()):
             return float(text)
-        moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))  # Python 3.10 knows no Z
-        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise InvalidRequest(f"{name} must be Unix time or ISO 8601, not {text[:40]!r}", name) from None

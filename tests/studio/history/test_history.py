@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import sqlite3
@@ -15,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
+from studio.api_key import read_keys
 from studio.library import Library
 from studio.settings import Settings
 from tests.studio.answers import assert_envelope
@@ -32,7 +32,7 @@ Steer = Callable[..., Steered]
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    return {"studio_home": str(tmp_path / "home")}
+    return {"home": str(tmp_path / "home")}
 
 
 def library_of(served: Served) -> Library:
@@ -242,9 +242,7 @@ def test_a_take_that_shall_not_be_stored_leaves_no_words_behind(steered: Steer, 
         assert client.delete(f"{TAKES}/{secret}").json()["undo_seconds"] == 0
         assert_envelope(client.post(f"{TAKES}/{secret}/restore"), 404, "take_id")
     assert library_of(served).takes.page() == []
-    assert b"secret" not in b"".join(
-        path.read_bytes() for path in Path(home["studio_home"]).rglob("*") if path.is_file()
-    )
+    assert b"secret" not in b"".join(path.read_bytes() for path in Path(home["home"]).rglob("*") if path.is_file())
 
 
 def test_a_studio_that_keeps_nothing_says_so(steered: Steer) -> None:
@@ -277,7 +275,7 @@ def test_of_a_thousand_takes_the_newest_and_the_starred_stay(steered: Steer, hom
 
 
 def test_with_keys_each_key_has_its_own_takes(steered: Steer) -> None:
-    keys = tuple(hashlib.sha256(key).digest() for key in (b"key-a", b"key-b"))
+    keys = read_keys("key-a,key-b")
     served, _ = steered(api_keys=keys)
     clients = [served.client(headers={"Authorization": f"Bearer key-{name}"}) for name in "ab"]
     with clients[0] as anna, clients[1] as bert:
@@ -363,7 +361,7 @@ def test_only_so_many_takes_wait_for_the_disk(
 
 
 def test_takes_of_the_last_moment_are_written_before_the_end(voices_folder: Path, home: dict[str, str]) -> None:
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home["studio_home"])
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home["home"])
     with serve(settings, FakeEngine.start) as served, served.client() as client, library_of(served).store.writing():
         speak(client, "At the last moment.", **NO_CODES)
-    assert [take.text for take in Library(Path(home["studio_home"])).takes.page()] == ["At the last moment."]
+    assert [take.text for take in Library(Path(home["home"])).takes.page()] == ["At the last moment."]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from engine import ModelCard
+from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
-from tests.studio.api.test_access import keys
 from tests.studio.sounds import data_url, tone, wav
 from tests.studio.speech.test_resume import TAKES, Steer, samples, speak
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: 
 
 
 def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: Path) -> None:
-    home: dict[str, Any] = {"studio_home": str(tmp_path / "home"), "api_keys": keys("first,second")}
+    home: dict[str, Any] = {"home": str(tmp_path / "home"), "api_keys": read_keys("first,second")}
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     served, _ = steered(**home)
     with served.client(headers=mine) as client:

@@ -8,14 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.library.takes import shares
 from tests.studio.answers import assert_envelope
-from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 
 Steer = Callable[..., tuple[Served, FakeEngine]]
-KEYS: dict[str, object] = {"api_keys": keys("one,two"), "key_names": ("Ann", "Bea")}
+KEYS: dict[str, object] = {"api_keys": read_keys("Ann=one,Bea=two")}
 DAY = 86_400
 
 
@@ -31,7 +31,7 @@ def spoken(client: httpx.Client, text: str = "A <b>bold</b> {text} word.", **fie
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    return {"studio_home": str(tmp_path / "home")}
+    return {"home": str(tmp_path / "home")}
 
 
 def test_whoever_has_the_link_hears_the_take_and_nothing_else(steered: Steer, home: dict[str, str]) -> None:

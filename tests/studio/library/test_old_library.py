@@ -87,7 +87,7 @@ def _hash(data: bytes) -> str:
 
 
 def served_from(home: Path, steered: Steer, **settings: object) -> Steered:
-    return steered(studio_home=str(home), share_days=30, **settings)
+    return steered(home=str(home), share_days=30, **settings)
 
 
 def holds(now: Any, before: Any) -> bool:

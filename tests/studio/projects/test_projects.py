@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.documents import docx, epub, page
@@ -264,9 +264,8 @@ def test_parts_count_to_nobodys_share_and_not_among_the_takes(steered: Steer) ->
 
 
 def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
-    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("one", "two")}
-    served, _ = steered(api_keys=tuple(keys.values()))
-    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in keys)
+    served, _ = steered(api_keys=read_keys("one,two"))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in ("one", "two"))
     with one, two:
         project = one.post(PROJECTS, json={"input": "Mine."}).json()
         [part] = one.get(f"{PROJECTS}/{project['id']}/parts").json()["data"]

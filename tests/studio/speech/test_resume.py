@@ -12,12 +12,12 @@ import httpx
 import numpy as np
 import pytest
 
+from studio.api_key import read_keys
 from studio.library import Library
 from studio.speech import resume
 from studio.speech.resume import Beginning
 from studio.speech.script_stream import Sound
 from tests.studio.answers import assert_envelope
-from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.worker import stored_take
 from tests.studio.server import Served
@@ -154,7 +154,7 @@ def test_a_full_line_is_a_refusal_before_the_first_byte(steered: Steer) -> None:
 
 
 def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     with served.client() as client:
         cut = speak(client, max_new_tokens=5)
@@ -166,7 +166,7 @@ def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer
 
 
 def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:
-    served, _ = steered(api_keys=keys("first,second"))
+    served, _ = steered(api_keys=read_keys("first,second"))
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     with served.client() as client:
         body = {"input": WORDS, "response_format": "wav", "max_new_tokens": 5}
@@ -196,7 +196,7 @@ def test_a_voice_that_has_gone_is_not_replaced_by_another_of_its_name(steered: S
 
 
 def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(steered: Steer, tmp_path: Path) -> None:
-    served, _ = steered(studio_home=str(tmp_path / "home"))
+    served, _ = steered(home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library
     with served.client() as client:
         first, second = (speak(client, max_new_tokens=5, seed=seed) for seed in (1, 2))
