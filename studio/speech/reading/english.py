@@ -52,11 +52,11 @@ PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | {
 """Of all currencies but the dollars of DOLLARS."""
 LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
                    "pp.", "cf.", "approx.", "avg.", "dept.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
-"""Abbreviations that are said as they stand, or that mean something only where `forms` reads them."""
+"""Abbreviations that are said as they stand, or that mean something only in places that a rule knows."""
 
 
 class SpokenEnglish(English):
-    """With "and" after the hundreds, AM and PM as one says them, and years only where `forms` has seen one."""
+    """With "and" after the hundreds, AM and PM as one says them, and years only where a rule has seen one."""
 
     year_prepositions = ()
 
