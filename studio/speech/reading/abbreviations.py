@@ -57,27 +57,17 @@ _OF_SEVERAL = {"1": "First ", "2": "Second ", "3": "Third ", "I": "First ", "II"
 _NAMED = rf"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) ({'|'.join(_STREET)})\."
 
 
-def _ordinal(figures: str) -> str | None:
-    return (number := roman(figures)) and ENGLISH.ordinal(number)
-
-
-def _cardinal(figures: str) -> str | None:
-    return (number := roman(figures)) and ENGLISH.cardinal(number)
-
-
-def _heading(figures: str) -> str | None:
-    return (words := _cardinal(figures)) and words.capitalize()
-
-
-def _year(figures: str) -> str | None:
-    """As below films: 'twenty twenty-four'."""
-    return (number := roman(figures)) and ENGLISH.year(number)
+def _roman(read: Callable[[int], str]) -> Callable[[str], str | None]:
+    return lambda figures: read(number) if (number := roman(figures)) else None
 
 
 def _cased(words: dict[str, str]) -> Callable[[str], str]:
     """Reads by a table, with a capital where the abbreviation has one."""
     return lambda short: words[short.lower()].capitalize() if short[0].isupper() else words[short.lower()]
 
+
+_ORDINAL, _CARDINAL, _YEAR = map(_roman, (ENGLISH.ordinal, ENGLISH.cardinal, ENGLISH.year))
+_HEADING = _roman(lambda number: ENGLISH.cardinal(number).capitalize())
 
 ABBREVIATIONS: tuple[Rule, ...] = (
     rule(r"(?<=\d )((?:[A-Z][a-z]+ ){1,3})Dr\.", r"\1Drive", needs="Dr."),
@@ -113,20 +103,20 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     rule(rf"(?i)\b({'|'.join(_NUMBERED)})\. ?(?=\d)", r"\1 ", _cased(_NUMBERED), needs=".0|. 0"),
     rule(r"[#№] ?(?=\d)", "number ", needs="#|№"),
     rule(r"§(§?) ?(?=\d)", r"section\1 ", {"§": "s"}, needs="§"),
-    rule(rf"\b({KINGS}) ([IVX]{{2,5}}|V|X)(?![\w-])", r"\1 the \2", None, _ordinal),
-    rule(rf"(?<![Tt]he )\b({_CROWNED} [A-Z][a-z]+) (I)(?![\w-]){_SAID_BY_ME}", r"\1 the \2", None, _ordinal,
+    rule(rf"\b({KINGS}) ([IVX]{{2,5}}|V|X)(?![\w-])", r"\1 the \2", None, _ORDINAL),
+    rule(rf"(?<![Tt]he )\b({_CROWNED} [A-Z][a-z]+) (I)(?![\w-]){_SAID_BY_ME}", r"\1 the \2", None, _ORDINAL,
         needs=" I"),
-    rule(rf"\b({KINGS}) (I)(?= of [A-Z]|['’]s\b| \(|\))", r"\1 the \2", None, _ordinal, needs=" I"),
+    rule(rf"\b({KINGS}) (I)(?= of [A-Z]|['’]s\b| \(|\))", r"\1 the \2", None, _ORDINAL, needs=" I"),
     rule(rf"\b((?i:{'|'.join(_OF_BOOKS)}))\. ?([IVXL]{{2,7}}|[VX]|[ivxl]{{2,7}})(?![\w'’-])", r"\1 \2",
-        _cased(_OF_BOOKS), _cardinal, needs="."),
-    rule(r"^([IVXL]{1,7})(\.?)$|^([IVX]{2,6})(\.)(?= [A-Z])", r"\1\2\3\4", _heading, None, _heading),
+        _cased(_OF_BOOKS), _CARDINAL, needs="."),
+    rule(r"^([IVXL]{1,7})(\.?)$|^([IVX]{2,6})(\.)(?= [A-Z])", r"\1\2\3\4", _HEADING, None, _HEADING),
     rule(r"\b((?i:chapter|part|volume|act|scene|book|section|article|phase|level|type|appendix|world war)|Super Bowl) "
-        r"([IVXL]{1,7})(?![\w'’-])", r"\1 \2", None, _cardinal),
-    rule(r"\b([Pp]ages?|[Pp]p?\.) ([ivxl]{1,7})[-–]([ivxl]{1,7})\b", r"\1 \2 to \3", None, _cardinal, _cardinal,
+        r"([IVXL]{1,7})(?![\w'’-])", r"\1 \2", None, _CARDINAL),
+    rule(r"\b([Pp]ages?|[Pp]p?\.) ([ivxl]{1,7})[-–]([ivxl]{1,7})\b", r"\1 \2 to \3", None, _CARDINAL, _CARDINAL,
         needs="-|–"),
     rule(r"\b((?i:pages?|chapter|part|volume|act|scene|book|section|article|phase|appendix|footnote|note|item|step|"
-        r"figure|clause|paragraph)) ([ivxl]{2,7}|[IVXL]{2,7}|[vx])(?![\w'’-])", r"\1 \2", None, _cardinal),
-    rule(r"\b([IVX]{1,6})(?:th)?((?: |-)(?:century|centuries|dynasty)\b)", r"\1\2", _ordinal),
-    rule(r"\b(M[CDLXVIM]{3,})\b", r"\1", _year),
-    rule(r"\b([A-Z][a-z]+) (I{2,3}|IV|VI{1,3}|IX|XI{1,3}|XIV|XV)(?![\w.'’-])", r"\1 \2", None, _cardinal),
+        r"figure|clause|paragraph)) ([ivxl]{2,7}|[IVXL]{2,7}|[vx])(?![\w'’-])", r"\1 \2", None, _CARDINAL),
+    rule(r"\b([IVX]{1,6})(?:th)?((?: |-)(?:century|centuries|dynasty)\b)", r"\1\2", _ORDINAL),
+    rule(r"\b(M[CDLXVIM]{3,})\b", r"\1", _YEAR),
+    rule(r"\b([A-Z][a-z]+) (I{2,3}|IV|VI{1,3}|IX|XI{1,3}|XIV|XV)(?![\w.'’-])", r"\1 \2", None, _CARDINAL),
 )  # fmt: skip

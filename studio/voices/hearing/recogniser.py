@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.errors import NotOffered, Unavailable
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
