@@ -74,8 +74,8 @@ _PIECES = r"(?:bills?|notes?|banknotes?|coins?|tickets?|chips?|vouchers?|gift ca
 _IN_MARKS = re.compile(rf"[ -]{_MARKED}\b")
 
 
-def _range(found: re.Match[str]) -> str:
-    low, high = found[1], found[2]
+def _range(match: re.Match[str]) -> str:
+    low, high = match[1], match[2]
     if low == high:
         return f"{cardinal(low)}-{cardinal(low)}"
     if re.fullmatch(YEAR, low) and re.fullmatch(YEAR, high):
@@ -89,56 +89,56 @@ def _range(found: re.Match[str]) -> str:
     return f"{low} to {high}"
 
 
-def _fraction(found: re.Match[str]) -> str:
+def _fraction(match: re.Match[str]) -> str:
     """Only what people write as one; '8/10' is a mark."""
-    top, bottom = int(found[1]), int(found[2])
+    top, bottom = int(match[1]), int(match[2])
     if top == bottom and top in (20, 50):
         return f"{ENGLISH.cardinal(top)}-{ENGLISH.cardinal(top)}"
-    if _IN_MARKS.match(found.string, found.end()) and top <= bottom:
+    if _IN_MARKS.match(match.string, match.end()) and top <= bottom:
         return f"{top} out of {bottom}"
-    of_something = found.string.startswith((" of ", " cup", " inch", " mile"), found.end())
+    of_something = match.string.startswith((" of ", " cup", " inch", " mile"), match.end())
     if bottom in (10, 100, top) and not of_something:
         return f"{top} out of {bottom}"
-    return found[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
+    return match[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
 
 
-def _part_of_a_unit(found: re.Match[str]) -> str:
+def _part_of_a_unit(match: re.Match[str]) -> str:
     """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for parts."""
-    one, many = _KITCHEN[found[3]]
-    return f"{found[1]}{found[2]} {many if found[1] else one}"
+    one, many = _KITCHEN[match[3]]
+    return f"{match[1]}{match[2]} {many if match[1] else one}"
 
 
-def _from_to(found: re.Match[str]) -> str:
+def _from_to(match: re.Match[str]) -> str:
     """'$60 to 80k': the sign and the scale once, where both are the same."""
-    sign, low, scale, high = found[1], found[2], found[3] or "", found[4]
-    if not scale and not found[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
+    sign, low, scale, high = match[1], match[2], match[3] or "", match[4]
+    if not scale and not match[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
         return f"{sign}{low} to {sign}{high}"
-    same = not scale or scale.lower() == (found[5] or "").lower()
-    return f"{low} to {sign}{high}{found[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{found[5] or ''}"
+    same = not scale or scale.lower() == (match[5] or "").lower()
+    return f"{low} to {sign}{high}{match[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{match[5] or ''}"
 
 
-def _priced(found: re.Match[str]) -> str:
+def _priced(match: re.Match[str]) -> str:
     """'a five dollar bill'; cents need more words: 'a two dollars and fifty cents ticket' stays."""
-    scale = found[4] or ""
-    if "." in found[3] and not scale:
-        return found[0]
+    scale = match[4] or ""
+    if "." in match[3] and not scale:
+        return match[0]
     scale = scale if scale[:1] in ("", " ") else f" {_scale(scale)}"
-    return f"{found[1]}{found[3]}{scale} {_SINGULAR[found[2]]}"
+    return f"{match[1]}{match[3]}{scale} {_SINGULAR[match[2]]}"
 
 
-def _before_an_amount(found: re.Match[str]) -> str:
+def _before_an_amount(match: re.Match[str]) -> str:
     """'50 USD' of 'USD 50', as the library knows it."""
-    return f"{found[2]}{found[3]} {PLURALS[found[1]]}" if found[3] else f"{found[2]} {found[1]}"
+    return f"{match[2]}{match[3]} {PLURALS[match[1]]}" if match[3] else f"{match[2]} {match[1]}"
 
 
-def _thousands(found: re.Match[str]) -> str:
+def _thousands(match: re.Match[str]) -> str:
     """Of continental Europe; three places after a dollar's point are a price by the gallon."""
-    is_one_point = found[0].count(".") == 1 and "," not in found[0]
-    return found[0] if is_one_point and found.string[found.start() - 1] not in "€" else _european(found)
+    is_one_point = match[0].count(".") == 1 and "," not in match[0]
+    return match[0] if is_one_point and match.string[match.start() - 1] not in "€" else _european(match)
 
 
-def _european(found: re.Match[str]) -> str:
-    return found[0].replace(".", "").replace(",", ".")
+def _european(match: re.Match[str]) -> str:
+    return match[0].replace(".", "").replace(",", ".")
 
 
 def _scale(sign: str) -> str:
@@ -154,12 +154,12 @@ def _plain(sign: str) -> str:
     return unicodedata.normalize("NFKC", sign).replace("\u2044", "/")
 
 
-def _raised(found: re.Match[str]) -> str:
+def _raised(match: re.Match[str]) -> str:
     """'10 to the power of minus six'."""
-    exponent = unicodedata.normalize("NFKC", found[2]).replace("\u2212", "-")
+    exponent = unicodedata.normalize("NFKC", match[2]).replace("\u2212", "-")
     if exponent in ("2", "3") or not exponent.lstrip("-").isdigit():
-        return found[0]
-    return f"{found[1]} to the power of {ENGLISH.cardinal(int(exponent))}"
+        return match[0]
+    return f"{match[1]} to the power of {ENGLISH.cardinal(int(exponent))}"
 
 
 SIGNS: tuple[Rule, ...] = (
@@ -183,7 +183,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(rf"^{_SMILE} ?| {_SMILE}|(?<!\b[a-zA-HJ-Z]) <3(?=[ .,!?]|$)", "", needs=":|;|=|<0"),
     rule(r"(?:\b[Cc]opyright )?© ?", "copyright ", needs="©"),
     rule(r"[™®]", "", needs="™|®"),
-    rule(r"(?<![\w.@/])@(?=[A-Za-z_])|(?<= )@(?= )", lambda found: "at" if found.string[found.end()] == " " else "at ",
+    rule(r"(?<![\w.@/])@(?=[A-Za-z_])|(?<= )@(?= )", lambda match: "at" if match.string[match.end()] == " " else "at ",
         needs="@"),
     rule(r"(?<![\w#&/])(?<!\]\()#(?=[A-Za-z_])", "hashtag ", needs="#"),
     rule(r"\b([CFAGDJ])#(?![\w#])", r"\1 sharp", needs="#"),
@@ -257,7 +257,7 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(rf"(?<![\w.,/-])((?:\d{{1,3}} )?)(\d{{1,2}}/\d{{1,2}}) ?({'|'.join(_KITCHEN)})\b\.?", _part_of_a_unit,
         needs="0/0"),
     rule(r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
-        lambda found: ENGLISH.mixed_fraction(int(found[1]), int(found[2]), int(found[3])), needs="0/0"),
+        lambda match: ENGLISH.mixed_fraction(int(match[1]), int(match[2]), int(match[3])), needs="0/0"),
     rule(r"\b24/7\b", "twenty-four seven", needs="00/0"),
     rule(r"\b9/11\b", "nine eleven", needs="0/00"),
     rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range, needs="0-0|0–0"),
@@ -266,7 +266,7 @@ AMOUNTS: tuple[Rule, ...] = (
     # Where a name stands before them, they may be a chapter and its verse.
     rule(rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
         r"(\d{1,6}(?:\.\d{1,3})?):(\d(?:\.\d{1,3})?|\d{3,6})(?![\w:]|[.,/-]\d)",
-        lambda found: found[0] if found[1] else f"{found[2]} to {found[3]}", needs="0:0"),
+        lambda match: match[0] if match[1] else f"{match[2]} to {match[3]}", needs="0:0"),
     rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction, needs="0/0"),
     rule(r"(?<![\w.])(\d{1,3}) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2", needs="'|′"),
     rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches", needs="0 ft|0 foot|0 feet"),

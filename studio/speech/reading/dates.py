@@ -67,11 +67,11 @@ def _day(day: int, month: int, in_year: str, otherwise: str) -> str:
     return f"{_MONTHS[month - 1]} {ENGLISH.ordinal(day)}, {year(in_year)}"
 
 
-def _slashed(found: re.Match[str]) -> str:
+def _slashed(match: re.Match[str]) -> str:
     """In American order, where that can be meant."""
-    first, second = int(found[1]), int(found[2])
+    first, second = int(match[1]), int(match[2])
     day, month = (first, second) if first > 12 else (second, first)
-    return _day(day, month, _whole_year(found[3]), found[0])
+    return _day(day, month, _whole_year(match[3]), match[0])
 
 
 def _whole_year(written: str) -> str:
@@ -79,71 +79,71 @@ def _whole_year(written: str) -> str:
     return written if len(written) == 4 else f"{19 if written >= '69' else 20}{written}"
 
 
-def _sorted(found: re.Match[str]) -> str:
+def _sorted(match: re.Match[str]) -> str:
     """A day with its year first, as computers and East Asia write it."""
-    return _day(int(found[3]), int(found[2]), found[1], found[0])
+    return _day(int(match[3]), int(match[2]), match[1], match[0])
 
 
-def _hours(found: re.Match[str]) -> str:
+def _hours(match: re.Match[str]) -> str:
     """'5 to 7pm': the half of the day only once, if it is the same."""
-    same = found[2] and found[2].lower() == found[4].lower()
-    return f"{found[1]}{'' if same or not found[2] else f' {found[2].upper()}M'} to {found[3]} {found[4]}.m"
+    same = match[2] and match[2].lower() == match[4].lower()
+    return f"{match[1]}{'' if same or not match[2] else f' {match[2].upper()}M'} to {match[3]} {match[4]}.m"
 
 
-def _in_era(found: re.Match[str]) -> str:
+def _in_era(match: re.Match[str]) -> str:
     """'ten sixty-six', 'seven fifty-three', 'five hundred'."""
-    high, low = divmod(int(found[1]), 100)
-    said = year(found[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
+    high, low = divmod(int(match[1]), 100)
+    said = year(match[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
     if 0 < high < 10 and low:
         said = f"{ENGLISH.cardinal(high)} {'oh ' if low < 10 else ''}{ENGLISH.cardinal(low)}"
-    return f"{said} {found[2].replace('.', '')}" + ("." if found[2].endswith(".") and ends_a_sentence(found) else "")
+    return f"{said} {match[2].replace('.', '')}" + ("." if match[2].endswith(".") and ends_a_sentence(match) else "")
 
 
-def _seasons(found: re.Match[str]) -> str:
+def _seasons(match: re.Match[str]) -> str:
     """'nineteen ninety-nine to two thousand', 'twenty twenty-three to twenty-four'."""
-    first, second = found[1], found[2]
+    first, second = match[1], match[2]
     if len(second) == 2 and (int(first[2:]) + 1) % 100 != int(second):
-        return found[0]
+        return match[0]
     return f"{year(first)} to {year(second)}"
 
 
-def _days_of_a_month(found: re.Match[str]) -> str:
+def _days_of_a_month(match: re.Match[str]) -> str:
     """'May fifth to seventh'."""
-    first, last = int(found[2]), int(found[3])
-    return f"{found[1]} {ENGLISH.ordinal(first)} to {ENGLISH.ordinal(last)}" if first < last else found[0]
+    first, last = int(match[2]), int(match[3])
+    return f"{match[1]} {ENGLISH.ordinal(first)} to {ENGLISH.ordinal(last)}" if first < last else match[0]
 
 
-def _month_of_a_year(found: re.Match[str]) -> str:
+def _month_of_a_year(match: re.Match[str]) -> str:
     """'June twenty twenty-four' of '2024-06', but not of '2004-05'."""
-    is_range = int(found[1][2:]) < int(found[2])
-    return found[0] if is_range else f"{_MONTHS[int(found[2]) - 1]} {year(found[1])}"
+    is_range = int(match[1][2:]) < int(match[2])
+    return match[0] if is_range else f"{_MONTHS[int(match[2]) - 1]} {year(match[1])}"
 
 
-def _of_its_year(found: re.Match[str]) -> str:
+def _of_its_year(match: re.Match[str]) -> str:
     """'the nineteen oh six earthquake', but not of a count or a measure: 'the 1900 block', 'a 1500 word essay'."""
-    thing = found[3].lower()
+    thing = match[3].lower()
     is_counted = thing in _COUNTED or (thing.endswith(("s", "ing", "ed", "est")) and thing not in _EVENTS)
-    return found[0] if is_counted else f"{found[1]} {year(found[2])} {found[3]}"
+    return match[0] if is_counted else f"{match[1]} {year(match[2])} {match[3]}"
 
 
-def _british(found: re.Match[str]) -> str:
+def _british(match: re.Match[str]) -> str:
     """'the ninth of August twenty sixteen'."""
-    words = f"{found[1] or 'the '}{ENGLISH.ordinal(int(found[2]))} of {found[3]}"
-    return words + (f" {year(found[4])}" if found[4] else "")
+    words = f"{match[1] or 'the '}{ENGLISH.ordinal(int(match[2]))} of {match[3]}"
+    return words + (f" {year(match[4])}" if match[4] else "")
 
 
-def _half_of_the_day(found: re.Match[str]) -> str:
+def _half_of_the_day(match: re.Match[str]) -> str:
     """' PM' for 'p.m.', whose last stop ends the sentence as well where one ends there."""
-    return f" {found[1].upper()}M{'.' if found[2] and ends_a_sentence(found) else ''}"
+    return f" {match[1].upper()}M{'.' if match[2] and ends_a_sentence(match) else ''}"
 
 
-def _days_before_their_month(found: re.Match[str]) -> str:
+def _days_before_their_month(match: re.Match[str]) -> str:
     """'the third to the fifth of March twenty twenty'."""
-    first, last = int(found[2]), int(found[3])
+    first, last = int(match[2]), int(match[3])
     if first >= last:
-        return found[0]
-    days = f"{found[1] or 'the '}{ENGLISH.ordinal(first)} to the {ENGLISH.ordinal(last)} of {found[4]}"
-    return days + (f" {year(found[5])}" if found[5] else "")
+        return match[0]
+    days = f"{match[1] or 'the '}{ENGLISH.ordinal(first)} to the {ENGLISH.ordinal(last)} of {match[4]}"
+    return days + (f" {year(match[5])}" if match[5] else "")
 
 
 SHORT_MONTHS: tuple[Rule, ...] = (
@@ -181,7 +181,7 @@ DATES: tuple[Rule, ...] = (
     rule(rf"{STARTS}(20[1-9]\d|19\d\d)-(0[1-9]){ENDS}", _month_of_a_year, needs="0000-00"),
     rule(rf"{STARTS}({YEAR})/({YEAR}|\d\d){ENDS}", _seasons, needs="0/0"),
     rule(rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
-        lambda found: _day(int(found[1]), int(found[2]), found[3], found[0]), needs="0.0"),
+        lambda match: _day(int(match[1]), int(match[2]), match[3], match[0]), needs="0.0"),
     rule(r"(?<![\w.:])(\d{1,2})\.(\d\d)(?= ?[AaPp]\.?[Mm]\b)", r"\1:\2", needs="0.00"),
     # Minutes where they stand after hours or before seconds, no meters; and seconds after them or a decimal, no decade.
     rule(r"(\d ?(?:h|hrs?)) ?(\d{1,2}) ?m(?:in)?\b", r"\1 \2 min", needs="0h|0 h"),

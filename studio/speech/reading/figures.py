@@ -50,9 +50,9 @@ def _groups(figures: str) -> str:
     return plus + ", ".join(map(digits, re.findall(r"\d+", figures)))
 
 
-def _number_to_call(found: re.Match[str]) -> str:
+def _number_to_call(match: re.Match[str]) -> str:
     """Not of an amount with a plus before it: '+2.5'."""
-    return _groups(found[0]) if len(re.sub(r"\D", "", found[0])) >= 7 else found[0]
+    return _groups(match[0]) if len(re.sub(r"\D", "", match[0])) >= 7 else match[0]
 
 
 def _file(figures: str) -> str:
@@ -77,11 +77,11 @@ def door(figures: str) -> str:
     return f"{ENGLISH.cardinal(high)} {rest}"
 
 
-def _lettered(found: re.Match[str]) -> str:
+def _lettered(match: re.Match[str]) -> str:
     """'C twenty-two', 'F sixteen', 'A three eighty', 'KL one two three four', 'MP three'."""
-    letters, figures = found[1], found[2]
-    if found[0] in _FORMULAS | _ISOTOPES:
-        return found[0]
+    letters, figures = match[1], match[2]
+    if match[0] in _FORMULAS | _ISOTOPES:
+        return match[0]
     if len(letters) == 1:
         return f"{letters} {door(figures)}"
     is_long = len(figures) > 2 or figures.startswith("0")
@@ -111,7 +111,7 @@ CALLED: tuple[Rule, ...] = (
         r"dispatch(?:ers?)?|emergency|centers?|immediately|right|now)\b)", r"\1", digits, needs="000"),
     rule(rf"(?i)\b((?:enter|dial|call) )(\d{{3,8}}){ENDS}"
         r"(?=[.,;:!?\"”’)]|$| (?:and|to|for|on|now|if|or|then|before|in|at)\b)", r"\1\2", None, digits, needs="000"),
-    rule(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)", lambda found: " dot ".join(map(digits, found[0].split("."))),
+    rule(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)", lambda match: " dot ".join(map(digits, match[0].split("."))),
         needs=".0"),
     rule(r"\bv(?=\d{1,3}\.\d)", "version ", needs="v0"),
     rule(rf"\b({_PROGRAMS} )(\d{{1,4}}(?:\.\d{{1,4}}){{1,3}})(?!\w|\.\d)", r"\1\2", None,

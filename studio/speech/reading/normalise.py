@@ -83,12 +83,12 @@ def _read(sentences: str, begins: bool) -> str:
     return sentences[:start] + read + sentences[start + len(inner) :]
 
 
-def _plain_figure(found: re.Match[str]) -> str:
-    return str(unicodedata.decimal(found[0]))
+def _plain_figure(match: re.Match[str]) -> str:
+    return str(unicodedata.decimal(match[0]))
 
 
-def _capital(found: re.Match[str]) -> str:
-    return found[1].upper()
+def _capital(match: re.Match[str]) -> str:
+    return match[1].upper()
 
 
 @cache

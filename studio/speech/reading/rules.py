@@ -56,15 +56,15 @@ def rule(pattern: str, reading: Reading | str, *readers: Reader, needs: str = ""
 
 
 def _template(template: str, readers: Sequence[Reader]) -> Reading:
-    def read(found: re.Match[str]) -> str:
-        groups = [found[0], *found.groups("")]
+    def read(match: re.Match[str]) -> str:
+        groups = [match[0], *match.groups("")]
         for number, reader in enumerate(readers, start=1):
             if reader is not None and groups[number]:
                 said = reader(groups[number]) if callable(reader) else reader.get(groups[number])
                 if said is None:
-                    return found[0]
+                    return match[0]
                 groups[number] = said
-        stop = "." if "\\." in template and ends_a_sentence(found) else ""
+        stop = "." if "\\." in template and ends_a_sentence(match) else ""
         return _PLACE.sub(lambda place: stop if place[1] == "." else groups[int(place[1])], template)
 
     return read
@@ -117,9 +117,9 @@ def roman(figures: str) -> int | None:
     return sum(-low if low < high else low for low, high in zip(values, [*values[1:], 0], strict=True))
 
 
-def ends_a_sentence(found: re.Match[str]) -> bool:
+def ends_a_sentence(match: re.Match[str]) -> bool:
     """Whether a form that closes with a full stop of its own stands at the end of a sentence."""
-    following = found.string[found.end() : found.end() + 2]
-    if _NO_BEGINNING.match(found.string, found.end()):
+    following = match.string[match.end() : match.end() + 2]
+    if _NO_BEGINNING.match(match.string, match.end()):
         return False
     return not following or (following[0] == " " and (following[1:].isupper() or following[1:] == SENTENCE))

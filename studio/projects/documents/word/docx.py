@@ -9,9 +9,8 @@ from xml.etree.ElementTree import Element
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.project_records import MAX_AUTHOR
-from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
-from studio.projects.documents.passages import Document, Passage, with_pauses
+from studio.projects.documents.passages import Document, Passage, Skipped, with_pauses
 from studio.projects.documents.titles import chapter_levels, is_same_words
 from studio.projects.documents.word.numbering import LEVELS, Numbering
 from studio.projects.documents.word.styles import Styles

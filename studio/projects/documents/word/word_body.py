@@ -71,39 +71,39 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
             around[-1].clear()  # what was read is not kept
 
 
-def _paragraph(element: Element, note: str) -> WordParagraph:
-    found = WordParagraph(note=note)
+def _paragraph(root: Element, note: str) -> WordParagraph:
+    paragraph = WordParagraph(note=note)
     is_raised = is_hidden = False
-    waiting = [element]
+    waiting = [root]
     while waiting:
-        each = waiting.pop()
-        kind = name_of(each)
+        element = waiting.pop()
+        kind = name_of(element)
         if kind in _UNHEARD:
             continue
-        waiting += reversed(each)
+        waiting += reversed(element)
         match kind:
             case "r":
                 is_raised = is_hidden = False
             case "vertAlign":
-                is_raised = value(each) == "superscript"
+                is_raised = value(element) == "superscript"
             case "vanish":
-                is_hidden = value(each) not in ("0", "false", "off")
+                is_hidden = value(element) not in ("0", "false", "off")
             case "t" if not is_hidden:
-                _add(found.texts, each.text or "", is_raised)
+                _add(paragraph.texts, element.text or "", is_raised)
             case "tab" | "br" | "cr" | "noBreakHyphen":
-                found.texts.append(_SIGNS[kind])
+                paragraph.texts.append(_SIGNS[kind])
             case "pStyle":
-                found.style = value(each)
+                paragraph.style = value(element)
             case "outlineLvl":
-                found.level = outline_level(each)
+                paragraph.level = outline_level(element)
             case "numId":
-                found.list_id = value(each)
+                paragraph.list_id = value(element)
             case "ilvl":
-                found.list_level = number(each)
+                paragraph.list_level = number(element)
             case "footnoteReference" | "endnoteReference":
-                found.notes.append(f"{kind.removesuffix('Reference')}{value(each, 'id')}")
-                is_hidden = is_hidden or value(each, "customMarkFollows") in ("1", "true", "on")
-    return found
+                paragraph.notes.append(f"{kind.removesuffix('Reference')}{value(element, 'id')}")
+                is_hidden = is_hidden or value(element, "customMarkFollows") in ("1", "true", "on")
+    return paragraph
 
 
 def _add(texts: list[str], text: str, is_raised: bool) -> None:
