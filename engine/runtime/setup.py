@@ -75,7 +75,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         sets: list[GraphSet[Any]] = []
         if plan.missing is None:
             sets += runner.use_graphs(plan.kernel, config.reproducible, plan.weights, plan.twelve_bits)
-        streams = _streams(codec, plan, config.codec_dtype)
+        streams = _streams(codec, plan, config.codec_dtype or "float32")
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
@@ -121,7 +121,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
     is_fused = missing is None and codec_device.type == "cuda" and codec.timbre is None
-    precision = config.codec_dtype if is_fused else None
+    precision = (config.codec_dtype or "tf32") if is_fused else None
 
     def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
         fixed = model, codec, dtype, size.rows, size.context, config.prefix_bytes, precision

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from engine import EngineConfig
 from studio.engine_host import StartEngine
+from studio.library.takes.take import Take
 from studio.settings import Settings
-from studio.takes.record import Take
 from studio.takes.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")

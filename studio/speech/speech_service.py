@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -26,7 +25,7 @@ from studio.engine_host import EngineHost, HostStatus
 from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.speech.continuing import BegunTake, made_by
+from studio.library.takes.take import Take, TakeCodes, Timed
 from studio.speech.conversation import Conversation
 from studio.speech.delivery import Delivery
 from studio.speech.draft import draft_of
@@ -36,13 +35,12 @@ from studio.speech.planning.plan import Plan, reading_of
 from studio.speech.planning.planner import Planner
 from studio.speech.reading import normalised
 from studio.speech.request import Origin, OwnClip, SpeechRequest
+from studio.speech.resume import Beginning, made_by
 from studio.speech.timing.timestamps import Unit, in_units, word_times
-from studio.speech.timing.words import Timed
 from studio.supervisor import HealthCheck
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Recorder, Retention
 from studio.takes.register import Register
 from studio.voices.fetch import Fetcher
@@ -69,6 +67,7 @@ class Speech:
     revision: int | None
     """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
     delivery: Delivery = field(repr=False)
+    draft: Take = field(repr=False)
     request: SpeechRequest = field(repr=False)
     engine: SpeechEngine = field(repr=False)
 
@@ -81,6 +80,16 @@ class Speech:
     def body(self) -> AsyncGenerator[bytes, None]:
         """The file's bytes as they are made. Leaving the iteration cancels the take."""
         return self.delivery.body
+
+    @property
+    def record(self) -> Take:
+        """The take with its words, as a library keeps it; complete once the body has ended."""
+        return self.take.with_words_of(self.draft)
+
+    @property
+    def codes(self) -> TakeCodes:
+        """Of what was spoken; complete once the body has ended."""
+        return TakeCodes(made_by(self.engine.info), tuple(self.delivery.live.parts))
 
     async def timestamps(self, unit: Unit) -> list[Timed]:
         """When its words or sentences are heard in the file; complete once the body has ended.
@@ -143,24 +152,25 @@ class SpeechService:
         request: SpeechRequest,
         origin: Origin | None = None,
         history: list[Reference] | None = None,
-        begun: BegunTake | None = None,
+        beginning: Beginning | None = None,
     ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``history`` is what was said before in a conversation; what is said now is added to it. ``begun`` is a take of
-        the same request that a limit cut: its sound comes first, and what is said now goes on after it.
+        ``history`` is what was said before in a conversation; what is said now is added to it. ``beginning`` is of a
+        take of the same request that a limit cut: its sound comes first, and what is said now goes on after it.
         Raises InvalidRequest, UnknownVoice, InvalidClip, QueueFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
-        live = await self._begin(request, plan, origin, engine.info)
+        draft = draft_of(request, plan, origin)
+        live = await self._begin(request, draft, origin, engine.info)
         try:
             references = await live.run(self._references_of(request, plan, engine, origin))
-            parts = begun.parts if begun else ()
+            parts = beginning.parts if beginning else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
-            sounds = begun.followed_by(sounds) if begun else sounds
+            sounds = beginning.followed_by(sounds) if beginning else sounds
             file = OutputFile(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
             delivery = await Delivery.open(live, sounds, file)
         except EngineFull as error:
@@ -180,20 +190,21 @@ class SpeechService:
             plan.label,
             voice.revision if voice else None,
             delivery,
+            draft,
             request,
             engine,
         )
 
-    async def _begin(self, request: SpeechRequest, plan: Plan, origin: Origin, info: EngineInfo) -> LiveTake:
-        """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
-        take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
+    async def _begin(self, request: SpeechRequest, draft: Take, origin: Origin, info: EngineInfo) -> LiveTake:
+        """Those of a project count to nobody's share, and the project keeps them itself."""
+        take = draft.without_words()
         if origin.background:
             live = LiveTake(take, self._parts, self.register.part_left, info.sample_rate, request.speed)
         else:
             await self.register.enter(take)
             recording = None
             if self.recorder and request.store:
-                recording = self.recorder.open(draft_of(request, plan, take), made_by(info))
+                recording = self.recorder.open(draft, made_by(info))
             live = LiveTake(take, self.register, self.register.left, info.sample_rate, request.speed, recording)
         self.register.add(live)
         return live

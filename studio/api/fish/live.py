@@ -28,7 +28,6 @@ from studio.api.http.body import as_model
 from studio.api.http.error_responses import ApiError
 from studio.api.text_socket import TextSocket
 from studio.errors import InvalidRequest
-from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 
 LIVE = "/v1/tts/live"
@@ -41,19 +40,19 @@ IDLE_SECONDS = 60.0
 """After a finish without another start the socket is closed: some programs wait for that to end."""
 
 
-def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def live_routes(service: SpeechService) -> APIRouter:
     """The routes of the sockets, on this service."""
     routes = APIRouter()
 
     @routes.websocket(f"/{LIVE}")  # of a base URL with a slash at its end
     @routes.websocket(LIVE)
     async def live(websocket: WebSocket) -> None:
-        await _Session(websocket, service, settings, False).serve()
+        await _Session(websocket, service, False).serve()
 
     @routes.websocket(f"/{TIMED}")
     @routes.websocket(TIMED)
     async def live_timed(websocket: WebSocket) -> None:
-        await _Session(websocket, service, settings, True).serve()
+        await _Session(websocket, service, True).serve()
 
     return routes
 
@@ -61,8 +60,8 @@ def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
 class _Session(TextSocket):
     """Starts, one after another; it ends when none has come for long."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, settings: Settings, is_timed: bool) -> None:
-        super().__init__(websocket, service, settings)
+    def __init__(self, websocket: WebSocket, service: SpeechService, is_timed: bool) -> None:
+        super().__init__(websocket, service)
         self._is_timed = is_timed
         self._writing: LiveSpeech | None = None
         """The start whose text is being written."""

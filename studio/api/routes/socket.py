@@ -28,7 +28,6 @@ from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
 from studio.api.text_socket import TextSocket, WrittenText
 from studio.errors import Cancelled, InvalidRequest, NothingToSay
-from studio.settings import Settings
 from studio.speech.request import Origin
 from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.timing.timestamps import as_json
@@ -36,13 +35,13 @@ from studio.speech.timing.timestamps import as_json
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
 
-def socket_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def socket_routes(service: SpeechService) -> APIRouter:
     """The route of the socket, on this service."""
     routes = APIRouter()
 
     @routes.websocket("/v1/audio/speech/stream")
     async def stream_speech(websocket: WebSocket) -> None:
-        await _Session(websocket, service, settings).serve()
+        await _Session(websocket, service).serve()
 
     return routes
 
@@ -50,8 +49,8 @@ def socket_routes(service: SpeechService, settings: Settings) -> APIRouter:
 class _Session(TextSocket):
     """Sentences of one text, each with a file of its own."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, settings: Settings) -> None:
-        super().__init__(websocket, service, settings)
+    def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
+        super().__init__(websocket, service)
         self._options = as_model(DEFAULTS, SpeechOptions)
         self._configurable = True
         self._text = WrittenText()

@@ -81,8 +81,8 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("free", "float8", "chosen"),
     [  # as docs/hosting.md has it, by what a card of 12, 16 or 24 GB has free at the start
-        (11.2, True, Size(2, 2048, "fp8")),
-        (11.2, False, Size(1, 1024, "dtype")),
+        (10.9, True, Size(1, 2048, "fp8")),
+        (11.2, True, Size(1, 2048, "dtype")),
         (15.1, True, Size(6, 4096, "dtype")),
         (22.9, True, Size(8, 4096, "dtype")),
     ],
@@ -93,7 +93,7 @@ def test_what_is_not_set_is_chosen_by_the_memory_there_is(
     budget = int(free * GIB)
 
     def plan(size: Size) -> MemoryPlan:
-        return plan_memory(s2_pro, CodecConfig(), BFLOAT16, size.rows, size.context, 2**29, "float32", size.weights)
+        return plan_memory(s2_pro, CodecConfig(), BFLOAT16, size.rows, size.context, 2**29, "tf32", size.weights)
 
     picked, memory = largest(sizes(None, None, None, 8, s2_pro.max_context, float8), plan, budget, UNPLANNED)
     assert picked == chosen and memory.fits(budget)
