@@ -12,8 +12,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from engine import EngineError
 from studio.api.http.error_responses import ApiError, describe
+from studio.api.http.middleware import SEND_SECONDS
 from studio.errors import InvalidRequest, StudioError
-from studio.settings import Settings
 from studio.speech.planning.plan import PROBE
 from studio.speech.request import MAX_INPUT, new_request_id
 from studio.speech.speech_service import SpeechService
@@ -23,10 +23,9 @@ from studio.speech.text import Sentences
 class TextSocket(ABC):
     """One connection, in one protocol."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, settings: Settings) -> None:
+    def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
         self._websocket = websocket
         self._service = service
-        self._send_timeout = settings.send_timeout
         self._id = new_request_id()
         self._caller: str = websocket.scope["state"]["caller"]
 
@@ -67,7 +66,7 @@ class TextSocket(ABC):
 
     async def _send(self, message: str | bytes) -> None:
         """Raises TimeoutError where the client takes nothing for long."""
-        with anyio.fail_after(self._send_timeout):
+        with anyio.fail_after(SEND_SECONDS):
             if isinstance(message, bytes):
                 await self._websocket.send_bytes(message)
             else:

@@ -12,10 +12,9 @@ import numpy as np
 
 from engine import EngineError
 from studio.errors import Cancelled, StudioError
-from studio.library.records import SpokenPart
+from studio.library.takes.take import SpokenPart, Take, TurnTime
 from studio.speech.cancellation import CancelToken
 from studio.speech.script_stream import Sound
-from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
 
 Result = TypeVar("Result")
@@ -90,6 +89,7 @@ class LiveTake:
             queue_ms=sound.waited * 1000,
             generation_s=sound.worked,
             audio_s=seconds,
+            seconds=seconds,
             frames=self._take.frames + sound.frames,
             finish_reason=sound.finish_reason,
             turns=tuple(self._as_heard(turn) for turn in sound.turns),

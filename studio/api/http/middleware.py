@@ -187,5 +187,5 @@ def install_layers(app: FastAPI, settings: Settings) -> None:
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )
-    app.add_middleware(SendTimeout, seconds=settings.send_timeout)
+    app.add_middleware(SendTimeout)
     app.add_middleware(ResponseHeaders, settings=settings)

@@ -1,8 +1,8 @@
-"""Migrations of the table of takes that came after those in studio/library/schema.py; none is ever edited."""
+"""Migrations of the table of takes that came after schema.py; none is ever edited."""
 
 from __future__ import annotations
 
-from studio.library.projects.project_migrations import MIGRATIONS  # so that these come after those
+from studio.library.migrations.project_migrations import MIGRATIONS  # so that these come after those
 from studio.library.sqlite import Database
 
 _TRIGGERS = ("takes_added", "takes_removed", "take_voices_added", "take_revisions_added")

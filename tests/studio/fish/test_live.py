@@ -239,7 +239,7 @@ def test_before_a_start_and_between_its_texts_a_client_may_be_silent_for_long(
 def test_a_client_that_stops_reading_is_left_and_its_row_is_free(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.api.fish.live.SEND_SECONDS", 0.3)
+    monkeypatch.setattr("studio.api.text_socket.SEND_SECONDS", 0.3)
     served, _ = steered()
     slow = socket_with_small_buffer(served)
     with open_live(served, sock=slow, max_queue=1) as socket:

@@ -26,8 +26,8 @@ import pytest
 
 from studio.errors import LibraryUnavailable
 from studio.library import Backup, Library
+from studio.library.migrations import take_migrations
 from studio.library.sqlite import Database
-from studio.library.takes import take_migrations
 from studio.paths import ROOT
 from tests.studio.conftest import Steered
 

@@ -11,9 +11,9 @@ import pytest
 
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import Library, TakeFilter, Voice, VoiceDraft
+from studio.library.migrations.schema import MIGRATIONS
 from studio.library.projects.project_records import NewPart, Project, ProjectSettings
 from studio.library.projects.replacements import Wanted
-from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database
 from studio.library.takes.take import NewTake, Take
 from studio.library.trash import TABLES, TrashItem

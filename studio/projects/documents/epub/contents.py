@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from studio.projects.documents.epub.markup import MarkupParser, page_text, types_of
+from studio.projects.documents.epub.markup_parser import MarkupParser, page_text, types_of
 from studio.projects.documents.epub.package import resolved
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS, front_matter
 from studio.projects.documents.titles import LONGEST_TITLE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
 from studio.projects.documents.epub.list_numbers import ListNumbers
-from studio.projects.documents.epub.markup import MarkupParser, types_of
+from studio.projects.documents.epub.markup_parser import MarkupParser, types_of
 from studio.projects.documents.epub.page_kinds import (
     BACKLINKS,
     GUTENBERG,
