@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from studio.errors import InvalidRequest, StudioError
-from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.library import Cut, Library, Voice, VoiceFields
 from studio.library.checks import GENDERS
 from studio.library.files import write_whole
 from studio.settings import Settings, SettingsError
@@ -21,6 +21,7 @@ from studio.strings import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
 from studio.voices.packs.reference_folder import import_folder
+from studio.voices.voice_json import voice_json
 
 Command = Callable[[Library, argparse.Namespace], None]
 
@@ -101,10 +102,9 @@ def _add(library: Library, options: argparse.Namespace) -> None:
         intake = take_in(data, text, intake.advice.fixed)
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
-    said = ("description", "language", "gender", "accent", "colour", "licence")
-    told = {name: getattr(options, name) for name in said}
-    draft = VoiceDraft(options.name, tags=tuple(options.tag), **told)
-    _print(library.voices.create(draft, [intake.sample(text)]), options)
+    names = ("name", "description", "language", "gender", "accent", "colour", "licence")
+    new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in names})
+    _print(library.voices.create(new, [intake.sample(text)]), options)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
@@ -112,7 +112,7 @@ def _list(library: Library, options: argparse.Namespace) -> None:
     while page := library.voices.page(options.query, after=found[-1].id if found else None):
         found += page
     if options.json:
-        print(json.dumps([_facts(voice) for voice in found], ensure_ascii=False, indent=1))
+        print(json.dumps([voice_json(voice) for voice in found], ensure_ascii=False, indent=1))
         return
     for voice in found:
         facts = (voice.gender, voice.accent, voice.language, ", ".join(voice.tags))
@@ -143,7 +143,7 @@ def _import_references(library: Library, options: argparse.Namespace) -> None:
     for path, why in imported.refused.items():
         print(f"studio: {path}: {why}", file=sys.stderr)
     if options.json:
-        print(json.dumps([_facts(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
+        print(json.dumps([voice_json(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
         return
     for voice in imported.voices:
         _print(voice, options)
@@ -171,29 +171,8 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
 
 def _print(voice: Voice, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps(_facts(voice), ensure_ascii=False, indent=1))
+        print(json.dumps(voice_json(voice), ensure_ascii=False, indent=1))
         return
     print(f"{voice.address}  {voice.name}  {voice.id}")
     for sample in voice.samples:
         print(f"  {sample.seconds:.1f} s, score {sample.score}, speaker {sample.speaker}: {sample.text}")
-
-
-def _facts(voice: Voice) -> dict[str, object]:
-    return {
-        "id": voice.id,
-        "slug": voice.slug,
-        "name": voice.name,
-        "revision": voice.revision,
-        "description": voice.description,
-        "tags": list(voice.tags),
-        "language": voice.language,
-        "gender": voice.gender,
-        "accent": voice.accent,
-        "colour": voice.colour,
-        "licence": voice.licence,
-        "bundled": voice.bundled,
-        "samples": [
-            {"id": sample.id, "text": sample.text, "seconds": sample.seconds, "score": sample.score}
-            for sample in voice.samples
-        ],
-    }

@@ -25,15 +25,14 @@ from studio.library.records import (
     Sample,
     StoredTake,
     TakeFilter,
-    Voice,
-    VoiceDraft,
 )
 from studio.library.shares import Shares
 from studio.library.sqlite import Database
 from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
-from studio.library.voices.repository import VoiceChanges, Voices
+from studio.library.voices.repository import Voices
+from studio.library.voices.voice import Voice, VoiceFields
 
 __all__ = [
     "Adopted",
@@ -48,8 +47,7 @@ __all__ = [
     "StoredTake",
     "TakeFilter",
     "Voice",
-    "VoiceChanges",
-    "VoiceDraft",
+    "VoiceFields",
 ]
 
 UNDO_SECONDS = 3600.0

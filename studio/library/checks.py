@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from studio.errors import InvalidRequest
-from studio.library.records import NewSample, Sample, Scalar
+from studio.library.records import NewSample, Sample
 from studio.strings import MOST_COMPOSED, normalised
 
 MAX_DESCRIPTION = 2000
@@ -79,8 +79,9 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in cleaned if tag))
 
 
-def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    for name, value in defaults.items():
+def clean_defaults(defaults: object) -> object:
+    """Raises InvalidRequest for what a voice cannot preset; anything but a mapping is left to the caller."""
+    for name, value in defaults.items() if isinstance(defaults, Mapping) else ():
         if name not in DEFAULTS:
             raise InvalidRequest(f"defaults cannot have {name[:40]!r}; use {', '.join(DEFAULTS)}", "defaults")
         low, high = DEFAULTS[name]
@@ -89,7 +90,7 @@ def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
             raise InvalidRequest(f"defaults.{name} must be a {'whole ' if whole else ''}number", "defaults")
         if not low <= value <= high:  # nor is what is no number; no float has room for an integer of 400 digits
             raise InvalidRequest(f"defaults.{name} must be from {low:g} to {high:g}", "defaults")
-    return dict(defaults)
+    return defaults
 
 
 def check_words(text: str, param: str) -> None:

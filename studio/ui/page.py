@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from starlette.middleware import Middleware
 
+from studio.library import Voice
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
 from studio.paths import ASSETS
@@ -27,7 +28,7 @@ from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.front import FrontPage
 from studio.ui.offered_routes import of_offered_routes
 from studio.ui.theme import page_theme
-from studio.voices.resolver import ListedVoice, VoiceResolver
+from studio.voices.resolver import VoiceResolver
 
 PAGE_FILES = ASSETS / "page"
 
@@ -174,7 +175,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Text
         elem_id="source",
     )
     listed = voices.listed
-    choices, first = [(_label(voice), voice.id) for voice in listed], voices.first_choice(listed)
+    choices, first = [(_label(voice), voice.slug) for voice in listed], voices.first_choice(listed)
     voice = gr.Dropdown(choices, value=first, label=words.VOICE, elem_id="voice", filterable=True)
     _html(words.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
@@ -205,7 +206,7 @@ def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.N
     return temperature, top_p, top_k, speed, cut_after, seed
 
 
-def _label(voice: ListedVoice) -> str:
+def _label(voice: Voice) -> str:
     """The name, and in short whose voice it is, as the page's own lists have it: "Clara · female · American"."""
     name = words.RANDOM if voice.id == RANDOM else voice.name
     return " · ".join(part for part in (name, words.SOUNDS.get(voice.gender, voice.gender), voice.accent) if part)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from studio.errors import Changed, InvalidClip, InvalidRequest, NotFound
-from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceDraft
+from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceFields
 from studio.library.checks import check_words
 from studio.voices.intake import take_in
 
@@ -97,19 +97,8 @@ def go_back(library: Library, reference: str, revision: int, version: int | None
 def duplicate(library: Library, reference: str, name: str) -> Voice:
     """A voice of its own with the same recordings and settings. Blocking. Raises NotFound and what `create` does."""
     voice = library.voices.get(reference)
-    draft = VoiceDraft(
-        name=name,
-        description=voice.description,
-        tags=voice.tags,
-        language=voice.language,
-        gender=voice.gender,
-        accent=voice.accent,
-        colour=voice.colour,
-        licence=voice.licence,
-        consent_id=voice.consent_id,
-        defaults=voice.defaults,
-    )
-    return library.voices.create(draft, [_again(library, sample) for sample in voice.samples], source=voice.address)
+    copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
+    return library.voices.create(copy, [_again(library, sample) for sample in voice.samples], source=voice.address)
 
 
 def _again(library: Library, sample: Sample) -> NewSample:

@@ -12,7 +12,7 @@ from studio.api.fish.fish_body import SentFields
 from studio.api.fish.voice_ids import fish_id
 from studio.audio.read import MAX_SECONDS, Clip
 from studio.errors import InvalidClip, InvalidRequest, NameTaken
-from studio.library import Cut, Library, NewSample, Voice, VoiceDraft
+from studio.library import Cut, Library, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
 from studio.library.voices.names import MAX_NAME, RESERVED, fold
 from studio.voices.clip_service import ClipService
@@ -122,7 +122,9 @@ class FishVoices:
         for name in names_for(title):
             if not self.library.voices.exists(name):
                 try:
-                    return self.library.voices.create(VoiceDraft(name, description, tags), samples)
+                    return self.library.voices.create(
+                        VoiceFields(name=name, description=description, tags=tags), samples
+                    )
                 except NameTaken:  # by another caller, meanwhile
                     continue
         raise NameTaken(f"there are {MAX_SAME} voices of this title", "title")

@@ -16,7 +16,7 @@ from studio.api.http.errors import ApiError
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
-from studio.library import Voice, VoiceChanges
+from studio.library import Voice, VoiceFields
 from studio.speech.service import SpeechService
 
 LIMIT = 4 * MAX_BYTES
@@ -121,12 +121,12 @@ class ModelRoutes:
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
         fields = await read_files(request, LIMIT, "cover_image", 1)
-        changes = VoiceChanges(
-            name=fields.text("title") or None,
-            description=fields.text("description") if "description" in fields.values else None,
-            tags=tags_of(fields.texts("tags")) if "tags" in fields.values else None,
-        )
-        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), changes)
+        changes: dict[str, Any] = {"name": title} if (title := fields.text("title")) else {}
+        if "description" in fields.values:
+            changes["description"] = fields.text("description")
+        if "tags" in fields.values:
+            changes["tags"] = tags_of(fields.texts("tags"))
+        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), VoiceFields(**changes))
         return JSONResponse({"status": "ok"} | self._shown(request, voice))
 
     async def delete_model(self, voice_id: str) -> JSONResponse:

@@ -16,7 +16,7 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
-from studio.library import VoiceChanges, VoiceDraft
+from studio.library import VoiceFields
 from studio.speech.service import SpeechService
 
 LIMIT = MAX_BYTES + 256 * 1024
@@ -73,7 +73,7 @@ class ReferenceRoutes:
         if not files.files["voices"]:
             raise InvalidRequest("audio is missing: send a recording", "audio")
         samples = await self._voices.samples(files, caller)
-        save = to_thread.run_sync(self._library.voices.create, VoiceDraft(name), samples)
+        save = to_thread.run_sync(self._library.voices.create, VoiceFields(name=name), samples)
         voice = await self._speech.save_voice(save)
         return voice.name
 
@@ -94,7 +94,7 @@ class ReferenceRoutes:
         try:
             if old == new:
                 raise InvalidRequest("the new name is the old one", "new_reference_id")
-            changes = VoiceChanges(name=_checked("new_reference_id", new))
+            changes = VoiceFields(name=_checked("new_reference_id", new))
             await to_thread.run_sync(self._library.voices.edit, _checked("old_reference_id", old), changes)
         except (StudioError, ApiError) as error:
             return _refused(request, error, **names)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from studio.api.schemas.numbers import Number, Whole
-from studio.library import Cut, VoiceChanges
+from studio.library import Cut, VoiceFields
 from studio.library.voices.names import MAX_REFERENCE
 from studio.voices.editing import SampleChanges
 
@@ -19,39 +19,21 @@ class ConsentChanges(BaseModel):
     name: str
 
 
-class VoiceBody(BaseModel):
+def _nullable(schema: dict[str, Any]) -> None:
+    for field in schema["properties"].values():
+        if "type" in field:
+            field.update(type=[field["type"], "null"], default=None)
+
+
+class VoiceBody(VoiceFields):
     """Fields that are absent or null stay as they are; unknown ones are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(json_schema_extra=_nullable)
 
-    name: str | None = None
-    slug: str | None = Field(None, description="The name used in requests; if absent, it follows from a new name.")
-    description: str | None = None
-    tags: list[str] | None = None
-    language: str | None = None
-    gender: str | None = Field(None, description="female, male, neutral or blank.")
-    accent: str | None = None
-    colour: str | None = Field(None, description="#rrggbb; blank: drawn from the name.")
-    favourite: bool | None = None
-    licence: str | None = None
-    consent: str | None = Field(None, description="The id of a consent; blank removes it.")
-    defaults: dict[str, float | int] | None = None
-
-    def changes(self) -> VoiceChanges:
-        return VoiceChanges(
-            name=self.name,
-            slug=self.slug,
-            description=self.description,
-            tags=None if self.tags is None else tuple(self.tags),
-            language=self.language,
-            gender=self.gender,
-            accent=self.accent,
-            colour=self.colour,
-            favourite=self.favourite,
-            licence=self.licence,
-            consent_id=self.consent,
-            defaults=None if self.defaults is None else dict(self.defaults),
-        )
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, body: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in body.items() if value is not None or name not in cls.model_fields}
 
 
 class ChosenSamples(BaseModel):

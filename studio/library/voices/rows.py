@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from studio.library.records import Cut, NewSample, Sample, Voice
+from studio.library.records import Cut, NewSample, Sample
 from studio.library.sqlite import Database, select
 from studio.library.voices.names import fold
+from studio.library.voices.voice import Voice, VoiceFields
 
 Row = dict[str, Any]
+
+_PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
+"""Fields of a sample that are columns as they are."""
 
 
 def haystack(voice: Row) -> str:
     """What a search looks through, folded."""
-    said = (voice[column] for column in ("name", "slug", "description", "accent", "language"))
-    words = (*said, *json.loads(voice["tags"]))
+    texts = (voice[column] for column in ("name", "slug", "description", "accent", "language"))
+    words = (*texts, *json.loads(voice["tags"]))
     return fold(" ".join(words))
 
 
@@ -34,85 +39,58 @@ def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None) ->
 
 
 def sample_of(row: Row) -> Sample:
-    return Sample(
-        id=row["id"],
-        clip=row["clip"],
-        media_type=row["media_type"],
-        size=row["size"],
-        clip_seconds=row["clip_seconds"],
-        text=row["text"],
-        speaker=row["speaker"],
-        cut=Cut(row["start"], row["end"], row["gain_db"], row["channel"]),
-        seconds=row["seconds"],
-        score=row["score"],
-        quality=json.loads(row["quality"]),
-    )
+    cut = Cut(row["start"], row["end"], row["gain_db"], row["channel"])
+    return Sample(**{name: row[name] for name in _PLAIN}, cut=cut, quality=json.loads(row["quality"]))
 
 
 def as_sample(new: NewSample, sample_id: str) -> Sample:
     """A new sample as it will be read back."""
-    return Sample(
-        id=sample_id,
-        clip=new.clip,
-        media_type=new.media_type,
-        size=len(new.data),
-        clip_seconds=new.clip_seconds,
-        text=new.text,
-        speaker=new.speaker,
-        cut=new.cut,
-        seconds=new.seconds,
-        score=new.score,
-        quality=new.quality,
-    )
+    same = {field.name: getattr(new, field.name) for field in dataclasses.fields(NewSample) if field.name != "data"}
+    return Sample(id=sample_id, clip=new.clip, size=len(new.data), **same)
 
 
 def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[Sample]) -> None:
     db.table("samples").insert_all(
-        {
+        {name: getattr(sample, name) for name in _PLAIN}
+        | dataclasses.asdict(sample.cut)
+        | {
             "voice_id": voice_id,
             "revision": revision,
             "position": position,
-            "id": sample.id,
-            "clip": sample.clip,
-            "media_type": sample.media_type,
-            "size": sample.size,
-            "clip_seconds": sample.clip_seconds,
-            "text": sample.text,
-            "speaker": sample.speaker,
-            "start": sample.cut.start,
-            "end": sample.cut.end,
-            "gain_db": sample.cut.gain_db,
-            "channel": sample.cut.channel,
             "cut": sample.cut_key,
-            "seconds": sample.seconds,
-            "score": sample.score,
             "quality": json.dumps(sample.quality, sort_keys=True),
         }
         for position, sample in enumerate(samples)
     )
 
 
+def columns_of(fields: VoiceFields, only_set: bool) -> Row:
+    """The columns of all fields or of those that are set, but for the slug, which must be free."""
+    row: Row = fields.model_dump(exclude_unset=only_set, exclude={"slug"})
+    if "name" in row:
+        row["folded"] = fold(row["name"])
+    if "consent" in row:
+        row["consent_id"] = row.pop("consent") or None
+    if "tags" in row:
+        row["tags"] = json.dumps(row["tags"], ensure_ascii=False)
+    if "defaults" in row:
+        row["defaults"] = json.dumps(row["defaults"], sort_keys=True)
+    return row
+
+
 def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
-    return Voice(
-        id=row["id"],
-        slug=row["slug"],
-        name=row["name"],
-        description=row["description"],
-        tags=tuple(json.loads(row["tags"])),
-        language=row["language"],
-        gender=row["gender"],
-        accent=row["accent"],
-        colour=row["colour"],
-        favourite=bool(row["favourite"]),
-        bundled=bool(row["bundled"]),
-        licence=row["licence"],
-        consent_id=row["consent_id"],
-        defaults=json.loads(row["defaults"]),
-        created=row["created"],
-        changed=row["changed"],
-        latest=row["revision"],
-        version=row["version"],
-        deleted=row["deleted"],
-        revision=revision,
-        samples=tuple(samples),
+    """Not checked: it was when it was written, and earlier versions had other limits."""
+    values = {name: row[name] for name in row.keys() & Voice.model_fields.keys()}
+    return Voice.model_construct(
+        **values
+        | {
+            "tags": tuple(json.loads(row["tags"])),
+            "defaults": json.loads(row["defaults"]),
+            "favourite": bool(row["favourite"]),
+            "bundled": bool(row["bundled"]),
+            "consent": row["consent_id"],
+            "latest": row["revision"],
+            "revision": revision,
+            "samples": tuple(samples),
+        }
     )

@@ -126,7 +126,7 @@ class SpeechEndpoints:
     def voices_list(self) -> list[dict[str, object]]:
         """The voices to speak in: id, name, and the words of the reference clip."""
         listed = self._service.voices.listed
-        return [{"id": voice.id, "name": voice.name, "text": voice.text} for voice in listed]
+        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in listed]
 
     def health(self) -> dict[str, object]:
         """The engine's state (starting, ready, failed) and, once ready, its load."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 import gradio as gr
@@ -15,16 +15,16 @@ from gradio.components import Component
 from engine import EngineError
 from studio.audio.encode import pcm16, wav_header
 from studio.errors import InvalidRequest, NotFound, StudioError
-from studio.library import Cut, NewConsent, VoiceChanges, VoiceDraft
+from studio.library import Cut, NewConsent, VoiceFields
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.client_files import ClientFile, Upload
 from studio.services import Studio
 from studio.ui.file_fields import file_field
 from studio.voices.advisor import cut_json
-from studio.voices.as_json import voice_json
 from studio.voices.intake import Intake, sound_of
 from studio.voices.packs.pack import export_voice, import_pack
 from studio.voices.transcript import compare
+from studio.voices.voice_json import voice_json
 
 WHOLE = 0.0
 """As the end of a cut: the clip's end."""
@@ -68,18 +68,12 @@ class VoiceEndpoints:
     ) -> Json:
         """Make a voice of a clip and the words in it; the words of a consent are recorded with it."""
         intake = await self._take_in(caller, audio, text, _cut(start, end, gain_db, channel))
-        draft = VoiceDraft(
-            name=name,
-            description=description,
-            tags=tuple(tags.split(",")),
-            language=language,
-            licence=licence,
-            consent=NewConsent(name, language, consent) if consent.strip() else None,
+        new = VoiceFields(
+            name=name, description=description, tags=tuple(tags.split(",")), language=language, licence=licence
         )
-        sample = intake.sample(text)
-        return voice_json(
-            await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, draft, [sample]))
-        )
+        recorded = NewConsent(name, language, consent) if consent.strip() else None
+        create = partial(self._library.voices.create, new, [intake.sample(text)], consent=recorded)
+        return voice_json(await self._speech.save_voice(to_thread.run_sync(create)))
 
     def voice_update(
         self,
@@ -95,17 +89,17 @@ class VoiceEndpoints:
         """Change what is said of a voice; None leaves it as it is. defaults: such as {"temperature": 0.7}."""
         if defaults is not None and not isinstance(defaults, dict):
             raise InvalidRequest('defaults must be an object, such as {"temperature": 0.7}', "defaults")
-        found = self._library.voices.get(voice)
-        changes = VoiceChanges(
-            name=name,
-            description=description,
-            tags=None if tags is None else tuple(tags.split(",")),
-            language=language,
-            licence=licence,
-            favourite=favourite,
-            defaults=defaults,
-        )
-        return voice_json(self._library.voices.edit(found.id, changes))
+        changes: Json = {
+            "name": name,
+            "description": description,
+            "tags": None if tags is None else tuple(tags.split(",")),
+            "language": language,
+            "licence": licence,
+            "favourite": favourite,
+            "defaults": defaults,
+        }
+        given = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
+        return voice_json(self._library.voices.edit(self._library.voices.get(voice).id, given))
 
     def voice_delete(self, voice: str = "") -> Json:
         """Delete a voice; for undo_seconds it can be brought back by its id over HTTP."""

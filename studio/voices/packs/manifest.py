@@ -1,13 +1,15 @@
-"""What stands in a voice pack's manifest.json, read from anybody: every field of its type, or the field's name told."""
+"""A voice pack's manifest.json, read from anybody: every field is of its type, or the error names it."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from studio.errors import InvalidPack
+from studio.library import VoiceFields
+from studio.library.voices.voice import OF_THIS_LIBRARY
 
 FORMAT = "fishvoice/1"
 MAX_MANIFEST = 256 * 1024
@@ -57,24 +59,16 @@ class ToldConsent(_Told):
 
 
 class Manifest(_Told):
-    """A voice as a pack tells of it; nothing but types is checked here."""
+    """What a pack has of a voice: its fields, checked, and of everything else the types."""
 
-    name: str
-    description: str
-    tags: list[str]
-    language: str
-    licence: str
-    defaults: dict[str, Any]
     created: Time
     samples: list[ToldSample]
     consent: ToldConsent | None
-    gender: str = ""  # packs of earlier versions have none of these
-    accent: str = ""
-    colour: str = ""
+    fields: VoiceFields
 
 
 def read_manifest(text: bytes) -> Manifest:
-    """Raises InvalidPack, which names the first field that is missing or wrong."""
+    """Raises InvalidPack, which names the first field that is missing or wrong, and as VoiceFields."""
     if not text or len(text) > MAX_MANIFEST:
         raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
     try:
@@ -84,7 +78,8 @@ def read_manifest(text: bytes) -> Manifest:
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
     try:
-        return Manifest.model_validate(told)
+        fields = {name: told[name] for name in VoiceFields.model_fields.keys() - OF_THIS_LIBRARY if name in told}
+        return Manifest.model_validate(told | {"fields": VoiceFields.model_validate(fields)})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(step) for step in first["loc"])[:80]

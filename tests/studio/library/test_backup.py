@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.library import Backup, Library, VoiceDraft
+from studio.library import Backup, Library, VoiceFields
 from studio.library.projects.records import NewPart, ProjectSettings
 from studio.settings import Settings, SettingsError
 from studio.start.launch import create_app
@@ -25,7 +25,7 @@ from tests.studio.sounds import tone, wav
 
 def add(library: Library, name: str, seed: int = 1) -> None:
     clip = wav(tone(0.3, hertz=200 + seed))
-    library.voices.create(VoiceDraft(name), [new_sample(clip, f"words of {name}")])
+    library.voices.create(VoiceFields(name=name), [new_sample(clip, f"words of {name}")])
 
 
 def names(library: Library) -> set[str]:

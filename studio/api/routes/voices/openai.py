@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
@@ -15,7 +17,7 @@ from studio.api.schemas.voice_answers import consent_json, openai_voice, uploade
 from studio.api.schemas.voices import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
-from studio.library import NewConsent, VoiceDraft
+from studio.library import NewConsent, VoiceFields
 from studio.speech.service import SpeechService
 from studio.voices.clip_service import ClipService
 from studio.voices.resolver import VoiceResolver
@@ -66,20 +68,21 @@ class OpenAIVoiceRoutes:
         sample = await sample_of(form, self._clips, caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
-        draft = VoiceDraft(
+        new = VoiceFields(
             name=form.text("name"),
-            description=form.text("speaker_description", "description"),
-            tags=tuple(form.text("tags").split(",")),
             language=form.text("language"),
             gender=form.text("gender"),
             accent=form.text("accent"),
             colour=form.text("colour"),
             licence=form.text("licence"),
-            consent_id=consent if ours else None,
-            # Words of somebody else's scheme are recorded as such.
-            consent=NewConsent(form.text("name"), statement=consent) if consent and not ours else None,
+            description=form.text("speaker_description", "description"),
+            tags=tuple(form.text("tags").split(",")),
+            consent=consent if ours else None,
         )
-        voice = await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, draft, [sample]))
+        # Words of somebody else's scheme are recorded as such.
+        recorded = NewConsent(form.text("name"), statement=consent) if consent and not ours else None
+        create = partial(self._library.voices.create, new, [sample], consent=recorded)
+        voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
     def list_voices(self, legacy: bool = False) -> JSONResponse:
@@ -87,23 +90,17 @@ class OpenAIVoiceRoutes:
         uploaded = [uploaded_voice(voice) for voice in self._library.voices.page(bundled=False)]
         listed = self._voices.listed
         if legacy:
-            return JSONResponse({"voices": [voice.id for voice in listed], "uploaded_voices": uploaded})
+            return JSONResponse({"voices": [voice.slug for voice in listed], "uploaded_voices": uploaded})
         data = [
             {
-                "id": voice.id,
+                "id": voice.slug,
                 "object": "audio.voice",
-                "name": voice.name,
                 "text": voice.text,
-                "language": voice.language or None,
-                "gender": voice.gender,
-                "accent": voice.accent,
-                "description": voice.description,
-                "tags": list(voice.tags),
-                "colour": voice.colour,
                 "bundled": voice.bundled,
-                "defaults": voice.defaults,
                 "created_at": int(voice.created),
             }
+            | voice.details()
+            | {"language": voice.language or None}
             for voice in listed
         ]
         return JSONResponse(

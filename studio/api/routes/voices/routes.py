@@ -28,7 +28,6 @@ from studio.library.client_files import Upload
 from studio.library.voices.listing import Order
 from studio.speech.service import SpeechService
 from studio.voices.advisor import cut_json
-from studio.voices.as_json import sample_json, voice_json
 from studio.voices.clip_service import ClipService
 from studio.voices.editing import (
     add_sample,
@@ -51,6 +50,7 @@ from studio.voices.packs.reference_folder import (
     is_reference_archive,
 )
 from studio.voices.transcript import compare
+from studio.voices.voice_json import sample_json, voice_json
 from studio.work.work_queue import WorkQueue
 from studio.work.work_queues import WorkQueues
 
@@ -140,7 +140,7 @@ class VoiceRoutes:
 
     async def edit_voice(self, reference: str, request: Request) -> Response:
         """Change what is said of a voice: its name, facts, favourite, licence, consent and defaults."""
-        changes = as_model(await read_json(request), VoiceBody).changes()
+        changes = as_model(await read_json(request), VoiceBody)
         voice = await self._get(reference)
         edit = partial(self._library.voices.edit, voice.id, changes, version_wanted(request, voice.id))
         return voice_response(request, await to_thread.run_sync(edit))
