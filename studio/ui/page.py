@@ -21,10 +21,10 @@ from studio.settings import Settings, on_space
 from studio.ui import words
 from studio.ui.blocks import StudioBlocks
 from studio.ui.bundle import STYLES, PageFiles
-from studio.ui.endpoints.projects import add_project_endpoints
-from studio.ui.endpoints.speech import add_speech_endpoints
-from studio.ui.endpoints.takes import add_take_endpoints
-from studio.ui.endpoints.voices import add_voice_endpoints
+from studio.ui.endpoints.project_endpoints import add_project_endpoints
+from studio.ui.endpoints.speech_endpoints import add_speech_endpoints
+from studio.ui.endpoints.take_endpoints import add_take_endpoints
+from studio.ui.endpoints.voice_endpoints import add_voice_endpoints
 from studio.ui.front import FrontPage
 from studio.ui.offered_routes import of_offered_routes
 from studio.ui.theme import page_theme

@@ -53,7 +53,7 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
             try:
                 facts[name] = VoiceFields(**fields)
             except InvalidRequest as refusal:
-                log.warning("what %s says of %s cannot be used: %s", FACTS, name, refusal)
+                log.warning("what %s says of %s cannot be used: %s", FACTS, _name(name), refusal)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
@@ -121,6 +121,8 @@ def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
                 library.voices.edit(voice.id, VoiceFields(**changes), voice.version, DESCRIBED, source)
         except (NotFound, Changed):  # deleted; or being changed by its owner, so that it waits for the next start
             continue
+        except InvalidRequest as refusal:
+            log.warning("what %s says of %s cannot be used: %s", FACTS, name, refusal)
 
 
 def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
