@@ -11,7 +11,7 @@ from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken, TooCostly
 from studio.library import Library, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES, MAX_SECONDS, check_words
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import studio.ui.endpoints.voices
 from websockets.sync.client import connect
 
 import studio.api.routes.voices.routes
-import studio.ui.endpoints.voices
 import studio.voices.clip_service
 from engine import EngineConfig
 from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
