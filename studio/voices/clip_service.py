@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from studio.audio.read import Clip, read_levels
+from studio.errors import InvalidRequest
 from studio.library import Cut
 from studio.voices.advisor import advise
 from studio.voices.hearing.denoiser import Denoiser, wav_of
@@ -52,6 +53,15 @@ class ClipService:
     async def clean(self, caller: str, clip: Clip) -> bytes:
         """A clip without its noise: a WAV file."""
         return await self._queue.run(caller, wav_of, await self.denoiser.denoise(clip, caller))
+
+    async def words(self, caller: str, clip: Clip, field: str, missing: InvalidRequest, language: str = "") -> str:
+        """The words heard in a clip. Raises ``missing`` without a recogniser, InvalidRequest where none are heard."""
+        if not self.transcriber.is_there:
+            raise missing
+        heard = await self.transcriber.transcribe(clip, caller, language)
+        if not heard.text.strip():
+            raise InvalidRequest(f"no words were heard in the recording; send them as {field}", field)
+        return heard.text
 
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
         """The cut as the model hears it: a WAV file."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,10 @@ class Intake:
     cut: Cut
     clip: Clip
     advice: Advice
+
+    def as_json(self) -> dict[str, Any]:
+        """The cut that was judged and what the advisor says of it."""
+        return {"seconds": self.clip.seconds, "cut": asdict(self.cut)} | asdict(self.advice)
 
     def sample(self, text: str, speaker: int = 0) -> NewSample:
         """The sample to put into the library, with the words spoken in the cut."""

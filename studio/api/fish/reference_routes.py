@@ -9,11 +9,12 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, answer, read_files
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, answer, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices
 from studio.api.http.error_responses import ApiError, describe
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
+from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
 from studio.library import VoiceFields
@@ -65,14 +66,13 @@ class ReferenceRoutes:
             return _refused(request, error, reference_id=name)
         return answer(request, {"success": True, "message": "added", "reference_id": voice})
 
-    async def _add(self, name: str, fields: SentFields, caller: str) -> str:
+    async def _add(self, name: str, form: Form, caller: str) -> str:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
-        if not fields.text("text").strip():
+        text = form.text("text")
+        if not text:
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
-        files = SentFields({"texts": [fields.text("text")]}, {"voices": fields.files.get("audio", [])})
-        if not files.files["voices"]:
-            raise InvalidRequest("audio is missing: send a recording", "audio")
-        samples = await self._voices.samples(files, caller)
+        form.file("audio")
+        samples = await self._voices.samples(form.uploads["audio"], [text], False, caller)
         save = to_thread.run_sync(self._library.voices.create, VoiceFields(name=name), samples)
         voice = await self._speech.save_voice(save)
         return voice.name

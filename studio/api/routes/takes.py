@@ -91,10 +91,10 @@ class TakeRoutes:
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
-    async def list_takes(self, wanted: Wanted, limit: int = 50, after: str | None = None) -> JSONResponse:
+    async def list_takes(
+        self, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
+    ) -> JSONResponse:
         """Takes under way, recent and kept, newest first; ``q`` is looked for in their texts."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         page = await self._history.page(await self._filter(wanted), limit, after)
         return JSONResponse(
             {

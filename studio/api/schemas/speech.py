@@ -19,6 +19,10 @@ MAX_ITEMS = 32
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
+RENAMED = {"max_new_tokens": "max_frames", "response_format": "format"}
+OPTIONS = {"seed", "temperature", "top_p", "top_k", "speed", "chunk_length", "sample_rate", "normalize", "dictionary"}
+OPTIONS |= {"store", *RENAMED}
+"""Fields that a SpeechRequest has too, some by another name."""
 
 
 def _voice_form(value: object) -> object:
@@ -109,26 +113,13 @@ class SpeechOptions(BaseModel):
     def request_for(self, text: str, cast: dict[str, str] | None = None) -> SpeechRequest:
         """Raises InvalidRequest."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
-        chosen = {
-            "seed": self.seed,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "top_k": self.top_k,
-            "max_frames": self.max_new_tokens,
-            "speed": self.speed,
-            "chunk_length": self.chunk_length,
-            "format": self.response_format,
-            "sample_rate": self.sample_rate,
-            "normalize": self.normalize,
-            "dictionary": self.dictionary,
-            "store": self.store,
-        }
+        chosen = self.model_dump(include=OPTIONS, exclude_none=True)
         return SpeechRequest(
             text=text,
             cast=cast,
             voice=None if self.ref_audio is not None else voice,
             clips=self._clips(),
-            **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
+            **{RENAMED.get(name, name): value for name, value in chosen.items()},
         )
 
     def _clips(self) -> tuple[OwnClip, ...]:

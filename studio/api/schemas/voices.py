@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from studio.api.schemas.numbers import Number, Whole
 from studio.library import Cut, VoiceFields
 from studio.library.voices.names import MAX_REFERENCE
-from studio.voices.editing import SampleChanges
 
 VoiceName = Annotated[str, Field(max_length=MAX_REFERENCE)]
 """What a voice is asked for by: an id, slug, name or alias, with @REVISION if wanted."""
@@ -58,6 +57,9 @@ class CutBody(BaseModel):
     gain_db: Number = 0.0
     channel: Whole | None = None
 
+    def cut(self) -> Cut:
+        return Cut(**self.model_dump())
+
 
 class SampleBody(BaseModel):
     """Fields that are absent or null stay as they are; a cut is given whole."""
@@ -67,7 +69,3 @@ class SampleBody(BaseModel):
     text: str | None = None
     speaker: Whole | None = None
     cut: CutBody | None = None
-
-    def changes(self) -> SampleChanges:
-        cut = None if self.cut is None else Cut(self.cut.start, self.cut.end, self.cut.gain_db, self.cut.channel)
-        return SampleChanges(self.text, cut, self.speaker)

@@ -10,7 +10,6 @@ import gradio as gr
 from anyio import to_thread
 from gradio.components import Component
 
-from studio.audio.encode import pcm16, wav_header
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Cut, NewConsent, VoiceFields
 from studio.library.checks import MAX_TEXT, clean_language
@@ -18,8 +17,8 @@ from studio.library.client_files import ClientFile, Upload
 from studio.services import Studio
 from studio.ui.endpoints.add_endpoints import add_endpoints
 from studio.ui.file_fields import file_field
-from studio.voices.advisor import cut_json
-from studio.voices.intake import Intake, sound_of
+from studio.voices.editing import sample_number
+from studio.voices.intake import Intake
 from studio.voices.packs.pack import export_voice, import_pack
 from studio.voices.transcript import compare
 from studio.voices.voice_json import voice_json
@@ -118,24 +117,17 @@ class VoiceEndpoints:
 
     async def voice_preview(self, caller: gr.Request, *, voice: str, sample: float) -> ClientFile:
         """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
-        slug, wav = await self._queues.clips.run(caller.state.caller, self._preview, voice, sample)
-        return await self._files.add_result(f"{slug}.wav", [wav], caller.state.sees, caller.state.caller)
-
-    def _preview(self, voice: str, sample: float) -> tuple[str, bytes]:
-        """Blocking."""
-        found = self._library.voices.get(self._meant(voice))
-        if not 0 <= int(sample) < len(found.samples):
-            raise NotFound(f"the voice {found.name!r} has no sample number {int(sample)}", "sample")
-        chosen = found.samples[int(sample)]
-        clip = sound_of(self._library.voices.clip(chosen), chosen.cut)
-        return found.slug, wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
+        found = await to_thread.run_sync(lambda: self._library.voices.get(self._meant(voice)))
+        chosen = sample_number(found, int(sample))
+        data = await to_thread.run_sync(self._library.voices.clip, chosen)
+        wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
+        return await self._files.add_result(f"{found.slug}.wav", [wav], caller.state.sees, caller.state.caller)
 
     async def analyze_reference(
         self, caller: gr.Request, *, audio: Upload | None = None, text: str, **cut: float
     ) -> Json:
         """Judge a clip before it is saved: score, findings with fixes, figures, and the cut that was judged."""
-        intake = await self._take_in(caller, audio, text, _cut(**cut))
-        return {"seconds": intake.clip.seconds, "cut": cut_json(intake.cut)} | intake.advice.as_json()
+        return (await self._take_in(caller, audio, text, _cut(**cut))).as_json()
 
     async def transcribe(self, caller: gr.Request, *, audio: Upload | None = None, language: str, text: str) -> Json:
         """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""

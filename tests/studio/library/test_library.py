@@ -116,14 +116,9 @@ def test_editing_what_is_said_of_a_voice_leaves_its_revision_but_not_its_version
 @pytest.mark.parametrize(
     "changes",
     [
-        {"defaults": {"loudness": 3}},
-        {"defaults": {"temperature": float("nan")}},
-        {"defaults": {"top_k": 1.5}},
-        {"defaults": {"seed": True}},
-        {"language": "english please"},
-        {"tags": ("x",) * 33},
-        {"description": "x" * 2001},
-        {"consent": "cons_none"},
+        *({"defaults": {name: value}} for name, value in [("loudness", 3), ("temperature", float("nan"))]),
+        *({"defaults": {name: value}} for name, value in [("top_k", 1.5), ("seed", True)]),
+        *({"language": "english please"}, {"tags": ("x",) * 33}, {"description": "x" * 2001}, {"consent": "cons_none"}),
     ],
 )
 def test_a_bad_field_is_refused_and_changes_nothing(library: Library, changes: dict[str, Any]) -> None:
@@ -174,11 +169,10 @@ def test_a_clip_shared_by_two_voices_outlives_one_of_them(library: Library) -> N
 
 
 def test_search_looks_at_name_tags_language_and_description_whatever_the_case(library: Library) -> None:
-    library.voices.create(
-        VoiceFields(name="Anna", description="Reads NEWS", tags=("calm",), language="en"), [new_sample()]
-    )
-    voice = VoiceFields(name="Bärbel", description="reads tales", tags=("calm", "old"), language="de", favourite=True)
-    library.voices.create(voice, [new_sample()])
+    anna = VoiceFields(name="Anna", description="Reads NEWS", tags=("calm",), language="en")
+    baer = VoiceFields(name="Bärbel", description="reads tales", tags=("calm", "old"), language="de", favourite=True)
+    for voice in (anna, baer):
+        library.voices.create(voice, [new_sample()])
 
     def names(query: str = "", **filters: object) -> list[str]:
         return [voice.name for voice in library.voices.page(query, **filters)]  # type: ignore[arg-type]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.body import as_model, read_json
@@ -13,6 +14,7 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import Form, read_form
 from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, sample_of
+from studio.api.schemas.list_page import list_page
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
 from studio.api.schemas.voices import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
@@ -22,8 +24,8 @@ from studio.speech.speech_service import SpeechService
 from studio.voices.clip_service import ClipService
 from studio.voices.resolver import VoiceResolver
 
-_SAID = ("speaker", "language", "gender", "accent", "description", "tags", "colour", "licence", "consent")
-NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", "audio_sample"))
+_FIELDS = [name for name in VoiceFields.model_fields if name not in ("slug", "favourite", "defaults")]
+NEW_VOICE = reads_form(*SAMPLE, "speaker", *_FIELDS, required=("name", "audio_sample"))
 NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
 
 
@@ -145,21 +147,10 @@ class OpenAIVoiceRoutes:
         new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
         return JSONResponse(consent_json(await to_thread.run_sync(self._library.consents.create, new)))
 
-    def list_consents(self, after: str | None = None, limit: int = 20) -> JSONResponse:
+    def list_consents(self, after: str | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> JSONResponse:
         """Consents, newest first."""
-        if not 1 <= limit <= 100:
-            raise InvalidRequest("limit must be from 1 to 100", "limit")
-        found = self._library.consents.page(limit + 1, after)
-        data = [consent_json(consent) for consent in found[:limit]]
-        return JSONResponse(
-            {
-                "object": "list",
-                "data": data,
-                "first_id": data[0]["id"] if data else None,
-                "last_id": data[-1]["id"] if data else None,
-                "has_more": len(found) > limit,
-            }
-        )
+        page = list_page(self._library.consents.page(limit + 1, after), limit, consent_json)
+        return JSONResponse(page | {"first_id": page["data"][0]["id"] if page["data"] else None})
 
     def get_consent(self, consent_id: str) -> JSONResponse:
         """One consent."""

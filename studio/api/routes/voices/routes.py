@@ -18,16 +18,16 @@ from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import Form, read_form
 from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
+from studio.api.schemas.list_page import list_page
 from studio.api.schemas.voice_answers import version_wanted, voice_response
 from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.read import MEDIA_TYPES
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import InvalidRequest
 from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.client_files import Upload
 from studio.library.voices.listing import Order
 from studio.speech.speech_service import SpeechService
-from studio.voices.advisor import cut_json
 from studio.voices.clip_service import ClipService
 from studio.voices.editing import (
     add_sample,
@@ -37,6 +37,7 @@ from studio.voices.editing import (
     find_sample,
     go_back,
     remove_sample,
+    sample_number,
 )
 from studio.voices.hearing.recogniser import Heard
 from studio.voices.intake import Intake
@@ -56,7 +57,6 @@ from studio.work.work_queues import WorkQueues
 
 Result = TypeVar("Result")
 
-MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
 
 ADVISE = reads_form(*SAMPLE, "heard", required=("audio_sample",))
@@ -114,7 +114,7 @@ class VoiceRoutes:
         language: str = "",
         favourite: bool | None = None,
         order: Order = "name",
-        limit: int = 50,
+        limit: Annotated[int, Query(ge=1, le=100)] = 50,
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
@@ -123,16 +123,10 @@ class VoiceRoutes:
 
         ``tags``, ``genders``, ``accents`` and ``languages`` of the answer are those of the whole library.
         """
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         voices = self._library.voices
         wanted: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
         wanted |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
-        found = voices.page(q, **wanted)
-        data = [voice_json(voice) for voice in found[:limit]]
-        last = data[-1]["id"] if data else None
-        told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
-        return JSONResponse(told | voices.offered())
+        return JSONResponse(list_page(voices.page(q, **wanted), limit, voice_json) | voices.offered())
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name, in the revision after an "@" or the newest."""
@@ -184,10 +178,11 @@ class VoiceRoutes:
 
     async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Change a sample's text, speaker or cut, which makes a new revision."""
-        changes = as_model(await read_json(request), SampleBody).changes()
+        body = as_model(await read_json(request), SampleBody)
         voice = await self._get(reference)
-        wanted = version_wanted(request, voice.id)
-        return await self._saved(request, edit_sample, self._library, voice.id, sample_id, changes, wanted)
+        cut = body.cut.cut() if body.cut else None
+        edit = partial(edit_sample, text=body.text, speaker=body.speaker, cut=cut)
+        return await self._saved(request, edit, self._library, voice.id, sample_id, version_wanted(request, voice.id))
 
     async def choose_samples(self, reference: str, request: Request) -> Response:
         """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
@@ -223,9 +218,7 @@ class VoiceRoutes:
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as it is heard by the model, cut and with its gain: a WAV file."""
         voice = await self._get(reference)
-        if not 0 <= sample < len(voice.samples):
-            raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
-        chosen = voice.samples[sample]
+        chosen = sample_number(voice, sample)
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
         return Response(wav, media_type="audio/wav", headers=_GUARDED)
@@ -240,11 +233,10 @@ class VoiceRoutes:
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
         intake = await until_hangup(request, self._taken_in(form, text, request.state.caller))
-        told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
-        told |= intake.advice.as_json()
+        advice = {"object": "voice.advice"} | intake.as_json()
         if heard:
-            told["marks"] = await self._marks(request, text, heard)
-        return JSONResponse(told)
+            advice["marks"] = await self._marks(request, text, heard)
+        return JSONResponse(advice)
 
     async def denoise(self, request: Request) -> Response:
         """A clip as it is kept with ``denoise``: multipart with audio_sample, and a cut if wanted; a WAV file.
