@@ -20,7 +20,7 @@ from studio.api.http.openapi import install_document
 from studio.api.middleware_stack import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
-from studio.api.routes.continuing import continuing_routes
+from studio.api.routes.continue_routes import continuing_routes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.mending import mending_routes
 from studio.api.routes.models import model_routes
@@ -35,9 +35,9 @@ from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech_routes import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
-from studio.api.routes.voices.openai import OpenAIVoiceRoutes
-from studio.api.routes.voices.recogniser import recogniser_routes
-from studio.api.routes.voices.routes import VoiceRoutes
+from studio.api.routes.voices.openai_voice_routes import OpenAIVoiceRoutes
+from studio.api.routes.voices.recogniser_routes import recogniser_routes
+from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.projects.mending import PartMender
 from studio.services import Studio
 from studio.takes.mending import TakeMender

@@ -30,8 +30,8 @@ from studio.library.sqlite import Database
 from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
-from studio.library.voices.repository import Voices
 from studio.library.voices.voice import Voice, VoiceFields
+from studio.library.voices.voices import Voices
 from studio.supervisor import HealthCheck
 
 __all__ = [

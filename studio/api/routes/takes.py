@@ -10,13 +10,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, sends
 from studio.api.http.ranges import of_path, ranged
-from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.field_types import LOWER_CASE, StrictBody
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
 from studio.errors import InvalidRequest, NotFound
@@ -33,15 +33,11 @@ MAX_IDS = 1000
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
 
 
-class Star(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class Star(StrictBody):
     starred: bool
 
 
-class Ids(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class Ids(StrictBody):
     ids: list[str] = Field(min_length=1, max_length=MAX_IDS)
 
 

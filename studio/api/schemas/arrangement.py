@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from studio.api.schemas.numbers import Number, Whole
-from studio.api.schemas.voices import VoiceName
+from studio.api.schemas.field_types import Number, Selection, StrictBody, VoiceName, Whole
 from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
 from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
 
 
-class NewPartBody(BaseModel):
+class NewPartBody(StrictBody):
     """A part that is put among the others."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str
     after: str | None = Field(description="The id of the part before it; null: it is the first.")
@@ -29,10 +26,8 @@ class NewPartBody(BaseModel):
         return NewPart(self.text, " ".join(self.chapter.split()), (self.voice or "").strip() or None, self.pause)
 
 
-class SplitBody(BaseModel):
+class SplitBody(StrictBody):
     """Where a part is split."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
     at: Annotated[Whole, Field(ge=0)] = Field(
@@ -40,46 +35,32 @@ class SplitBody(BaseModel):
     )
 
 
-class MergeBody(BaseModel):
+class MergeBody(StrictBody):
     """With which part one is merged."""
-
-    model_config = ConfigDict(extra="forbid")
 
     following: str = Field(description="The id of the part right after it.")
 
 
-class MoveBody(BaseModel):
+class MoveBody(StrictBody):
     """Where a part is to be."""
-
-    model_config = ConfigDict(extra="forbid")
 
     position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
 
 
-class RestoreBody(BaseModel):
+class RestoreBody(StrictBody):
     """Which deleted parts are restored."""
-
-    model_config = ConfigDict(extra="forbid")
 
     ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
 
 
-class MendBody(BaseModel):
-    """Which sentence of a part is spoken anew."""
+class MendBody(Selection):
+    """Which sentences of a part are regenerated."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
-    start: Annotated[Whole, Field(ge=0)] = Field(
-        description="From which character, in Unicode code points, something is selected; the whole sentence is meant."
-    )
-    end: Annotated[Whole, Field(ge=0)] = Field(description="Up to which; several sentences may be touched.")
+    text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")
 
 
-class ReplaceBody(BaseModel):
+class ReplaceBody(StrictBody):
     """What to look for in all parts, and what is to stand in its place."""
-
-    model_config = ConfigDict(extra="forbid")
 
     find: str = Field(description=f"At most {MAX_FIND} characters.")
     replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: it is taken out.")

@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from studio.api.schemas.lower_case import LOWER_CASE
-from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
-from studio.api.schemas.voices import VoiceName
+from studio.api.schemas.field_types import (
+    LOWER_CASE,
+    Number,
+    Seed,
+    Selection,
+    Speed,
+    StrictBody,
+    Temperature,
+    TopK,
+    TopP,
+    VoiceName,
+    Whole,
+)
 from studio.errors import InvalidRequest
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
 from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, OwnClip, SpeechRequest
@@ -43,8 +53,6 @@ class VoiceRef(BaseModel):
 
 class SpeechOptions(BaseModel):
     """How to speak. Unknown fields are ignored, null means absent; what cannot be done is refused by name."""
-
-    model_config = ConfigDict(extra="ignore")
 
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
@@ -156,8 +164,6 @@ class SpeechBody(SpeechOptions):
 class ReadingBody(BaseModel):
     """A text, to see how it would be read."""
 
-    model_config = ConfigDict(extra="ignore")
-
     input: str = Field(description=f"At most {MAX_INPUT} characters.")
     cast: dict[str, VoiceName] | None = Field(None, description="As of the request that will speak it.")
     voice: VoiceName | None = Field(None, description="As of that request: it may have a dictionary of its own.")
@@ -175,10 +181,8 @@ class ReadingBody(BaseModel):
         )
 
 
-class ContinueBody(BaseModel):
+class ContinueBody(StrictBody):
     """How to go on with a take; what is not said stays as it was, but for its limit."""
-
-    model_config = ConfigDict(extra="forbid")
 
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
         None, description="Frames of the whole take, those that it has already among them; absent: until all is said."
@@ -196,18 +200,8 @@ class ContinueBody(BaseModel):
         return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
 
 
-class MendTakeBody(BaseModel):
-    """Which sentence of a take is spoken anew."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    start: Annotated[Whole, Field(ge=0)] = Field(
-        description="From which character of the take's text, in Unicode code points, something is selected; the whole "
-        "sentence is meant."
-    )
-    end: Annotated[Whole, Field(ge=0)] = Field(
-        description="Up to which; several sentences may be touched, in a dialogue those of one turn."
-    )
+class MendTakeBody(Selection):
+    """Which sentences of a take are regenerated."""
 
 
 class BatchBody(SpeechOptions):

@@ -22,7 +22,7 @@ from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceFiel
 from studio.library.checks import MAX_DESCRIPTION, MAX_SAMPLES, check_samples, clean_language, clean_text
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
-from studio.voices.packs.manifest import FORMAT, Manifest, ToldConsent, ToldEntry, read_manifest
+from studio.voices.packs.manifest import FORMAT, Manifest, PackConsent, PackFile, read_manifest
 
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
@@ -181,10 +181,10 @@ def _entries(data: bytes) -> dict[str, bytes]:
 def _pack(manifest: Manifest, entries: dict[str, bytes]) -> Pack:
     claimed: set[str] = set()
     samples = []
-    for told in manifest.samples:
-        data = _claim(told.clip, entries, claimed, MAX_BYTES)
-        samples.append(take_in(data, told.text, Cut(*told.cut)).sample(told.text, told.speaker))
-        for codes in told.codes:
+    for sample in manifest.samples:
+        data = _claim(sample.clip, entries, claimed, MAX_BYTES)
+        samples.append(take_in(data, sample.text, Cut(*sample.cut)).sample(sample.text, sample.speaker))
+        for codes in sample.codes:
             _claim(codes.file, entries, claimed, MAX_CODES)
     check_samples(samples)
     consent = _consent(manifest.consent, entries, claimed)
@@ -193,25 +193,25 @@ def _pack(manifest: Manifest, entries: dict[str, bytes]) -> Pack:
     return Pack(manifest.fields, manifest.created, consent, tuple(samples))
 
 
-def _consent(told: ToldConsent | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
-    if told is None:
+def _consent(consent: PackConsent | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
+    if consent is None:
         return None
-    recording = None if told.recording is None else _claim(told.recording, entries, claimed, MAX_BYTES)
+    recording = None if consent.recording is None else _claim(consent.recording, entries, claimed, MAX_BYTES)
     return NewConsent(
-        name=clean_text("name", told.name, 200),
-        language=clean_language(told.language),
-        statement=clean_text("statement", told.statement, MAX_DESCRIPTION),
+        name=clean_text("name", consent.name, 200),
+        language=clean_language(consent.language),
+        statement=clean_text("statement", consent.statement, MAX_DESCRIPTION),
         recording=recording,
         media_type="" if recording is None else MEDIA_TYPES[container_of(recording)],
-        created=told.created,
+        created=consent.created,
     )
 
 
-def _claim(told: ToldEntry, entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
-    if told.name not in entries or told.name in claimed:
-        raise InvalidPack(f"the pack's entry {told.name[:80]!r} is missing, or named twice", "file")
-    data = entries[told.name]
-    if len(data) > limit or len(data) != told.size or hashlib.sha256(data).hexdigest() != told.sha256:
-        raise InvalidPack(f"the pack's entry {told.name[:80]!r} is too large or not what the manifest says", "file")
-    claimed.add(told.name)
+def _claim(file: PackFile, entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
+    if file.name not in entries or file.name in claimed:
+        raise InvalidPack(f"the pack's entry {file.name[:80]!r} is missing, or named twice", "file")
+    data = entries[file.name]
+    if len(data) > limit or len(data) != file.size or hashlib.sha256(data).hexdigest() != file.sha256:
+        raise InvalidPack(f"the pack's entry {file.name[:80]!r} is too large or not what the manifest says", "file")
+    claimed.add(file.name)
     return data

@@ -13,10 +13,10 @@ from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, sample_of
+from studio.api.routes.voices.sample_forms import FORM_LIMIT, SAMPLE, sample_of
 from studio.api.schemas.list_page import list_page
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
-from studio.api.schemas.voices import ConsentChanges
+from studio.api.schemas.voice_bodies import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.library import NewConsent, VoiceFields

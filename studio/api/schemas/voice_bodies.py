@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from studio.api.schemas.numbers import Number, Whole
+from studio.api.schemas.field_types import Number, StrictBody, Whole
 from studio.library import Cut, VoiceFields
-from studio.library.voices.names import MAX_REFERENCE
-
-VoiceName = Annotated[str, Field(max_length=MAX_REFERENCE)]
-"""What a voice is asked for by: an id, slug, name or alias, with @REVISION if wanted."""
 
 
 class ConsentChanges(BaseModel):
@@ -35,23 +31,17 @@ class VoiceBody(VoiceFields):
         return {name: value for name, value in body.items() if value is not None or name not in cls.model_fields}
 
 
-class ChosenSamples(BaseModel):
+class ChosenSamples(StrictBody):
     """Which samples a voice's new revision has, in the order of the prompt; each was in one of its revisions."""
-
-    model_config = ConfigDict(extra="forbid")
 
     samples: list[str]
 
 
-class NewName(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class NewName(StrictBody):
     name: str
 
 
-class CutBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class CutBody(StrictBody):
     start: Number = 0.0
     end: Number | None = None
     gain_db: Number = 0.0
@@ -61,10 +51,8 @@ class CutBody(BaseModel):
         return Cut(**self.model_dump())
 
 
-class SampleBody(BaseModel):
+class SampleBody(StrictBody):
     """Fields that are absent or null stay as they are; a cut is given whole."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str | None = None
     speaker: Whole | None = None

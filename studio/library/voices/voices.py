@@ -17,8 +17,8 @@ from studio.library.voices.consents import write_consent
 from studio.library.voices.known_voices import KnownVoices, meanings
 from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, slug_of, split_revision
-from studio.library.voices.rows import Row, as_sample, columns_of, haystack, voices_of, write_samples
 from studio.library.voices.voice import Voice, VoiceFields
+from studio.library.voices.voice_rows import Row, as_sample, columns_of, haystack, voices_of, write_samples
 
 MAX_PAGE = 1000
 

@@ -17,10 +17,10 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
+from studio.api.routes.voices.sample_forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
 from studio.api.schemas.list_page import list_page
 from studio.api.schemas.voice_answers import version_wanted, voice_response
-from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
+from studio.api.schemas.voice_bodies import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.read import MEDIA_TYPES
 from studio.errors import InvalidRequest
 from studio.library import Library, Voice
@@ -179,34 +179,26 @@ class VoiceRoutes:
     async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Change a sample's text, speaker or cut, which makes a new revision."""
         body = as_model(await read_json(request), SampleBody)
-        voice = await self._get(reference)
-        cut = body.cut.cut() if body.cut else None
-        edit = partial(edit_sample, text=body.text, speaker=body.speaker, cut=cut)
-        return await self._saved(request, edit, self._library, voice.id, sample_id, version_wanted(request, voice.id))
+        edit = partial(edit_sample, text=body.text, speaker=body.speaker, cut=body.cut.cut() if body.cut else None)
+        return await self._revised(request, reference, edit, sample_id)
 
     async def choose_samples(self, reference: str, request: Request) -> Response:
         """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
         chosen = as_model(await read_json(request), ChosenSamples).samples
-        voice = await self._get(reference)
-        return await self._saved(
-            request, choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id)
-        )
+        return await self._revised(request, reference, choose_samples, chosen)
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
         """Speak with the samples of an old revision again, which makes a new one."""
-        voice = await self._get(reference)
-        return await self._saved(request, go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
+        return await self._revised(request, reference, go_back, revision)
 
     async def duplicate(self, reference: str, request: Request) -> Response:
         """A copy of the voice under a name of its own, to change without changing this one."""
         name = as_model(await read_json(request), NewName).name
-        return await self._saved(request, duplicate, self._library, reference, name)
+        return await self._saved(request, duplicate, reference, name)
 
-    def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
+    async def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Remove a sample, which makes a new revision."""
-        voice = self._library.voices.get(reference)
-        wanted = version_wanted(request, voice.id)
-        return voice_response(request, remove_sample(self._library, voice.id, sample_id, wanted))
+        return await self._revised(request, reference, remove_sample, sample_id)
 
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as it was uploaded, or a range of it."""
@@ -311,9 +303,13 @@ class VoiceRoutes:
     async def _marks(self, request: Request, text: str, heard: str) -> list[dict[str, Any]]:
         return [asdict(mark) for mark in await self._in(self._queues.texts, request, compare, text, heard)]
 
+    async def _revised(self, request: Request, reference: str, revise: Callable[..., Voice], change: Any) -> Response:
+        """The answer once ``revise``, which may decode clips, has made the voice's new revision."""
+        voice = await self._get(reference)
+        return await self._saved(request, revise, voice.id, change, version_wanted(request, voice.id))
+
     async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
-        """The answer once ``save``, which may decode clips, has made the voice what it is then."""
-        saving = self._queues.clips.run(request.state.caller, save, *values)
+        saving = self._queues.clips.run(request.state.caller, save, self._library, *values)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
 
     async def _in(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
