@@ -15,14 +15,15 @@ from pathlib import Path
 from studio.errors import InvalidRequest, StudioError
 from studio.library import Cut, Library, Voice, VoiceFields
 from studio.library.audio_files import write_whole
-from studio.library.checks import GENDERS
 from studio.settings import Settings, SettingsError
 from studio.unicode_text import check_strings, text_of
-from studio.voices.intake import suggest_span, take_in
+from studio.voices.intake import take_in, take_in_best
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
 from studio.voices.packs.reference_folder import import_folder
 from studio.voices.voice_json import voice_json
 
+TEXTS = ("description", "language", "gender", "accent", "colour", "licence")
+"""Fields of a voice that are options."""
 Command = Callable[[Library, argparse.Namespace], None]
 
 
@@ -58,13 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     words = add.add_mutually_exclusive_group(required=True)
     words.add_argument("--text", help="the words spoken in the clip")
     words.add_argument("--text-file", type=Path, help="a file with them")
-    add.add_argument("--description", default="")
-    add.add_argument("--language", default="", help="BCP 47, such as en")
-    add.add_argument("--gender", default="", help=", ".join(GENDERS))
-    add.add_argument("--accent", default="", help="in words, such as British")
-    add.add_argument("--colour", default="", help="#rrggbb, of its initial on the page")
+    for name in TEXTS:
+        add.add_argument(f"--{name}", default="", help=VoiceFields.model_fields[name].description)
     add.add_argument("--tag", action="append", default=[], help="may be given several times")
-    add.add_argument("--licence", default="")
     add.add_argument("--start", type=float, default=0.0, help="seconds; where the clip is cut")
     add.add_argument("--end", type=float)
     add.add_argument("--gain-db", type=float, default=0.0)
@@ -94,16 +91,12 @@ def _add(library: Library, options: argparse.Namespace) -> None:
     data = options.clip.read_bytes()
     text = options.text if options.text is not None else text_of(options.text_file)
     cut = Cut(options.start, options.end, options.gain_db)
-    if options.fix and options.end is None and not options.start:
-        span = suggest_span(data)
-        cut = Cut(span.start, span.end, options.gain_db)
-    intake = take_in(data, text, cut)
-    if options.fix and intake.advice.fixed != cut:
+    intake = (take_in_best if options.fix else take_in)(data, text, cut)
+    if options.fix and intake.advice.fixed != intake.cut:
         intake = take_in(data, text, intake.advice.fixed)
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
-    names = ("name", "description", "language", "gender", "accent", "colour", "licence")
-    new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in names})
+    new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
     _print(library.voices.create(new, [intake.sample(text)]), options)
 
 
@@ -161,8 +154,8 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
     count = library.audit.verify()
     entries = library.audit.entries()
     if options.json:
-        told = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        trail = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
+        print(json.dumps(trail, ensure_ascii=False, indent=1))
         return
     for entry in entries:
         print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")

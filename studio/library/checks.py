@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from engine import MAX_SEED, MAX_TOP_K
 from studio.errors import InvalidRequest
 from studio.library.records import NewSample, Sample
 from studio.unicode_text import MOST_COMPOSED, normalize
@@ -22,8 +23,8 @@ MAX_SPEAKER = 9
 DEFAULTS: Mapping[str, tuple[float, float]] = {
     "temperature": (0.0, 2.0),
     "top_p": (0.0, 1.0),
-    "top_k": (1, 1024),
-    "seed": (0, 2**63 - 1),
+    "top_k": (1, MAX_TOP_K),
+    "seed": (0, MAX_SEED),
 }
 """What a voice may preset for requests that do not say, and within which bounds."""
 

@@ -57,6 +57,14 @@ def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | No
     return Intake(data, MEDIA_TYPES[container_of(data, param)], cut, clip, advise(clip, text, cut))
 
 
+def take_in_best(data: bytes, text: str, cut: Cut, param: str | None = None) -> Intake:
+    """As `take_in`; of a file that is too long, and not cut, the best span. Blocking."""
+    if not cut.start and cut.end is None:
+        span = suggest_span(data, param)
+        cut = replace(cut, start=span.start, end=span.end)
+    return take_in(data, text, cut, param)
+
+
 def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
     """What a cut of a clip sounds like, as it is encoded and previewed. Blocking.
 

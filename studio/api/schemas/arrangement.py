@@ -29,20 +29,20 @@ class NewPartBody(StrictBody):
 class SplitBody(StrictBody):
     """Where a part is split."""
 
-    text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
+    text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")
     at: Annotated[Whole, Field(ge=0)] = Field(
-        description="Of which character, counted from 0 in Unicode code points, the second part begins."
+        description="Index of the first character of the second part, in Unicode code points."
     )
 
 
 class MergeBody(StrictBody):
-    """With which part one is merged."""
+    """The part that one is merged with."""
 
     following: str = Field(description="The id of the part right after it.")
 
 
 class MoveBody(StrictBody):
-    """Where a part is to be."""
+    """The new place of a part."""
 
     position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
 
@@ -60,13 +60,13 @@ class MendBody(Selection):
 
 
 class ReplaceBody(StrictBody):
-    """What to look for in all parts, and what is to stand in its place."""
+    """What to find in all parts, and its replacement."""
 
     find: str = Field(description=f"At most {MAX_FIND} characters.")
-    replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: it is taken out.")
-    match_case: bool = Field(False, description="Whether it is only meant in this case.")
-    whole_words: bool = Field(False, description="Whether it must not be a piece of a longer word.")
-    dry_run: bool = Field(False, description="Whether to count only, and change nothing.")
+    replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: it is removed.")
+    match_case: bool = Field(False, description="Match case.")
+    whole_words: bool = Field(False, description="Match whole words only.")
+    dry_run: bool = Field(False, description="Count the matches and change nothing.")
 
     def wanted(self) -> Wanted:
         return Wanted(self.find, self.replace, self.match_case, self.whole_words)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from engine import MAX_SEED, MAX_TOP_K
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.library.voices.names import MAX_REFERENCE
-from studio.speech.request import MAX_SEED, MAX_TOP_K
 
 
 class StrictBody(BaseModel):

@@ -159,11 +159,11 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
 
 
 def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
-    told = asdict(part)
+    fields = asdict(part)
     for name in ("project_id", "takes"):
-        del told[name]
+        del fields[name]
     recipe = settings.recipe(part.text, part.voice)
-    return told | {
+    return fields | {
         "object": "project.part",
         "seconds": round(part.take.seconds, 3) if part.take else None,
         "takes": [_take_json(take, recipe) for take in part.takes],

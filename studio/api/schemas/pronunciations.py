@@ -18,7 +18,7 @@ class NewPronunciation(StrictBody):
         description=f"What is read in its place, at most {MAX_SAID} characters: other words, or phonemes between "
         "<|phoneme_start|> and <|phoneme_end|> where the model knows them."
     )
-    match_case: bool = Field(False, description="Whether it is only meant in this case.")
+    match_case: bool = Field(False, description="Match case.")
     voice: VoiceName | None = Field(None, description="Only for what this voice says.")
     project: str | None = Field(None, description="Only for this project.")
 

@@ -165,10 +165,10 @@ class ReadingBody(BaseModel):
     """A text, to see how it would be read."""
 
     input: str = Field(description=f"At most {MAX_INPUT} characters.")
-    cast: dict[str, VoiceName] | None = Field(None, description="As of the request that will speak it.")
-    voice: VoiceName | None = Field(None, description="As of that request: it may have a dictionary of its own.")
-    normalize: bool | None = Field(None, description="As of that request; absent: as the model needs it.")
-    dictionary: bool | None = Field(None, description="As of that request; default true.")
+    cast: dict[str, VoiceName] | None = Field(None, description="Cast of the request that will speak it.")
+    voice: VoiceName | None = Field(None, description="Voice of that request; it may have its own dictionary.")
+    normalize: bool | None = Field(None, description="As in that request; absent: as the model needs it.")
+    dictionary: bool | None = Field(None, description="As in that request; default true.")
 
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest."""
@@ -182,10 +182,10 @@ class ReadingBody(BaseModel):
 
 
 class ContinueBody(StrictBody):
-    """How to go on with a take; what is not said stays as it was, but for its limit."""
+    """How to continue a take; absent fields stay as they were, except for its limit."""
 
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
-        None, description="Frames of the whole take, those that it has already among them; absent: until all is said."
+        None, description="Frames of the whole take, including those already generated; absent: until the text ends."
     )
     response_format: ResponseFormat | None = None
     sample_rate: Whole | None = None

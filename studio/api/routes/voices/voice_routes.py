@@ -164,7 +164,7 @@ class VoiceRoutes:
         """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, denoise,
         speaker if wanted.
 
-        Words that are not told are written down by the recogniser, in ``language`` if that is.
+        Without ref_text, the recogniser writes the words down, in ``language`` if that is given.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
@@ -258,10 +258,10 @@ class VoiceRoutes:
             return clip.seconds, heard
 
         seconds, heard = await until_hangup(request, hear())
-        told = {"object": "voice.transcript", "seconds": seconds} | asdict(heard)
+        transcript = {"object": "voice.transcript", "seconds": seconds} | asdict(heard)
         if text:
-            told["marks"] = await self._marks(request, text, heard.text[:MAX_TEXT])
-        return JSONResponse(told)
+            transcript["marks"] = await self._marks(request, text, heard.text[:MAX_TEXT])
+        return JSONResponse(transcript)
 
     async def export(self, reference: str, request: Request) -> Response:
         """The voice as a pack: one file with its clips, words, licence and consent."""
