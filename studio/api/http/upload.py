@@ -39,7 +39,7 @@ class Form:
     @property
     def fields(self) -> dict[str, Any]:
         """Of several fields with one name, the last."""
-        return {name: several[-1] for name, several in self.lists.items()}
+        return {name: several[-1] for name, several in self.lists.items() if several}
 
     @property
     def files(self) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from studio.api.schemas.field_types import Number, Selection, StrictBody, VoiceName, Whole
+from studio.api.schemas.field_types import Number, SelectionBody, StrictBody, VoiceName, Whole
 from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
 from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
 
@@ -53,7 +53,7 @@ class RestoreBody(StrictBody):
     ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
 
 
-class MendBody(Selection):
+class MendBody(SelectionBody):
     """Which sentences of a part are regenerated."""
 
     text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")

@@ -38,7 +38,7 @@ LOWER_CASE = BeforeValidator(lambda value: value.lower() if isinstance(value, st
 """For Annotated: MP3 is mp3, as voices and models are understood in any case."""
 
 
-class Selection(StrictBody):
+class SelectionBody(StrictBody):
     """A selected stretch of a text, in Unicode code points."""
 
     start: Annotated[Whole, Field(ge=0)] = Field(

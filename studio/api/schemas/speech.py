@@ -11,7 +11,7 @@ from studio.api.schemas.field_types import (
     LOWER_CASE,
     Number,
     Seed,
-    Selection,
+    SelectionBody,
     Speed,
     StrictBody,
     Temperature,
@@ -200,7 +200,7 @@ class ContinueBody(StrictBody):
         return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
 
 
-class MendTakeBody(Selection):
+class MendTakeBody(SelectionBody):
     """Which sentences of a take are regenerated."""
 
 
