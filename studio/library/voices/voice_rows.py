@@ -16,6 +16,7 @@ Row = dict[str, Any]
 
 _PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
 """Fields of a sample that are columns as they are."""
+_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "latest", "revision", "samples"}
 
 
 def haystack(voice: Row) -> str:
@@ -66,7 +67,8 @@ def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[
 
 def columns_of(fields: VoiceFields, only_set: bool) -> Row:
     """The columns of all fields or of those that are set, but for the slug, which must be free."""
-    row: Row = fields.model_dump(exclude_unset=only_set, exclude={"slug"})
+    columns = VoiceFields.model_fields.keys() - {"slug"}
+    row: Row = fields.model_dump(exclude_unset=only_set, include=columns)
     if "name" in row:
         row["folded"] = fold(row["name"])
     if "consent" in row:
@@ -80,7 +82,7 @@ def columns_of(fields: VoiceFields, only_set: bool) -> Row:
 
 def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
     """Not checked: it was when it was written, and earlier versions had other limits."""
-    values = {name: row[name] for name in row.keys() & Voice.model_fields.keys()}
+    values = {name: row[name] for name in _VOICE_PLAIN}
     return Voice.model_construct(
         **values
         | {
