@@ -60,7 +60,7 @@ class ClipService:
             raise missing
         heard = await self.transcriber.transcribe(clip, caller, language)
         if not heard.text.strip():
-            raise InvalidRequest(f"no words were heard in the recording; send them as {field}", field)
+            raise InvalidRequest(f"no words were heard in the clip; send them as {field}", field)
         return heard.text
 
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
