@@ -83,6 +83,7 @@ def _open_library(settings: Settings) -> Library:
         library.backup = backup
         import_bundled(library, Path(settings.voices))
         _give_owners(library, settings)
+        library.takes.page(limit=1)  # a damaged table stops the start, not the first request
     except LibraryUnavailable as error:
         raise SettingsError(f"{error} (STUDIO_HOME={settings.home!r})") from error
     except OSError as error:

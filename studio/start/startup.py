@@ -20,7 +20,7 @@ if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
 
 # Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
-from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
+from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap, trim_heap
 from studio import __version__
 from studio.serving.public_port import PublicPort
 from studio.errors import SettingsError
@@ -39,6 +39,8 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """STUDIO_FISH_KVCACHE_ATTN, in the engine's words."""
 
+RELEASE_SECONDS = 60.0
+"""How often memory goes back to the system; a page that a thread needs again costs it microseconds."""
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -80,7 +82,6 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
 
     from studio.api import install_api
-    from studio.supervisor import trim_heap_regularly
     from studio.services import open_studio
 
     studio, worker = open_studio(settings, host)
@@ -95,7 +96,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
         host.start()
         if library.backup:
             library.backup.start()
-        heaps = asyncio.create_task(trim_heap_regularly())
+        heaps = asyncio.create_task(_trim_heap_regularly())
         work = [asyncio.create_task(watch.restart_forever(job)) for watch, job in jobs]
         try:
             yield
@@ -292,3 +293,10 @@ async def _launch_until_stopped(app: FastAPI) -> None:
         page = launch_page(app, app.state.studio)
         await stopped.wait()
         page.close(verbose=False)
+
+
+async def _trim_heap_regularly() -> None:
+    """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
+    while True:
+        await asyncio.sleep(RELEASE_SECONDS)
+        await asyncio.to_thread(trim_heap)
