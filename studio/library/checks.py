@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from engine import MAX_SEED, MAX_TOP_K
 from studio.errors import InvalidRequest
 from studio.library.records import NewSample, Sample
 from studio.unicode_text import MOST_COMPOSED, normalize
@@ -19,6 +18,9 @@ MAX_SAMPLES = 8
 MAX_SECONDS = 90.0
 """Of all samples of a voice together; 21.5 frames a second of them have to fit the model's context."""
 MAX_SPEAKER = 9
+MAX_SEED = 2**63 - 1
+MAX_TOP_K = 1024
+"""As the engine's, of the same names; importing the engine brings torch, which a library can do without."""
 
 DEFAULTS: Mapping[str, tuple[float, float]] = {
     "temperature": (0.0, 2.0),

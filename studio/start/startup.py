@@ -20,12 +20,12 @@ if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
 
 # Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
-from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap, trim_heap
+from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
 from studio.serving.public_port import PublicPort
 from studio.errors import SettingsError
 from studio.settings import PREFIX, Settings, on_zero_gpu
-from studio.engine_host import EngineHost, Reporter, StartEngine
+from studio.engine_host import EngineHost, Reporter, StartEngine, trim_heap_regularly
 from studio.start.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """STUDIO_FISH_KVCACHE_ATTN, in the engine's words."""
 
-RELEASE_SECONDS = 60.0
-"""How often memory goes back to the system; a page that a thread needs again costs it microseconds."""
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -96,7 +94,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
         host.start()
         if library.backup:
             library.backup.start()
-        heaps = asyncio.create_task(_trim_heap_regularly())
+        heaps = asyncio.create_task(trim_heap_regularly())
         work = [asyncio.create_task(watch.restart_forever(job)) for watch, job in jobs]
         try:
             yield
@@ -293,10 +291,3 @@ async def _launch_until_stopped(app: FastAPI) -> None:
         page = launch_page(app, app.state.studio)
         await stopped.wait()
         page.close(verbose=False)
-
-
-async def _trim_heap_regularly() -> None:
-    """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
-    while True:
-        await asyncio.sleep(RELEASE_SECONDS)
-        await asyncio.to_thread(trim_heap)

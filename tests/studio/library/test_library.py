@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from sqlite_utils import Database
 
+import engine
 from studio.errors import Changed, InvalidRequest, LibraryUnavailable, NameTaken, NotFound, StudioError
-from studio.library import Cut, Library, NewConsent, TakeFilter, VoiceFields
+from studio.library import Cut, Library, NewConsent, TakeFilter, VoiceFields, checks
 from studio.library.pronunciations.entries import GLOBAL, Pronunciation
 from studio.library.schema import MIGRATIONS
 from studio.library.takes.take import Take
@@ -370,3 +371,7 @@ def test_one_view_is_of_one_moment_and_waits_for_nobody(library: Library) -> Non
     with pytest.raises(NotFound), store.one_view():
         library.voices.get("nobody")
     assert library.voices.get("ada").name == "Ada" and patience() == 60_000
+
+
+def test_what_a_voice_may_preset_is_what_the_engine_takes() -> None:
+    assert (checks.MAX_SEED, checks.MAX_TOP_K) == (engine.MAX_SEED, engine.MAX_TOP_K)
