@@ -22,9 +22,9 @@ if os.environ.get("SPACES_ZERO_GPU"):
 # Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
-from studio.engine_host import EngineHost, Reporter, StartEngine
-from studio.serving.public_port import PublicPort
+from studio.engine_host import EngineHost, Reporter, StartEngine, trim_heap_regularly
 from studio.errors import SettingsError
+from studio.serving.public_port import PublicPort
 from studio.settings import PREFIX, Settings, on_zero_gpu
 from studio.start.terminal import Terminal
 
@@ -84,7 +84,6 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
 
     from studio.api import install_api
     from studio.services import open_studio
-    from studio.supervisor import trim_heap_regularly
 
     studio, worker = open_studio(settings, host)
     library, service = studio.library, studio.speech

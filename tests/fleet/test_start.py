@@ -112,7 +112,7 @@ def test_a_gpu_where_there_is_none(gpus: Callable[[int], None]) -> None:
 
 
 def test_a_gpu_by_number_cannot_be_all_of_them(with_ray: None) -> None:
-    with pytest.raises(ConfigError, match="set DEVICE to cuda or cpu, not cuda:1"):
+    with pytest.raises(ConfigError, match="set STUDIO_DEVICE to cuda or cpu, not cuda:1"):
         starting(2, device="cuda:1")
 
 
