@@ -1,15 +1,14 @@
-"""How an engine is set up (EngineConfig) and how large the checkpoint's models are (ModelConfig, from config.json)."""
+"""How an engine is set up (EngineConfig) and how large the checkpoint's models are (ModelConfig)."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+import math
+from dataclasses import dataclass, field
+from typing import Literal
 
-from engine.errors import CheckpointError, ConfigError
+from engine.errors import ConfigError
 
-MODEL_TYPE = "fish_qwen3_omni"
+PromptLayout = Literal["chat", "interleave"]
 MIN_CONTEXT = 256
 """Positions below which hardly a sentence fits beside the prompt's own words."""
 
@@ -94,22 +93,23 @@ class TransformerSizes:
     qk_norm: bool
     rope_base: float
     norm_eps: float
+    qkv_bias: bool = field(default=False, repr=False)
+    """Whether the product that makes queries, keys and values adds a bias."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Sizes and token ids of a dual-AR checkpoint; every one comes from its config.json.
+    """Sizes, token ids and switches of a dual-AR checkpoint; `engine.checkpoint.families` reads them.
 
-    Not in the file, and wired in upstream for this model_type: codebook embeddings are scaled by
-    1/√(num_codebooks+1), the fast AR gets the *normed* slow hidden state, and takes norm_eps and
-    rope_base from text_config.
+    A checkpoint's fingerprint is made of this object's text. It leaves out what came with further families, so that
+    fingerprints in existing libraries hold.
     """
 
     slow: TransformerSizes
     fast: TransformerSizes
     num_codebooks: int
     codebook_size: int
-    """Rows a codebook has in the input table, and the fast AR's vocabulary."""
+    """Rows a codebook has in the input table, and the fast AR's input vocabulary."""
     max_context: int
     tie_word_embeddings: bool
     eos_token: int
@@ -117,60 +117,22 @@ class ModelConfig:
     """Token id of semantic code 0."""
     semantic_end: int
     """Token id of the last semantic code, inclusive."""
+    family: str = field(default="S2 Pro", repr=False)
+    prompt_layout: PromptLayout = field(default="chat", repr=False)
+    scales_codes: bool = field(default=True, repr=False)
+    """Whether a frame's embedding, the sum of its token's and its codes' rows, is divided by √(num_codebooks + 1)."""
+    fast_reads_norm: bool = field(default=True, repr=False)
+    """Whether the fast AR gets the slow hidden state after the final norm; False: before it."""
+    residual_codes: int | None = field(default=None, repr=False)
+    """Leading entries of the fast AR's head that may be drawn; None: all `codebook_size`."""
+    joins_spaces: bool = field(default=False, repr=False)
+    """Whether runs of white space in texts are to become one space."""
 
     @property
     def semantic_size(self) -> int:
         return self.semantic_end - self.semantic_start + 1
 
-    @classmethod
-    def read(cls, folder: Path) -> ModelConfig:
-        """Read folder/config.json. Raises CheckpointError naming the file and the key."""
-        path = folder / "config.json"
-        try:
-            tree = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise CheckpointError(f"{path} is missing: {folder} is not a checkpoint folder") from error
-        except ValueError as error:
-            raise CheckpointError(f"{path} is not valid JSON: {error}") from error
-        model_type = tree.get("model_type") if isinstance(tree, dict) else None
-        if model_type != MODEL_TYPE:
-            raise CheckpointError(f"{path}: model_type is {model_type!r}, expected {MODEL_TYPE!r}")
-        try:
-            return cls._from_tree(tree)
-        except KeyError as error:
-            raise CheckpointError(f"{path} lacks the key {error}") from error
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"{path} has a value of the wrong kind: {error}") from error
-
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> ModelConfig:
-        text, audio = tree["text_config"], tree["audio_decoder_config"]
-        return cls(
-            slow=_sizes(text, text),
-            fast=_sizes(audio, text),
-            num_codebooks=int(audio["num_codebooks"]),
-            codebook_size=int(audio["vocab_size"]),
-            max_context=int(text["max_seq_len"]),
-            tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
-            eos_token=int(tree["eos_token_id"]),
-            semantic_start=int(tree["semantic_start_token_id"]),
-            semantic_end=int(tree["semantic_end_token_id"]),
-        )
-
-
-def _sizes(tree: dict[str, Any], text: dict[str, Any]) -> TransformerSizes:
-    for bias in ("attention_qkv_bias", "attention_o_bias"):
-        if tree.get(bias):
-            raise ValueError(f"{bias} is true; this architecture has none")
-    return TransformerSizes(
-        vocab_size=int(tree["vocab_size"]),
-        n_layer=int(tree["n_layer"]),
-        dim=int(tree["dim"]),
-        n_head=int(tree["n_head"]),
-        n_kv_head=int(tree["n_local_heads"]),
-        head_dim=int(tree["head_dim"]),
-        intermediate_size=int(tree["intermediate_size"]),
-        qk_norm=bool(tree["attention_qk_norm"]),
-        rope_base=float(text["rope_base"]),
-        norm_eps=float(text["norm_eps"]),
-    )
+    @property
+    def code_divisor(self) -> float:
+        """What a frame's embedding is divided by."""
+        return math.sqrt(self.num_codebooks + 1) if self.scales_codes else 1.0

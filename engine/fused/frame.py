@@ -70,6 +70,7 @@ class FusedLayer:
 
     attention_norm: Tensor
     qkv: Weight
+    qkv_bias: Tensor | None
     norms: tuple[Tensor, Tensor] | None
     output: Weight
     ffn_norm: Tensor
@@ -89,6 +90,7 @@ class FusedLayer:
         return cls(
             attention_norm=block.attention_norm.weight,
             qkv=_moved(attention.wqkv, float8 == "all", twelve_bits),
+            qkv_bias=attention.wqkv.bias,
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
             output=_moved(attention.wo, float8 == "all", twelve_bits),
             ffn_norm=block.ffn_norm.weight,
@@ -133,6 +135,8 @@ class FusedTransformer:
         ready = x if self._has_gemv(x) else rms_norm(x, self._layers[0].attention_norm, self._sizes.norm_eps)
         for index, layer in layers_alike(list(enumerate(self._layers))):
             qkv = self._product(ready, layer.qkv, norm=layer.attention_norm)
+            if layer.qkv_bias is not None:
+                qkv.add_(layer.qkv_bias)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             after = self._layers[index + 1] if index + 1 < len(self._layers) else None
             if sharing == "pairs" and not after:  # of the first of two only its keys and values are of use
@@ -242,11 +246,11 @@ class FusedFrame:
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
         table = model.fast.embeddings.weight
         x = hidden.new_empty(2 * rows, table.shape[1])
-        if isinstance(model.fast_project_in, nn.Identity):
+        if isinstance(model.fast_project_in, nn.Identity) and model.config.fast_reads_norm:
             normed = self.slow.norm(hidden, out=x[:rows])
         else:
             normed = self.slow.norm(hidden)
-            x[:rows] = model.fast_project_in(normed)
+            x[:rows] = model.fast_input(hidden, normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, normed, self._head)
         drawn = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
@@ -260,7 +264,10 @@ class FusedFrame:
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
         text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
-        return end_frame(slots, codes, drawn, stop, text, audio, start, state.input, *counters, state.last_position)
+        divisor = model.config.code_divisor
+        return end_frame(
+            slots, codes, drawn, stop, text, audio, start, divisor, state.input, *counters, state.last_position
+        )
 
 
 class FusedPrefill:

@@ -1,14 +1,12 @@
 """The two ends of a frame, a kernel each: its rows' inputs from their slots, and what it leaves there and for the host.
 
 At the beginning x[r] = inputs[slots[r]] and position[r] = positions[slots[r]]. At the end the codes become the next
-input, input[slot] = (text[first_token + code₀] + Σ_b audio[b · size + code_b]) / √(codebooks + 1), rounded where the
+input, input[slot] = (text[first_token + code₀] + Σ_b audio[b · size + code_b]) / divisor, rounded where the
 plain model rounds: an embedding bag; and every slot's counters go on by one. A program has 1,024 channels of a row;
 that of the first also moves the slot's counters and writes what `host_frame` does. Our own.
 """
 
 from __future__ import annotations
-
-import math
 
 import torch
 import triton
@@ -98,6 +96,7 @@ def end_frame(
     text: Tensor,
     audio: Tensor,
     first_token: int,
+    divisor: float,
     inputs: Tensor,
     positions: Tensor,
     frames: Tensor,
@@ -119,7 +118,7 @@ def end_frame(
     launch(
         _end_frame, (rows, triton.cdiv(width, 1024)),
         slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
-        stop, first_token, books, audio.shape[0] // books, width, math.sqrt(books + 1),
+        stop, first_token, books, audio.shape[0] // books, width, divisor,
         WINDOW=recent.shape[1], BLOCK=1024, PDL=supports_pdl(codes.device), num_warps=4, **pdl_launch(codes.device),
     )  # fmt: skip
     return host
@@ -133,6 +132,7 @@ def end_frame_twin(
     text: Tensor,
     audio: Tensor,
     first_token: int,
+    divisor: float,
     inputs: Tensor,
     positions: Tensor,
     frames: Tensor,
@@ -142,7 +142,7 @@ def end_frame_twin(
     """The same in plain torch."""
     books = codes.shape[1]
     offsets = torch.arange(books, device=codes.device) * (audio.shape[0] // books)
-    inputs[slots] = (text[first_token + codes[:, 0]] + audio[codes + offsets].sum(1)) / math.sqrt(books + 1)
+    inputs[slots] = (text[first_token + codes[:, 0]] + audio[codes + offsets].sum(1)) / divisor
     recent[slots] = torch.cat([recent[slots][:, 1:], codes[:, :1]], 1)
     frames[slots] += 1
     positions[slots] = (positions[slots] + 1).minimum(last_position[slots])

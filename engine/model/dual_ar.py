@@ -6,7 +6,6 @@ Everything here is a plain function of tensors and a cache: the oracle of every 
 
 from __future__ import annotations
 
-import math
 from typing import Protocol
 
 import torch
@@ -48,7 +47,7 @@ class Attention(nn.Module):
         super().__init__()
         self.sizes = sizes
         width = (sizes.n_head + 2 * sizes.n_kv_head) * sizes.head_dim
-        self.wqkv = nn.Linear(sizes.dim, width, bias=False)
+        self.wqkv = nn.Linear(sizes.dim, width, bias=sizes.qkv_bias)
         self.wo = nn.Linear(sizes.n_head * sizes.head_dim, sizes.dim, bias=False)
         if sizes.qk_norm:
             self.q_norm = RMSNorm(sizes.head_dim, sizes.norm_eps)
@@ -88,10 +87,14 @@ class Transformer(nn.Module):
         self.norm = RMSNorm(sizes.dim, sizes.norm_eps)
 
     def forward(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        return self.norm(self.states(x, positions, cache))
+
+    def states(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        """The hidden states before the final norm."""
         rope = rope_angles(positions, self.sizes.head_dim, self.sizes.rope_base)
         for index, block in enumerate(self.layers):
             x = block(x, rope, index, cache)
-        return self.norm(x)
+        return x
 
 
 class DualAR(nn.Module):
@@ -103,7 +106,7 @@ class DualAR(nn.Module):
         self.slow = Transformer(config.slow)
         self.fast = Transformer(config.fast)
         self.codebook_embeddings = nn.Embedding(config.codebook_size * config.num_codebooks, config.slow.dim)
-        self.fast_output = nn.Linear(config.fast.dim, config.codebook_size, bias=False)
+        self.fast_output = nn.Linear(config.fast.dim, config.residual_codes or config.codebook_size, bias=False)
         self.slow_output: nn.Linear | None = None
         if not config.tie_word_embeddings:
             self.slow_output = nn.Linear(config.slow.dim, config.slow.vocab_size, bias=False)
@@ -114,7 +117,7 @@ class DualAR(nn.Module):
     def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
         """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim).
 
-        A semantic token's embedding is the scaled sum of its own and its frame's codebook rows, code 0
+        A semantic token's embedding is the sum, scaled as the config says, of its own and its frame's codebook rows, code 0
         included; codes at other tokens are not looked at.
         """
         config = self.config
@@ -122,7 +125,7 @@ class DualAR(nn.Module):
         text = self.slow.embeddings(tokens)
         audio = self.codebook_embeddings(codes + offsets[:, None]).sum(1)
         spoken = (tokens >= config.semantic_start) & (tokens <= config.semantic_end)
-        return torch.where(spoken[..., None], (text + audio) / math.sqrt(config.num_codebooks + 1), text)
+        return torch.where(spoken[..., None], (text + audio) / config.code_divisor, text)
 
     def head(self) -> Tensor:
         """The head's legal rows: one a semantic token, in order, then the stop token; (semantic_size + 1, dim).
@@ -133,10 +136,13 @@ class DualAR(nn.Module):
         semantic = weight[self.config.semantic_start : self.config.semantic_end + 1]
         return torch.cat([semantic, weight[self.config.eos_token][None]])
 
-    def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
-        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codebook_size).
+    def fast_input(self, hidden: Tensor, normed: Tensor) -> Tensor:
+        """The fast AR's first input, of slow hidden states (…, slow dim) before and after the final norm."""
+        return self.fast_project_in(normed if self.config.fast_reads_norm else hidden)
 
-        The input at position 0 is fast_project_in(slow hidden state), at position k the fast embedding
-        of code k − 1; the output at position k says code k.
+    def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codes that may be drawn).
+
+        The input at position 0 is `fast_input`, at position k the fast embedding of code k − 1; the output at position k says code k.
         """
         return self.fast_output(self.fast(x, positions, cache))

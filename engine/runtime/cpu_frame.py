@@ -47,6 +47,7 @@ class CpuLayer:
 
     attention_norm: Norm
     qkv: Tensor
+    qkv_bias: Tensor | None
     qk_norm: Norm | None
     output: Tensor
     ffn_norm: Norm
@@ -67,6 +68,7 @@ class CpuLayer:
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
             qkv=_transposed(attention.wqkv),
+            qkv_bias=None if attention.wqkv.bias is None else attention.wqkv.bias.detach(),
             qk_norm=qk_norm,
             output=_transposed(attention.wo),
             ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
@@ -107,13 +109,16 @@ class CpuTransformer:
         """Rotations by position, (positions, 1, head_dim / 2)."""
 
     def __call__(self, x: Tensor, rope: Tensor, attend: Attend) -> Tensor:
-        """Hidden states (steps, dim) of x (steps, dim); overwrites x, and the next call what this one returned.
+        """Hidden states (steps, dim) of x (steps, dim), after the final norm; those before it are left in x.
 
+        The next call overwrites what this one returned.
         rope: `angles` of one position a step, or of one for all.
         """
         own = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
         for index, layer in enumerate(self._layers):
             torch.mm(layer.attention_norm(x, own.length, own.normed), layer.qkv, out=own.qkv)
+            if layer.qkv_bias is not None:
+                own.qkv.add_(layer.qkv_bias)
             if layer.qk_norm is not None:
                 layer.qk_norm(own.qk, own.lengths, own.qk)
             own.pairs.mul_(rope)
@@ -202,14 +207,15 @@ class CpuFrame:
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:
         slots, positions = [row.slot for row in rows], [row.position for row in rows]
         at, model, stop = torch.tensor(slots), self._model, self._model.config.semantic_size
-        hidden = self._slow(self._input[at], self._slow.angles[positions], self._kept.steps(slots, positions))
+        hidden = self._input[at]
+        normed = self._slow(hidden, self._slow.angles[positions], self._kept.steps(slots, positions))
         frame = np.zeros((len(rows), model.config.num_codebooks + 1), np.int64)
-        for line, slot, logits in zip(frame, slots, (hidden @ self._head).numpy(), strict=True):
+        for line, slot, logits in zip(frame, slots, (normed @ self._head).numpy(), strict=True):
             first = self._draws.semantic(slot, logits, stop)
             line[0], line[-1] = (0, 1) if first == stop else (first, 0)
         drawn = torch.from_numpy(frame)
         codes = drawn[:, :-1]
-        self._residual(slots, hidden, codes)
+        self._residual(slots, model.fast_input(hidden, normed), codes)
         tokens = codes[:, :1] + model.config.semantic_start
         self._input[at] = model.embed(tokens, codes[:, :, None])[:, 0]
         self._draws.advance(slots, frame[:, 0])
@@ -219,11 +225,11 @@ class CpuFrame:
         """Put the keys and values of one step (1, dim) into the cache, as drawing a frame does; overwrites x."""
         self._slow(x, self._slow.angles[[position]], self._kept.steps([slot], [position]))
 
-    def _residual(self, slots: list[int], hidden: Tensor, codes: Tensor) -> None:
-        """Fill in codes (rows, codebooks), whose first are there, after the slow hidden states (rows, dim)."""
+    def _residual(self, slots: list[int], first: Tensor, codes: Tensor) -> None:
+        """Fill in codes (rows, codebooks), whose first are there, after the fast AR's first input (rows, fast dim)."""
         table, rows = self._model.fast.embeddings, len(slots)
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
-        x = torch.stack([self._model.fast_project_in(hidden), table(codes[:, 0])], 1).flatten(0, 1)
+        x = torch.stack([first, table(codes[:, 0])], 1).flatten(0, 1)
         for book in range(1, codes.shape[1]):
             steps = 2 if book == 1 else 1
             rope = self._fast.angles[book + 1 - steps : book + 1]
