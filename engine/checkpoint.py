@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.codec import Codec, fingerprint, load_codec
 from engine.codec.load import check_tensors
 from engine.config import ModelConfig
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer

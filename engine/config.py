@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.errors import ConfigError
+from engine.engine_errors import ConfigError
 
 PromptLayout = Literal["chat", "interleave"]
 MIN_CONTEXT = 256

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from engine.codec import Codec, CodecConfig, Precision
-from engine.codec.config import PIECE_SAMPLES
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
+from engine.codec.codec_config import PIECE_SAMPLES
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
-from engine.errors import ConfigError
+from engine.engine_errors import ConfigError
 from engine.fused.float8 import in_float8
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache

@@ -18,7 +18,7 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-from engine.codec.config import Precision
+from engine.codec.codec_config import Precision
 from engine.codec.fused.decoder import FusedDecoder
 from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
