@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.engine_errors import CheckpointError
+
+HEADER_CHARACTERS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +27,39 @@ class ModelCard:
     demo: bool = False
     """Whether it is there to try the studio with: small, its voices synthetic, and a clone only comes near."""
 
+    licence: str = ""
+    """Of the weights, as the checkpoint names it; empty: it does not say."""
+
     @classmethod
     def read(cls, folder: Path) -> ModelCard:
-        """Of folder/card.json; fields that are not known are left alone.
+        """Of folder/card.json; fields that are not known are left alone. README.md's header says the licence.
 
         Raises CheckpointError naming file and field.
         """
-        path = folder / "card.json"
+        path, licence = folder / "card.json", _licence(folder / "README.md")
         try:
             tree = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return cls()
+            return cls(licence=licence)
         except ValueError as error:
             raise CheckpointError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(tree, dict):
             raise CheckpointError(f"{path} must be a JSON object")
         tags = _strings(path, tree, "tags") if tree.get("tags") is not None else None
         languages = _strings(path, tree, "languages")
-        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"))
+        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"), licence)
+
+
+def _licence(readme: Path) -> str:
+    """What the header that the hub reads in a README.md calls the licence; empty where it does not."""
+    if not readme.is_file():
+        return ""
+    with readme.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(HEADER_CHARACTERS)
+    header = text.split("\n---", 1)[0] if text.startswith("---\n") else ""
+    fields = dict(re.findall(r"^(license\w*):\s*[\"']?(.*?)[\"']?\s*$", header, re.MULTILINE))
+    named = fields.get("license", "")
+    return str(fields.get("license_name", named) if named == "other" else named)
 
 
 def _flag(path: Path, tree: dict[str, object], name: str) -> bool:

@@ -176,6 +176,8 @@ class EngineInfo:
     """Whether the KV-cache attention kernel is used, and if not, why."""
     card: ModelCard = field(default_factory=ModelCard)
     """What the checkpoint says of itself."""
+    family: str = ""
+    """Of the checkpoint: S2, S1, Audio8."""
     cannot_align: str | None = None
     """Why the times of words cannot be found here; None where they can."""
     timbre_dim: int | None = None

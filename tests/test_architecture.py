@@ -34,7 +34,7 @@ BROAD_EXCEPT_ALLOWED = {
     "engine/runtime/loop.py": "whatever kills the engine's thread is told to every caller",
     "engine/runtime/clip_encoder.py": "whatever goes wrong with a clip is told to those who brought it",
     "engine/runtime/codec_threads.py": "whatever kills a thread of the codec's is told to every caller",
-    "engine/model/tokenizer.py": "the tokenizer library raises bare Exception for every malformed file",
+    "engine/checkpoint/tokenizer_files.py": "the tokenizer library raises bare Exception for every malformed file",
 }
 
 

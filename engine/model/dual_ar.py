@@ -117,8 +117,8 @@ class DualAR(nn.Module):
     def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
         """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim).
 
-        A semantic token's embedding is the sum, scaled as the config says, of its own and its frame's codebook rows, code 0
-        included; codes at other tokens are not looked at.
+        A semantic token's embedding is the sum of its own and its frame's codebook rows, code 0 included, scaled as
+        the config says; codes at other tokens are not looked at.
         """
         config = self.config
         offsets = torch.arange(config.num_codebooks, device=tokens.device) * config.codebook_size
@@ -143,6 +143,7 @@ class DualAR(nn.Module):
     def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
         """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codes that may be drawn).
 
-        The input at position 0 is `fast_input`, at position k the fast embedding of code k − 1; the output at position k says code k.
+        The input at position 0 is `fast_input`, at position k the fast embedding of code k − 1; the output at
+        position k says code k.
         """
         return self.fast_output(self.fast(x, positions, cache))

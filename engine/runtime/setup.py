@@ -7,14 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from engine import checkpoint as checkpoints
-from engine.checkpoint import Checkpoint
-from engine.codec import Codec, CodecConfig, Precision
+from engine.checkpoint import Checkpoint, Source
+from engine.codec import Codec, Precision
 from engine.config import EngineConfig, ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model_card import ModelCard
@@ -40,7 +39,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 class _Plan:
     """What a config comes to on this machine."""
 
-    folder: Path
+    source: Source
     device: torch.device
     codec_device: torch.device
     dtype: torch.dtype
@@ -65,10 +64,10 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     The last of them makes the engine faster, and is for the time when it is ready: see `Loop.run_in_gaps`.
     """
     plan = _plan(config, tell)
-    card = ModelCard.read(plan.folder)
+    card = ModelCard.read(plan.source.folder)
     tell(f"memory: {plan.memory}", 0.0)
     with _kept_kernels(plan) as kept:  # what compiles them takes as long to start as weights to load
-        checkpoint = checkpoints.load(plan.folder, plan.device, plan.codec_device, plan.dtype, tell)
+        checkpoint = checkpoints.load(plan.source.path, plan.device, plan.codec_device, plan.dtype, tell)
         codec, fingerprint = checkpoint.codec, checkpoint.fingerprint()
         parameters = sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters())
         runner = Runner(checkpoint.model, plan.rows, plan.context, config.prefix_bytes, repeats=config.reproducible)
@@ -113,10 +112,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     _set_up_torch(device, config.threads)
     dtype = _dtype(config.dtype, device)
     tell("finding the checkpoint", 0.0)
-    folder = checkpoints.find(config.model)
+    source = checkpoints.open_source(checkpoints.find(config.model))
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
-    model, codec = ModelConfig.read(folder), CodecConfig.of(folder)
+    model, codec = source.config, source.codec_config
     _check(config, device, codec_device, missing, kernel)
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
@@ -134,9 +133,9 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     for more in _twelve_bits(config, dtype, missing, size.rows):
         if (larger := plan(size, more)).fits(budget, spare=GIB):
             twelve_bits, memory = more, larger
-    settings = model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
+    settings = model.family, model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
-        folder,
+        source,
         device,
         codec_device,
         dtype,
@@ -174,6 +173,7 @@ def _info(
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
         card=card,
+        family=checkpoint.config.family,
         cannot_align=_cannot_align(plan.weights),
         gpu=_gpu(plan.device),
         timbre_dim=None if codec.timbre is None else codec.timbre.dim,

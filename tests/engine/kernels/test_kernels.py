@@ -261,7 +261,7 @@ def test_the_end_of_a_frame_is_the_plain_one() -> None:
         positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
         last = torch.tensor([0, 99, 99, 99], device=DEVICE)
         drawn = torch.tensor([17, 0], device=DEVICE)  # 17 stops
-        host = end_frame(slots, codes, drawn, 17, text, audio, first, inputs, positions, frames, recent, last)
+        host = end_frame(slots, codes, drawn, 17, text, audio, first, 2.5, inputs, positions, frames, recent, last)
         states.append((inputs, recent, positions, frames, host))
     assert close(states[0][0], states[1][0])
     assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))

@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.full_size import S2_PRO
 from engine import ConfigError, Engine, EngineConfig
+from engine.checkpoint import open_source
 from engine.codec import CodecConfig
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
@@ -28,7 +29,7 @@ PRODUCTS = ("qkv", "output", "gate_up", "down")
 @pytest.fixture
 def s2_pro(tmp_path: Path) -> ModelConfig:
     (tmp_path / "config.json").write_text(json.dumps(S2_PRO))
-    return ModelConfig.read(tmp_path)
+    return open_source(tmp_path).config
 
 
 def size(plan: MemoryPlan, name: str) -> int:
@@ -63,7 +64,7 @@ def test_float8_holds_less_and_what_it_does_not_hold_is_held_in_twelve_bits(s2_p
 def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> None:
     heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
     folder = write_checkpoint(tmp_path, model=TinyModel(dim=128, fast_dim=128, **heads))
-    config, codec = ModelConfig.read(folder), CodecConfig.of(folder)
+    config, codec = open_source(folder).config, CodecConfig.of(folder)
     model = DualAR(config).to(DEVICE, BFLOAT16)
     runner = Runner(model, 1, 64)
     frame = fused.FusedFrame(model, runner._cache, runner._slots, 1, 64, True, twelve_bits="tiles")
@@ -105,7 +106,7 @@ def test_what_is_not_set_is_chosen_by_the_memory_there_is(
 
 def test_an_engine_with_little_memory_has_fewer_rows(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, TinyModel(max_seq_len=4096))
-    config, codec = ModelConfig.read(folder), CodecConfig.of(folder)
+    config, codec = open_source(folder).config, CodecConfig.of(folder)
     two, three = (plan_memory(config, codec, torch.float32, rows, 4096, 0, None).total for rows in (2, 3))
     engine = Engine.start(EngineConfig(str(folder), device="cpu", prefix_bytes=0, memory_bytes=(two + three) // 2))
     engine.stop()
