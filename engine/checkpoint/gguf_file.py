@@ -133,7 +133,7 @@ def _read(path: Path, data: np.ndarray) -> GgufFile:
     start = -(-cursor.at // alignment) * alignment
     if len({name for name, *_ in infos}) < len(infos):
         raise _DamagedError("a tensor's name occurs twice")
-    return GgufFile(path, found, [_tensor(path, data, start, *info) for info in infos])
+    return GgufFile(path, found, [_tensor(data, start, alignment, *info) for info in infos])
 
 
 def _info(path: Path, cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
@@ -152,11 +152,13 @@ def _info(path: Path, cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
 
 
 def _tensor(
-    path: Path, data: np.ndarray, start: int, name: str, shape: tuple[int, ...], kind: int, offset: int
+    data: np.ndarray, start: int, alignment: int, name: str, shape: tuple[int, ...], kind: int, offset: int
 ) -> LazyTensor:
     block, count = BLOCK_TYPES[kind], math.prod(shape)
     if not shape or count == 0 or shape[-1] % block.weights:
         raise _DamagedError(f"tensor {name} {list(shape)} is not in whole blocks of {block.name}")
+    if offset % alignment:
+        raise _DamagedError(f"tensor {name} begins between two places, at {offset:,}")
     begin = start + offset
     end = begin + count // block.weights * block.bytes
     if end > len(data):
