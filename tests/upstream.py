@@ -57,6 +57,7 @@ def _prepare_imports() -> None:
 
 _prepare_imports()
 
+from fish_speech.content_sequence import ContentSequence, TextPart, VQPart  # noqa: E402
 from fish_speech.models.dac import modded_dac  # noqa: E402
 from fish_speech.models.text2semantic.llama import (  # noqa: E402
     BaseTransformer,
@@ -64,6 +65,17 @@ from fish_speech.models.text2semantic.llama import (  # noqa: E402
     DualARModelArgs,
     DualARTransformer,
 )
+from fish_speech.tokenizer import ALL_SPECIAL_TOKENS, FishTokenizer  # noqa: E402
+
+__all__ = [
+    "ALL_SPECIAL_TOKENS",
+    "ContentSequence",
+    "DualARModelArgs",
+    "DualARTransformer",
+    "FishTokenizer",
+    "TextPart",
+    "VQPart",
+]
 
 
 def build(node: Any) -> Any:

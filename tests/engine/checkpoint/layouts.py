@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fish_speech.models.text2semantic.llama import DualARModelArgs, DualARTransformer
-from fish_speech.tokenizer import ALL_SPECIAL_TOKENS, FishTokenizer
 
 from tests import upstream
 from tests.tiny import TinyCodec, build_tokenizer, write_codec
+from tests.upstream import ALL_SPECIAL_TOKENS, DualARModelArgs, DualARTransformer, FishTokenizer
 
 S1 = {
     "n_layer": 2, "n_head": 4, "n_local_heads": 2, "head_dim": 16, "dim": 64, "intermediate_size": 96,
@@ -22,6 +21,11 @@ S1 = {
     "scale_codebook_embeddings": True,
 }  # fmt: skip
 """S1-mini's switches at tiny sizes."""
+AUDIO8 = {
+    "model_type": "arktts", "attention_qk_norm": False, "attention_qkv_bias": True, "scale_codebook_embeddings": False,
+    "fast_dim": 64, "fast_n_head": 4,
+}  # fmt: skip
+"""Audio8's switches, for `write_flat`."""
 MORE_TOKENS = [b"th", b"the", b"in", b"er", b" the", b"on", b"  ", b"\n\n", "é".encode(), b"ing", b"wh", b"what"]
 
 

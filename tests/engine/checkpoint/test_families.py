@@ -9,17 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fish_speech.content_sequence import ContentSequence, TextPart, VQPart
-from fish_speech.tokenizer import FishTokenizer
 
 from engine import Reference
 from engine.checkpoint import load, open_source
 from engine.model.dual_ar import Causal
 from engine.model.prompt import build_prompt
 from tests import upstream
-from tests.engine.checkpoint.layouts import S1, write_dual_ar, write_flat, write_ranks
+from tests.engine.checkpoint.layouts import AUDIO8, S1, write_dual_ar, write_flat, write_ranks
 from tests.engine.speaking import greedy, hear, running_engine
 from tests.tiny import TinyCodec
+from tests.upstream import ContentSequence, FishTokenizer, TextPart, VQPart
 
 TOLERANCE = 2e-5
 CODEC = TinyCodec(n_layer=1, decoder_rates=(32, 16), num_codebooks=4)
@@ -31,10 +30,6 @@ TEXTS = (
     "日本 the\tend \r\n",
     "🐟🐟",
 )
-AUDIO8 = {
-    "model_type": "arktts", "attention_qk_norm": False, "attention_qkv_bias": True, "scale_codebook_embeddings": False,
-    "fast_dim": 64, "fast_n_head": 4,
-}  # fmt: skip
 
 
 def clip(frames: int, codebooks: int, text: str = "The words\n  of a clip.") -> Reference:

@@ -19,6 +19,7 @@ from engine.model.prompt import build_prompt
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling, Utterance
+from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
@@ -76,6 +77,20 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
     plain, mine = drawn(
         checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant, weights=weights
     )
+    assert np.array_equal(plain, mine)
+
+
+@pytest.mark.parametrize("family", ["S1", "Audio8"])
+@torch.inference_mode()
+def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str) -> None:
+    codec = TinyCodec(num_codebooks=3, semantic_codebook_size=60)
+    if family == "S1":
+        write_dual_ar(tmp_path, codec)
+    else:
+        write_flat(tmp_path, codec, **AUDIO8)
+    checkpoint = load(tmp_path, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
+    assert checkpoint.config.family == family
+    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True)
     assert np.array_equal(plain, mine)
 
 
