@@ -16,9 +16,10 @@ from torch import Tensor
 
 from engine.codec import Codec, fingerprint, load_codec
 from engine.codec.load import check_tensors
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Weights
 from engine.errors import CheckpointError
-from engine.model.dual_ar import DualAR
+from engine.model.dual_ar import TEXT_TABLE, DualAR
+from engine.model.held_weight import Quantiser
 from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer
 from engine.transfer import Uploader
@@ -50,14 +51,21 @@ class Checkpoint:
     codec_fingerprint: Future[str]
     """Still being worked out when the rest has been loaded: a second for S2 Pro's."""
     tokenizer: Tokenizer
+    fingerprint: str
+    """Sixteen hex digits over sizes, tokens and a sample of every tensor as published: other weights differ in each of
+    them, and the same weights held in fewer bits do not."""
+    parameters: int
+    """Of both models."""
 
-    def fingerprint(self) -> str:
-        """Sixteen hex digits over sizes, tokens and a sample of every tensor: other weights differ in each of them."""
-        digest = hashlib.sha256(repr(self.config).encode())
-        for name, value in sorted(self.model.state_dict().items()):
-            few = value.flatten()[:: max(1, value.numel() // SAMPLED)][:SAMPLED]
-            digest.update(f"{name} {tuple(value.shape)}".encode() + few.float().cpu().numpy().tobytes())
-        return digest.hexdigest()[:16]
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _ReadTensor:
+    """A tensor as the file has it, by our name, and what the model's state holds of it."""
+
+    name: str
+    shape: torch.Size
+    sample: bytes
+    state: dict[str, Tensor]
 
 
 def find(model: str) -> Path:
@@ -85,20 +93,27 @@ def load(
     codec_device: torch.device,
     dtype: torch.dtype,
     progress: Callable[[str, float], None] | None = None,
+    weights: Weights = "bf16",
 ) -> Checkpoint:
-    """Load a verified checkpoint. Raises CheckpointError naming file, key, expected and found."""
+    """Load a verified checkpoint. Raises CheckpointError naming file, key, expected and found.
+
+    Weights are quantised one by one as they come: the device never holds more than a few of them in ``dtype``.
+    """
     config = ModelConfig.read(folder)
     tokenizer = Tokenizer.read(folder, config)
     with ThreadPoolExecutor(1) as beside:  # reading the codec takes as long as reading the model
         loaded = beside.submit(load_codec, folder, "cpu")
-        model = _load_model(folder, config, device, dtype, progress or (lambda what, done: None))
+        model, read = _load_model(folder, config, device, dtype, weights, progress or (lambda what, done: None))
         codec = loaded.result()
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")
     codec_fingerprint = hasher.submit(fingerprint, codec.config, codec.state_dict())
     hasher.shutdown(wait=False)
     codec = _moved(codec, codec_device)
     _check_fit(folder, config, codec)
-    return Checkpoint(folder, config, model, codec, codec_fingerprint, tokenizer)
+    parameters = sum(tensor.shape.numel() for tensor in read) + sum(p.numel() for p in codec.parameters())
+    return Checkpoint(
+        folder, config, model, codec, codec_fingerprint, tokenizer, _fingerprint(config, read), parameters
+    )
 
 
 def published_key(name: str) -> str:
@@ -110,24 +125,44 @@ def published_key(name: str) -> str:
 
 
 def _load_model(
-    folder: Path, config: ModelConfig, device: torch.device, dtype: torch.dtype, progress: Callable[[str, float], None]
-) -> DualAR:
+    folder: Path,
+    config: ModelConfig,
+    device: torch.device,
+    dtype: torch.dtype,
+    weights: Weights,
+    progress: Callable[[str, float], None],
+) -> tuple[DualAR, list[_ReadTensor]]:
     with only_shapes():
-        model = DualAR(config)
-    tensors: dict[str, Tensor] = {}
-    upload = Uploader(device)
+        model, as_published = DualAR(config, weights), DualAR(config)
+    tensors: list[_ReadTensor] = []
+    upload, quantiser = Uploader(device), Quantiser(model)
+
+    def read(name: str, tensor: Tensor) -> _ReadTensor:
+        few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
+        sample = few.to(dtype).float().numpy().tobytes()
+        if name == TEXT_TABLE and device.type == "cuda":  # 0.7 GiB of S2 Pro's, of which a prompt needs a few rows
+            return _ReadTensor(name, tensor.shape, sample, {name: tensor.to(dtype)})
+        return _ReadTensor(name, tensor.shape, sample, quantiser(name, upload(tensor, dtype)))
+
     with ExitStack() as stack:
         files = {path: stack.enter_context(_open(path)) for path in _shards(folder)}
         places = [(path, key) for path, file in files.items() for key in file.keys()]  # noqa: SIM118  (no dictionary)
         names = [_our_key(path, key) for path, key in places]
         threads = stack.enter_context(ThreadPoolExecutor(READERS))
-        read = threads.map(lambda place: upload(files[place[0]].get_tensor(place[1]), dtype), places)
-        for name, tensor in zip(names, read, strict=True):
-            tensors[name] = tensor
+        for tensor in threads.map(lambda name, place: read(name, files[place[0]].get_tensor(place[1])), names, places):
+            tensors.append(tensor)
             progress("loading weights", len(tensors) / len(names))
-    check_tensors(folder / "model.safetensors", model, tensors, published_key)
-    model.load_state_dict(tensors, assign=True)
-    return model.eval().requires_grad_(False)
+    found = {tensor.name: tensor.shape for tensor in tensors}
+    check_tensors(folder / "model.safetensors", as_published, found, published_key)
+    model.load_state_dict({key: value for tensor in tensors for key, value in tensor.state.items()}, assign=True)
+    return model.eval().requires_grad_(False), tensors
+
+
+def _fingerprint(config: ModelConfig, read: list[_ReadTensor]) -> str:
+    digest = hashlib.sha256(repr(config).encode())
+    for tensor in sorted(read, key=lambda tensor: tensor.name):
+        digest.update(f"{tensor.name} {tuple(tensor.shape)}".encode() + tensor.sample)
+    return digest.hexdigest()[:16]
 
 
 def _moved(codec: Codec, device: torch.device) -> Codec:

@@ -15,11 +15,13 @@ from engine.codec.config import CodecConfig
 from engine.codec.model import Codec
 from engine.errors import CheckpointError
 from engine.model.shapes import only_shapes
+from engine.transfer import Uploader
 
-_ONLY_DECODES = (
+ONLY_DECODES = (
     "decoder.", "quantizer.post_module.", "quantizer.upsample.",
     "timbre.default", "timbre.hidden.", "timbre.colouring.",
 )  # fmt: skip
+ONLY_ENCODES = "encoder.", "quantizer.pre_module.", "quantizer.downsample."
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (
     # (suffix of the gain, suffix of the direction, suffix of the folded weight)
@@ -38,29 +40,39 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
     with only_shapes():
         codec = Codec(config)
     tensors = fold_weight_norm(_read(path))
-    check_tensors(path, codec, tensors)
+    check_tensors(path, codec, {key: value.shape for key, value in tensors.items()})
     codec.load_state_dict({key: value.float() for key, value in tensors.items()}, assign=True)
     return codec.to(device).eval().requires_grad_(False)
+
+
+def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Codec:
+    """A codec that has copies on this device of all tensors whose names do not begin so, and shapes of those."""
+    with only_shapes():
+        part = Codec(codec.config)
+    upload, state = Uploader(device), codec.state_dict().items()
+    copies = {name: upload(value, value.dtype) for name, value in state if not name.startswith(without)}
+    part.load_state_dict(copies, assign=True, strict=False)
+    return part.eval().requires_grad_(False)
 
 
 def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
     """Sixteen hex digits over everything in a codec's state that decides which codes and which vector a clip gets."""
     digest = hashlib.sha256(repr(config).encode())
     for key, value in sorted(state.items()):
-        if not key.startswith(_ONLY_DECODES):
+        if not key.startswith(ONLY_DECODES):
             digest.update(value.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()[:16]
 
 
 def check_tensors(
-    path: Path, model: nn.Module, tensors: dict[str, Tensor], file_key: Callable[[str], str] = str
+    path: Path, model: nn.Module, shapes: Mapping[str, torch.Size], file_key: Callable[[str], str] = str
 ) -> None:
-    """Raise CheckpointError unless tensors has exactly the model's names and shapes.
+    """Raise CheckpointError unless there are exactly the model's names and shapes.
 
     file_key: our name of a tensor → the file's, for the message.
     """
     expected = {file_key(key): list(value.shape) for key, value in model.state_dict().items()}
-    found = {file_key(key): list(value.shape) for key, value in tensors.items()}
+    found = {file_key(key): list(shape) for key, shape in shapes.items()}
     problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in found]
     problems += [f"{key}: unexpected {shape}" for key, shape in found.items() if key not in expected]
     problems += [

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.model.held_weight import product
+
 
 class RMSNorm(nn.Module):
     """Root-mean-square norm: computed in float32, cast back, then weighted (upstream's order)."""
@@ -22,11 +24,11 @@ class RMSNorm(nn.Module):
 class FeedForward(nn.Module):
     """w2(silu(w1 x) · w3 x)."""
 
-    def __init__(self, dim: int, intermediate_size: int) -> None:
+    def __init__(self, dim: int, intermediate_size: int, bits: int = 16) -> None:
         super().__init__()
-        self.w1 = nn.Linear(dim, intermediate_size, bias=False)
-        self.w3 = nn.Linear(dim, intermediate_size, bias=False)
-        self.w2 = nn.Linear(intermediate_size, dim, bias=False)
+        self.w1 = product(dim, intermediate_size, bits)
+        self.w3 = product(dim, intermediate_size, bits)
+        self.w2 = product(intermediate_size, dim, bits)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.w2(F.silu(self.w1(x)) * self.w3(x))

@@ -65,17 +65,17 @@ def compile_frames(processes: CompilerProcesses) -> None:
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
     for weights in get_args(Weights):
-        model = DualAR(config).bfloat16().eval().requires_grad_(False)
+        model = DualAR(config).bfloat16().held_as(weights)
         device, dtype = torch.device("cpu"), torch.bfloat16
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
-        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, twelve_bits="tiles")
+        frame = FusedFrame(model, cache, slots, 2, 256, True, twelve_bits="tiles")
         read = FusedPrefill(model, frame.slow, cache)
         with compiling(processes):
             frame(torch.arange(1))
             frame(torch.arange(2))
             for size in (PACKED12_ROWS, 16, CUBLAS_ROWS, CUBLAS_ROWS + 1):
                 lines = torch.zeros(size, dtype=torch.int64)
-                read(lines, lines.repeat(4, 1), lines, lines)
+                read(torch.zeros(size, sizes.dim, dtype=dtype), lines, lines.repeat(4, 1), lines, lines)
 
 
 def compile_codecs(processes: CompilerProcesses) -> None:
