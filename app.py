@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from studio.__main__ import main
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 
 __all__ = ["create_app", "main"]
 

@@ -24,11 +24,11 @@ import numpy as np
 from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import read_clip
+from studio.engine_host import EngineHost
 from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
-from studio.speech.host import EngineHost
 from studio.speech.request import OwnClip, SpeechRequest
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.voices.intake import take_in
 from studio.voices.resolver import VoiceResolver
 

@@ -29,7 +29,7 @@ from websockets.asyncio.client import connect
 
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Timing, Utterance
 from studio.settings import Settings
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 
 RATE, FRAME, CHUNK = 44_100, 2048, 4
 SPEECH = "/v1/audio/speech"

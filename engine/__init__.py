@@ -1,9 +1,9 @@
 """The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
 
-from engine.card import ModelCard
 from engine.config import EngineConfig
+from engine.direct_engine import DirectEngine
 from engine.engine import Engine
-from engine.errors import (
+from engine.engine_errors import (
     CannotAlign,
     CheckpointError,
     ConfigError,
@@ -14,10 +14,10 @@ from engine.errors import (
     InvalidUtterance,
     PromptTooLong,
 )
-from engine.inline import DirectEngine
 from engine.model.prompt import refuse_control_tokens
+from engine.model_card import ModelCard
 from engine.protocol import SpeechEngine
-from engine.runtime.heap import freeze_heap, release_free_memory
+from engine.runtime.memory import freeze_heap, trim_heap
 from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
 
 __all__ = [
@@ -45,5 +45,5 @@ __all__ = [
     "Utterance",
     "freeze_heap",
     "refuse_control_tokens",
-    "release_free_memory",
+    "trim_heap",
 ]

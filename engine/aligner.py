@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from engine.checkpoint import Checkpoint
-from engine.errors import STOPPED, EngineStopped, PromptTooLong
+from engine.engine_errors import STOPPED, EngineStopped, PromptTooLong
 from engine.model.alignment import Following, character_times, token_starts
 from engine.model.prompt import build_prompt
 from engine.types import MAX_FRAMES, EngineInfo, Utterance

@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.codec import Codec, fingerprint, load_codec
 from engine.codec.load import check_tensors
 from engine.config import ModelConfig, Weights
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
 from engine.model.held_weight import Quantiser
 from engine.model.shapes import only_shapes

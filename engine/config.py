@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from engine.errors import CheckpointError, ConfigError
+from engine.engine_errors import CheckpointError, ConfigError
 
 MODEL_TYPE = "fish_qwen3_omni"
 MIN_CONTEXT = 256

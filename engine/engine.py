@@ -13,7 +13,7 @@ from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
 from engine.codec.resample import convertible
 from engine.config import EngineConfig
-from engine.errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
+from engine.engine_errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.model.prompt import build_prompt, timbre_of
 from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
@@ -49,7 +49,7 @@ class Engine:
             tell("warming up", 0.0)
             with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
                 thread.submit(lambda: asyncio.run(engine._warm_up())).result()
-            loop.do_aside(missing_graphs)
+            loop.run_in_gaps(missing_graphs)
             tell("ready", 1.0)
         except BaseException:
             engine.stop()

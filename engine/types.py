@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from engine.card import ModelCard
-from engine.errors import InvalidUtterance
+from engine.engine_errors import InvalidUtterance
+from engine.model_card import ModelCard
 
 FinishReason = Literal["stop", "length"]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from ray.serve.request_router import RequestRouter
 
-import fleet.replicas
+import fleet.membership
 
 
 class NamedReplica(RequestRouter):
     """A router for requests that say in their keyword argument ``replica`` where they want to go.
 
-    Serve keeps the list of replicas; whom a take goes to depends on more than a router is told (fleet/homes.py).
+    Serve keeps the list of replicas; whom a take goes to depends on more than a router is told (fleet/routing.py).
     Serve copies the class, with this module's values: what it is to share is therefore in another module.
     """
 
@@ -34,5 +34,5 @@ class NamedReplica(RequestRouter):
         return [named or candidate_replicas]
 
     def _note(self) -> None:
-        fleet.replicas.UP.clear()
-        fleet.replicas.UP.update(replica_id.unique_id for replica_id in self.curr_replicas)
+        fleet.membership.UP.clear()
+        fleet.membership.UP.update(replica_id.unique_id for replica_id in self.curr_replicas)

@@ -28,9 +28,9 @@ from typing import Any
 import torch
 
 from engine import ConfigError, EngineConfig, EngineStopped
-from fleet.engine import FleetEngine
-from fleet.replicas import Line
-from fleet.size import Size, size_of
+from fleet.autoscaling import Size, size_of
+from fleet.fleet_engine import FleetEngine
+from fleet.membership import Transport
 
 ROOT = Path(__file__).resolve().parent.parent
 RAY = "2.60.0"
@@ -136,7 +136,7 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
     from ray.experimental.internal_kv import _internal_kv_put
     from ray.serve.config import RequestRouterConfig
 
-    from fleet.served import application
+    from fleet.deployment import application
 
     app = application(
         config,
@@ -170,13 +170,13 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
         time.sleep(POLL_SECONDS)
 
 
-async def connect() -> Line:
+async def connect() -> Transport:
     """The line to the replicas, for the running event loop; waits until it knows them all."""
     from ray import serve
 
-    from fleet.line import RayLine
+    from fleet.ray_transport import RayTransport
 
-    line = RayLine(serve.get_app_handle(APP))
+    line = RayTransport(serve.get_app_handle(APP))
     await line.open_up()
     return line
 
@@ -313,7 +313,7 @@ def _code() -> str:
 def _reason(now: Any) -> str:
     """Why replicas could not start: the engine's own words, from the traceback that Serve tells it in."""
     told = "\n".join([now.message, *(each.message for each in now.deployments.values())])
-    said = re.findall(r"engine\.errors\.\w+: (.+)", told)
+    said = re.findall(r"engine\.engine_errors\.\w+: (.+)", told)
     return said[-1] if said else f"Ray Serve could not start the engines: {told.strip()}"
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
-from fleet.homes import voice_of
+from fleet.membership import PATIENCE_SECONDS, Membership, ReplicaLost, Stream
 from fleet.replica import HEARTBEAT_SECONDS, unpacked
-from fleet.replicas import PATIENCE_SECONDS, ReplicaLost, Replicas, Stream
+from fleet.routing import voice_of
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ PLACE_SECONDS = 0.25
 class FleetTake:
     """Iterate `chunks` once; leaving the iteration ends the take, at its replica too."""
 
-    def __init__(self, replicas: Replicas, utterance: Utterance) -> None:
+    def __init__(self, replicas: Membership, utterance: Utterance) -> None:
         self._replicas = replicas
         self._utterance = utterance
         self._voice = voice_of(utterance)

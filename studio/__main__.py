@@ -11,7 +11,7 @@ def main() -> int:
         from studio.cli import main as run_command  # which needs no model
 
         return run_command()
-    from studio.start.launch import main as serve
+    from studio.start.startup import main as serve
 
     return serve()
 

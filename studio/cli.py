@@ -14,10 +14,10 @@ from pathlib import Path
 
 from studio.errors import InvalidRequest, StudioError
 from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.library.audio_files import write_whole
 from studio.library.checks import GENDERS
-from studio.library.files import write_whole
 from studio.settings import Settings, SettingsError
-from studio.strings import check_strings, text_of
+from studio.unicode_text import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
 from studio.voices.packs.reference_folder import import_folder

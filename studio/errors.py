@@ -17,7 +17,7 @@ StudioError
 ├── Changed              somebody else changed it since it was read
 ├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
-├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
+├── QueueFull             every row speaks and the line is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
 ├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotOffered           this installation has no such feature
@@ -112,7 +112,7 @@ class Cancelled(StudioError):
     code = "request_cancelled"
 
 
-class LineFull(StudioError):
+class QueueFull(StudioError):
     code = "queue_full"
 
     def __init__(self, message: str, retry_after: int = 2) -> None:

@@ -6,16 +6,16 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.engine_host import EngineHost
 from studio.errors import LibraryUnavailable
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
-from studio.projects.service import ProjectService
+from studio.projects.project_service import ProjectService
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings, SettingsError
-from studio.speech.host import EngineHost
-from studio.speech.limits import Limits
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.takes.history import History
+from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import import_bundled, read_aliases
 from studio.voices.clip_service import ClipService

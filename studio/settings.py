@@ -15,7 +15,7 @@ from pathlib import Path
 
 from studio.paths import ASSETS
 from studio.spelling import near_misses
-from studio.strings import pip_install
+from studio.unicode_text import pip_install
 from studio.voices.hearing.recogniser import check_name
 
 log = logging.getLogger(__name__)

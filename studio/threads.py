@@ -18,13 +18,13 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
     """Pieces that block while they are made. What is encoded or read ends with the listener, in a thread as well: there
     may be an index to write."""
     try:
-        while (piece := await whole_call(next, pieces, None)) is not None:
+        while (piece := await run_uninterrupted(next, pieces, None)) is not None:
             yield piece
     finally:
-        await whole_call(pieces.close)
+        await run_uninterrupted(pieces.close)
 
 
-async def whole_call(
+async def run_uninterrupted(
     function: Callable[..., Result],
     *values: Any,
     limiter: CapacityLimiter | None = None,

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from engine import Engine
 from studio.settings import Settings
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 from studio.start.terminal import curl_line
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve

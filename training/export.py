@@ -24,7 +24,7 @@ from torch import Tensor
 
 from engine import ModelCard
 from engine.checkpoint import published_key
-from engine.codec.config import CodecConfig, TransformerConfig
+from engine.codec.codec_config import CodecConfig, TransformerConfig
 from engine.codec.timbre import TimbreEncoder
 from engine.config import MODEL_TYPE, TransformerSizes
 from training.judging.measures import read_wave

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from engine.checkpoint import load
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 from training.codec.train_decoder import TRAINED
 from training.sizes import CODEC, MODEL
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.codec.config import CodecConfig, TimbreConfig, TransformerConfig
+from engine.codec.codec_config import CodecConfig, TimbreConfig, TransformerConfig
 from engine.config import ModelConfig, TransformerSizes
 
 CODEBOOK_SIZE = 1024

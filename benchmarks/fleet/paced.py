@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 import numpy as np
 
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Reference, Timing, Utterance
-from fleet import served
+from fleet import deployment
 from fleet.replica import Replica
 
 CHUNKS = (1, 2, 4)
@@ -76,7 +76,7 @@ class PacedEngine:
         """Nothing is left of it."""
 
 
-class PacedServed(served.Served):
+class PacedDeployment(deployment.EngineDeployment):
     """What Ray Serve runs in the place of a replica with an engine."""
 
     @staticmethod

@@ -6,17 +6,17 @@ import sys
 from typing import Any
 
 from fleet import start
-from studio.start.launch import main as serve
+from studio.start.startup import main as serve
 
 
 def main() -> int:
     deploy = start.deploy
 
     def deploy_paced(*arguments: Any) -> None:
-        from benchmarks.fleet.paced import PacedServed  # not before Ray's settings are set, which it reads at once
-        from fleet import served
+        from benchmarks.fleet.paced import PacedDeployment  # not before Ray's settings are set, which it reads at once
+        from fleet import deployment
 
-        served.Served = PacedServed  # type: ignore[misc]
+        deployment.EngineDeployment = PacedDeployment  # type: ignore[misc]
         deploy(*arguments)
 
     start.deploy = deploy_paced  # type: ignore[assignment]

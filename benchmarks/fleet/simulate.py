@@ -1,6 +1,6 @@
 """A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE] [--plot FILE]
 
-The fleet's own code (fleet/replicas.py, take.py, homes.py) over engines that only keep the time that an H200 was
+The fleet's own code (fleet/membership.py, take.py, routing.py) over engines that only keep the time that an H200 was
 measured to take (benchmarks/results/h200.json), on a clock that jumps. Left out are the network, Ray and the ingress.
 `cpu_us_a_chunk` is what this process spent for each chunk, its engines' share included: how much one process's
 bookkeeping can carry follows from it.
@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-import fleet.replicas
+import fleet.membership
 import fleet.take
 from benchmarks.common.plot import lines
 from benchmarks.fleet.timed import CHUNK, FRAME_SECONDS, JumpingLoop, Pace, TimedLine
 from engine import EngineFull, EngineInfo, Reference, Utterance
-from fleet.replicas import Replicas
+from fleet.membership import Membership
 from fleet.take import FleetTake
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -80,7 +80,7 @@ class Heard:
 class Crowd:
     """Listeners with voices of Zipf's law: the second most popular is asked for half as often as the first."""
 
-    def __init__(self, replicas: Replicas, seed: int) -> None:
+    def __init__(self, replicas: Membership, seed: int) -> None:
         self.replicas, self.heard = replicas, Heard()
         self._random = random.Random(seed)
         self._voices = [(Reference(np.full((10, 2), i, np.int16), "voice"),) for i in range(VOICES)]
@@ -112,7 +112,7 @@ class Crowd:
         except EngineFull:
             heard.refused += 1
             return
-        except fleet.replicas.EngineStopped:
+        except fleet.membership.EngineStopped:
             heard.lost += 1
             return
         heard.silences.append(silence)
@@ -136,7 +136,7 @@ class Crowd:
 @contextmanager
 def fleet_on(loop: JumpingLoop) -> Iterator[None]:
     """Has the fleet's code read that loop's clock."""
-    modules: tuple[Any, ...] = (fleet.replicas, fleet.take)
+    modules: tuple[Any, ...] = (fleet.membership, fleet.take)
     for module in modules:
         module.time = loop
     try:
@@ -193,7 +193,7 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
     line = TimedLine(replicas, pace, INFO)
     crowds = []
     for number in range(replicas):
-        known = Replicas(line)
+        known = Membership(line)
         await known.ask()
         crowds.append(Crowd(known, seed=number))
     loop = asyncio.get_running_loop()
@@ -223,7 +223,7 @@ async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str,
 @asynccontextmanager
 async def _fleet(replicas: int, pace: Pace) -> AsyncIterator[tuple[TimedLine, Crowd]]:
     line = TimedLine(replicas, pace, INFO)
-    known = Replicas(line)
+    known = Membership(line)
     await known.ask()
     watch = asyncio.create_task(known.watch())
     yield line, Crowd(known, seed=replicas)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from engine import EngineFull, EngineInfo, EngineStats, Utterance
-from fleet.homes import voice_of
+from fleet.membership import ReplicaLost
 from fleet.replica import HEARTBEAT_SECONDS, Item
-from fleet.replicas import ReplicaLost
+from fleet.routing import voice_of
 
 CODEBOOKS = 10
 FRAME_SECONDS = 2048 / 44100
@@ -179,7 +179,7 @@ class TimedStream:
 
 
 class TimedLine:
-    """The way to engines of this process, as fleet/line.py is to those that Ray has placed."""
+    """The way to engines of this process, as fleet/ray_transport.py is to those that Ray has placed."""
 
     def __init__(self, replicas: int, pace: Pace, info: EngineInfo) -> None:
         self._pace, self._info = pace, info

@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.common.material import sentence
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Reference, SpeechEngine, Timing, Utterance
+from studio.engine_host import EngineHost
 from studio.library import Library
-from studio.speech.host import EngineHost
 from studio.speech.request import SpeechRequest
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.takes.recorder import Retention
 from studio.voices.resolver import VoiceResolver
 

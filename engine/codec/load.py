@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from engine.codec.config import CodecConfig
+from engine.codec.codec_config import CodecConfig
 from engine.codec.model import Codec
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 from engine.model.shapes import only_shapes
 from engine.transfer import Uploader
 

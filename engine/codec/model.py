@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import CodecConfig
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
+from engine.codec.codec_config import CodecConfig
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
 from engine.codec.quantizer import Quantizer
 from engine.codec.stream import Stack, Stateful, StreamState
 from engine.codec.timbre import Colour, Colours, Timbre, coloured

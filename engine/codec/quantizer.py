@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import CodecConfig
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, ConvNeXtBlock
+from engine.codec.codec_config import CodecConfig
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ConvNeXtBlock
 from engine.codec.stream import Stack, StreamState
 from engine.codec.timbre import Colour, coloured
 from engine.codec.transformer import WindowTransformer

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import TimbreConfig
+from engine.codec.codec_config import TimbreConfig
 
 WINDOW, HOP = 1024, 512
 TOP = 8000.0

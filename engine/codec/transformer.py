@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import TransformerConfig
+from engine.codec.codec_config import TransformerConfig
 from engine.codec.stream import Stateful, StreamState
 from engine.codec.timbre import Colour, coloured
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.config import ModelConfig
-from engine.errors import InvalidUtterance
+from engine.engine_errors import InvalidUtterance
 from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tokenizers import Tokenizer as HubTokenizer
 
 from engine.config import ModelConfig
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 
 IM_START, IM_END, VOICE = "<|im_start|>", "<|im_end|>", "<|voice|>"
 REMEMBERED = 512

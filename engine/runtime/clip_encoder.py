@@ -15,8 +15,8 @@ from torch import Tensor
 
 from engine.codec import CodecConfig
 from engine.codec.resample import resample
-from engine.errors import STOPPED, EngineStopped
-from engine.runtime.heap import release_free_memory
+from engine.engine_errors import STOPPED, EngineStopped
+from engine.runtime.memory import trim_heap
 
 AT_ONCE = 8
 """Clips that are encoded together …"""
@@ -111,7 +111,7 @@ class ClipEncoder:
             return
         self._answer(batch)
         if self._device.type == "cpu" and not self._waiting:
-            release_free_memory()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
+            trim_heap()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
 
     def _answer(self, batch: list[Clip]) -> None:
         """Where clips cannot be encoded together, each is alone: what is wrong with one is told to whose clip it is."""

@@ -149,7 +149,7 @@ class SlotKeys:
         return attend
 
 
-class BookKeys:
+class CodebookKeys:
     """The fast AR's cache: all rows are at the same codebook."""
 
     def __init__(self, sizes: TransformerSizes, rows: int, books: int) -> None:
@@ -194,7 +194,7 @@ class CpuFrame:
         config, books = model.config, model.config.num_codebooks
         self._model, self._input, self._draws = model, slots.input, SlotDraws(slots, books + 1)
         self._slow, self._fast = CpuTransformer(model.slow, context), CpuTransformer(model.fast, books)
-        self._kept, self._fast_kept = SlotKeys(cache, rows, context), BookKeys(config.fast, rows, books)
+        self._kept, self._fast_kept = SlotKeys(cache, rows, context), CodebookKeys(config.fast, rows, books)
         self._head, self._fast_head = model.head().detach().t(), model.fast_output.weight.detach().t()
 
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from engine.errors import STOPPED, EngineFull, EngineStopped
+from engine.engine_errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.codec_streams import CodecStreams, own_stream
 from engine.runtime.codec_threads import CodecJob, CodecThreads
 from engine.runtime.graphs import HIGH_PRIORITY
@@ -95,7 +95,7 @@ class Loop:
             self._open.discard(row)
         self._commands.put(lambda: self._cancel(row))
 
-    def do_aside(self, work: Iterator[int]) -> None:
+    def run_in_gaps(self, work: Iterator[int]) -> None:
         """Do this, a step at a time, in turns in which nobody waits; it says before each step how many are left."""
 
         def begin() -> None:
@@ -138,7 +138,7 @@ class Loop:
 
     def work(self) -> None:
         """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
-        self._obey(wait=False)
+        self._handle_commands(wait=False)
         self._turn(self._scheduler.plan())
         self._codec.work()
 
@@ -146,12 +146,12 @@ class Loop:
         try:
             with own_stream(self._runner.device, HIGH_PRIORITY):
                 while self.death is None:
-                    self._let_in()
-                    self._obey(wait=not self._steps_left)
+                    self._admit()
+                    self._handle_commands(wait=not self._steps_left)
                     started = time.perf_counter()
                     self._turn(self._scheduler.plan())
                     self._busy += time.perf_counter() - started
-                    self._go_on_aside()
+                    self._advance_gap_work()
         except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
@@ -176,17 +176,17 @@ class Loop:
             row.sink(EngineStopped(self._death))
         self._commands.put(lambda: None)  # wake a thread that waits for work
 
-    def _obey(self, wait: bool = True) -> None:
+    def _handle_commands(self, wait: bool = True) -> None:
         """Carry out every command there is; ``wait`` for one when there is nothing to do."""
         idle = not (self._scheduler.running or self._scheduler.waiting)
         if idle:
             self._put(gathered=True)
-            self._check_books()
+            self._check_accounting()
         while (idle and wait) or not self._commands.empty():
             self._commands.get()()
             idle = False
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         """While a frame runs, let commands come together until it is time to launch the next one.
 
         Not in a crowd: there other threads are so busy that this one would not be back in time.
@@ -202,7 +202,7 @@ class Loop:
         if waited:
             self._timing.launched(too_late=self._launched.are_done())
 
-    def _go_on_aside(self) -> None:
+    def _advance_gap_work(self) -> None:
         """Take a step of what is done aside where nobody speaks, or all who do have sound enough in hand."""
         if not self._steps_left or not self._commands.empty():
             return
@@ -211,7 +211,7 @@ class Loop:
             self._steps_left = next(self._aside, 0)
             self._timing.held_up(time.perf_counter())
 
-    def _check_books(self) -> None:
+    def _check_accounting(self) -> None:
         """While nobody speaks, what is counted must be what is held; a difference is logged, corrected and survived."""
         books: tuple[tuple[str, tuple[object, object]], ...] = (
             ("bytes of known voices", self._runner.prefixes.recount()),
@@ -225,7 +225,7 @@ class Loop:
 
     def _turn(self, plan: Plan) -> None:
         for row in plan.admitted:
-            self._hear_again(row)
+            self._replay_resumed(row)
         joining = tuple(self._runner.prefill(plan.prefill)) if plan.prefill else ()
         for row in joining:
             row.state = State.SPEAKING
@@ -269,7 +269,7 @@ class Loop:
         if reason or is_chunk_due(row, self._ramp, self._frame_seconds, time.perf_counter()):
             self._send(row, reason)
 
-    def _hear_again(self, row: Row) -> None:
+    def _replay_resumed(self, row: Row) -> None:
         """Bring the codec's stream to where the take was broken off, in the chunks in which it is heard unbroken.
 
         What is left of the last one is decoded with the first new frames, so that all is rounded as it was.

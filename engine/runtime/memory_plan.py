@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from engine.codec import ONLY_DECODES, Codec, CodecConfig, Precision
-from engine.codec.config import PIECE_SAMPLES
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
+from engine.codec.codec_config import PIECE_SAMPLES
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
-from engine.errors import ConfigError
+from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes

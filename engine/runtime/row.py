@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import EngineError
+from engine.engine_errors import EngineError
 from engine.model.prompt import Prompt
 from engine.types import AudioChunk, Sampling, Timing
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from engine import checkpoint as checkpoints
-from engine.card import ModelCard
 from engine.checkpoint import Checkpoint
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
 from engine.config import EngineConfig, ModelConfig, TwelveBits
-from engine.errors import ConfigError
+from engine.engine_errors import ConfigError
+from engine.model_card import ModelCard
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
 from engine.runtime.graphs import COMPACT_PREFILL_SIZES, PREFILL_SIZES, ClipGraphs, GraphSet, capture, capture_missing
@@ -69,7 +69,7 @@ class _Plan:
 def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
     """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError.
 
-    The last of them makes the engine faster, and is for the time when it is ready: see `Loop.do_aside`.
+    The last of them makes the engine faster, and is for the time when it is ready: see `Loop.run_in_gaps`.
     """
     plan = _plan(config, tell)
     card = ModelCard.read(plan.folder)

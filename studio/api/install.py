@@ -15,24 +15,24 @@ from studio.api.fish.not_offered import not_offered
 from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
 from studio.api.http.docs_page import install_docs_page
-from studio.api.http.errors import ApiError, error_response
+from studio.api.http.error_responses import ApiError, error_response
 from studio.api.http.openapi import install_document
-from studio.api.layers import install_layers
+from studio.api.middleware_stack import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.mending import mending_routes
 from studio.api.routes.models import model_routes
-from studio.api.routes.projects.arrangement import ArrangementRoutes
-from studio.api.routes.projects.covers import cover_routes
-from studio.api.routes.projects.files import ProjectFiles
-from studio.api.routes.projects.routes import ProjectRoutes
-from studio.api.routes.pronunciations import PronunciationRoutes
+from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
+from studio.api.routes.projects.cover_routes import cover_routes
+from studio.api.routes.projects.export_routes import ProjectFiles
+from studio.api.routes.projects.project_routes import ProjectRoutes
+from studio.api.routes.pronunciation_routes import PronunciationRoutes
 from studio.api.routes.queue import queue_routes
-from studio.api.routes.shares import ShareRoutes
+from studio.api.routes.share_routes import ShareRoutes
 from studio.api.routes.socket import socket_routes
-from studio.api.routes.speech import speech_routes
+from studio.api.routes.speech_routes import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
 from studio.api.routes.voices.openai import OpenAIVoiceRoutes

@@ -6,16 +6,15 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.background import Watch
 from studio.library.audit import Audit
 from studio.library.backup import Backup
 from studio.library.database import Store
-from studio.library.projects.arrangement import Arrangement
 from studio.library.projects.covers import Covers
+from studio.library.projects.part_arrangement import Arrangement
+from studio.library.projects.part_queue import PartQueue
+from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
-from studio.library.projects.repository import Projects
-from studio.library.projects.work import ProjectWork
-from studio.library.pronunciations.repository import Pronunciations
+from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.library.records import (
     AuditEntry,
     Consent,
@@ -34,6 +33,7 @@ from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
 from studio.library.voices.repository import VoiceChanges, Voices
+from studio.supervisor import HealthCheck
 
 __all__ = [
     "Adopted",
@@ -87,10 +87,10 @@ class Library:
         self.replacements = Replacements(store)
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store)
-        self.project_work = ProjectWork(store)
+        self.part_queue = PartQueue(store)
         self.audit = Audit(store)
         store.make_room = self._make_room
-        self.watch = Watch("clearing")
+        self.watch = HealthCheck("clearing")
         """Over `clear_away`."""
         self.purge()
 
@@ -108,7 +108,7 @@ class Library:
         """`purge` now and again, for in a library that nobody uses nothing else would."""
         while True:
             await asyncio.to_thread(self.purge)
-            self.watch.went_well()
+            self.watch.report_success()
             await asyncio.sleep(CLEAR_SECONDS)
 
     def hand_over(self, owner: str, to: str) -> None:

@@ -16,11 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.background import Watch
 from studio.errors import StudioError
+from studio.library.audio_files import AudioFiles, write_whole
 from studio.library.database import named_files
-from studio.library.files import AudioFiles, write_whole
 from studio.library.private_files import make_copies_private, make_private_folder
+from studio.supervisor import HealthCheck
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Backup:
         self._pending = False
         self._error: str | None = None
         self._left_out: tuple[str, ...] = ()
-        self.watch = Watch("backup")
+        self.watch = HealthCheck("backup")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backup", daemon=True)
 
@@ -187,9 +187,9 @@ class Backup:
             self._error = None
             if self._left_out:
                 told = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
-                self.watch.went_wrong(f"{len(self._left_out)} damaged files are left out of the backup: {told}")
+                self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {told}")
             else:
-                self.watch.went_well()
+                self.watch.report_success()
             return True
         self._error = self.watch.status.error
         return False

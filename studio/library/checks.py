@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from studio.errors import InvalidRequest
 from studio.library.records import NewSample, Sample, Scalar
-from studio.strings import MOST_COMPOSED, normalised
+from studio.unicode_text import MOST_COMPOSED, normalize
 
 MAX_DESCRIPTION = 2000
 MAX_TEXT = 2000
@@ -38,7 +38,7 @@ def clean_text(field: str, text: str, limit: int) -> str:
     """Trimmed text without control characters (line ends and tabs are fine). Raises InvalidRequest."""
     text = text.strip()
     if len(text) <= MOST_COMPOSED * limit:  # what is longer is too long in any form
-        text = normalised("NFC", text)
+        text = normalize("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t\r" for sign in text):

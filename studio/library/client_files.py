@@ -22,7 +22,7 @@ from anyio import to_thread
 
 from studio.errors import InvalidRequest, NotFound, TooManyRequests
 from studio.library.private_files import open_privately
-from studio.strings import safe_file_name
+from studio.unicode_text import safe_file_name
 
 log = logging.getLogger(__name__)
 

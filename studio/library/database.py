@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library.files import AudioFiles
+from studio.library.audio_files import AudioFiles
+from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
 from studio.library.projects import project_migrations  # noqa: F401  (registers them)
-from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
 from studio.library.voices import voice_migrations  # noqa: F401  (as above)
@@ -95,10 +95,10 @@ class Store:
         self.files = AudioFiles(home / "audio")
         self.make_room: Callable[[], bool] = lambda: False
         """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
-        self._reserve = Reserve(home / "reserve")
+        self._reserve = DiskReserve(home / "reserve")
         self._idle: list[_Connection] = []
         self._writers = threading.Semaphore(MOST_WRITERS)
-        with self._reserve.lent(), self.explained():
+        with self._reserve.borrowed(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
             self._stay_open()
@@ -191,7 +191,7 @@ class Store:
     @contextlib.contextmanager
     def freeing(self) -> Iterator[Database]:
         """As `writing`, for what makes room: it may have what was set aside for that. Raises LibraryUnavailable."""
-        with self._reserve.lent() as is_needed:
+        with self._reserve.borrowed() as is_needed:
             with self._transaction() as db:
                 yield db
             if is_needed:  # else the log would grow by every deletion, until it has all that was set aside

@@ -14,7 +14,7 @@ from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 from studio.library.sqlite import Database, select
-from studio.strings import normalised
+from studio.unicode_text import normalize
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
@@ -237,7 +237,7 @@ class _Search:
 
     @property
     def _sought(self) -> str:
-        return normalised("NFC", self.wanted.query.strip())
+        return normalize("NFC", self.wanted.query.strip())
 
     @property
     def order(self) -> str:
@@ -256,7 +256,7 @@ class _Search:
 
     def _from(self, db: Database) -> str:
         sought = self._sought.lower()
-        db.register_function(lambda text: sought in normalised("NFC", text).lower(), name="holds_query")
+        db.register_function(lambda text: sought in normalize("NFC", text).lower(), name="holds_query")
         source = "takes_text join takes on takes.n = takes_text.rowid" if self.by_index else "takes"
         if self.wanted.voice is not None:
             source += " join take_voices on take_voices.take = takes.n"
@@ -265,7 +265,7 @@ class _Search:
 
 def _either_form(sought: str) -> str:
     """For the index, which has each take's letters and marks as they were sent."""
-    forms = dict.fromkeys((sought, normalised("NFD", sought)))
+    forms = dict.fromkeys((sought, normalize("NFD", sought)))
     return " OR ".join('"' + form.replace('"', '""') + '"' for form in forms)
 
 

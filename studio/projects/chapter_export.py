@@ -9,12 +9,12 @@ from dataclasses import replace
 from studio.audio.mastering import Mastering, Standard
 from studio.audio.sink import Sink
 from studio.audio.tags import Tags
-from studio.library.files import AudioFiles
-from studio.projects.mastering import Masterings
+from studio.library.audio_files import AudioFiles
+from studio.projects.known_masterings import Masterings
 from studio.projects.render import encoded
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import DATED
-from studio.strings import safe_file_name
+from studio.unicode_text import safe_file_name
 
 LONGEST_NAME = 80
 """Characters of a chapter's title in its file's name."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from studio.audio.encode import WAV_HEADER, floats, wav_header
 from studio.errors import InvalidRequest
-from studio.library.files import AudioFiles
+from studio.library.audio_files import AudioFiles
 from studio.projects.timeline import Timeline
 
 PIECE = 256 * 1024

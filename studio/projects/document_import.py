@@ -44,7 +44,7 @@ class DocumentImport:
     async def read(self, queue: WorkQueue, caller: str, is_voice: KnownVoices) -> Document:
         """The document, its passages the parts of a project. Being cancelled ends the work.
 
-        Raises InvalidDocument, TooCostly, LineFull, TooManyRequests.
+        Raises InvalidDocument, TooCostly, QueueFull, TooManyRequests.
         """
         if self.is_small:
             return await queue.run(caller, cut_document, self, is_voice)

@@ -11,12 +11,12 @@ from anyio import CapacityLimiter, to_thread
 
 from studio.errors import Changed, NoTimestamps
 from studio.library import Library
-from studio.library.projects.records import Part, PartTake, Project
-from studio.projects.speaking import origin_of, request_of, voice_of
+from studio.library.projects.project_records import Part, PartTake, Project
+from studio.projects.part_request import origin_of, request_of, voice_of
 from studio.speech.mending.mend import KeptSound, SpokenAnew, mend
 from studio.speech.mending.selection import select
 from studio.speech.request import SpeechRequest
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.speech.timing.words import are_all
 
 AT_ONCE = 2
@@ -85,5 +85,5 @@ class PartMender:
             samples=made.result.samples,
             audio="",
         )
-        keep = partial(self._library.project_work.mended, base.take, base.part.text, take)
+        keep = partial(self._library.part_queue.mended, base.take, base.part.text, take)
         keep(made.result.wav, made.result.words)

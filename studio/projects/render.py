@@ -15,7 +15,7 @@ from av.audio.stream import AudioStream
 from studio.audio.formats import MEDIA_TYPES, open_encoder
 from studio.audio.mastering import Mastering
 from studio.audio.tags import Tags, id3, tag
-from studio.library.files import AudioFiles
+from studio.library.audio_files import AudioFiles
 from studio.projects.concatenation import Concatenation, check_wav
 from studio.projects.timeline import Timeline
 

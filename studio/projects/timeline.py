@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest
-from studio.library.projects.records import Part, PartTake, ProjectSettings
+from studio.library.projects.project_records import Part, PartTake, ProjectSettings
 
 
 @dataclass(frozen=True, slots=True)

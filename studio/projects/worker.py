@@ -16,20 +16,20 @@ from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
 from studio.audio.encode import wav_samples, whole_wav
-from studio.background import Watch
 from studio.errors import (
     Cancelled,
     LibraryUnavailable,
-    LineFull,
     NotReady,
+    QueueFull,
     StudioError,
     TooManyRequests,
     Unavailable,
 )
-from studio.library.projects.records import ClaimedPart, PartTake
+from studio.library.projects.project_records import ClaimedPart, PartTake
 from studio.library.records import WordTime
-from studio.projects.speaking import origin_of, request_of, voice_of
-from studio.speech.service import Speech, SpeechService
+from studio.projects.part_request import origin_of, request_of, voice_of
+from studio.speech.speech_service import Speech, SpeechService
+from studio.supervisor import HealthCheck
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ RENEW_SECONDS = 5.0
 """How often the leases of what is spoken are renewed, and how often it is looked for what another studio on the same
 library has queued, cancelled, or left behind."""
 
-NOT_ITS_FAULT = (LineFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
+NOT_ITS_FAULT = (QueueFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
 """What says nothing of the part: it is tried again until it goes."""
 
 Note = Callable[[], None]
@@ -61,9 +61,9 @@ class ProjectWorker:
         """``rows``: so many parts at once at most, 0 none; None is half of the engine's places."""
         self._service = service
         self._rows = rows
-        self._work = service.voices.library.project_work
+        self._work = service.voices.library.part_queue
         self._wake = asyncio.Event()
-        self.watch = Watch("projects")
+        self.watch = HealthCheck("projects")
         self._speaking: dict[asyncio.Task[None], ClaimedPart] = {}
         self._given_up = set[str]()
         """Leases of parts that count as being spoken and are not: what became of them was not noted."""
@@ -132,7 +132,7 @@ class ProjectWorker:
             except (NotReady, Unavailable):
                 return AGAIN_SECONDS
             except (sqlite3.Error, OSError) as error:
-                self.watch.went_wrong("the library cannot be used for projects", error)
+                self.watch.report_failure("the library cannot be used for projects", error)
                 return AGAIN_SECONDS
             if part is None:
                 if not self._speaking:
@@ -179,12 +179,12 @@ class ProjectWorker:
 
     def _hold_off(self, what: str, error: Exception) -> None:
         """Begin nothing for a while, the longer the more often this comes in a row."""
-        self.watch.went_wrong(what, error)
+        self.watch.report_failure(what, error)
         self._not_before = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, LONGEST_SECONDS)
 
     def _all_well(self) -> None:
-        self.watch.went_well()
+        self.watch.report_success()
         self._pause, self._not_before = AGAIN_SECONDS, 0.0
 
     async def _speak(self, part: ClaimedPart) -> None:

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Generator
 
 from studio.audio.sink import Sink
-from studio.library.files import AudioFiles
+from studio.library.audio_files import AudioFiles
 from studio.projects.timeline import Timeline
 
 COLUMNS = ("file", "chapter", "text", "voice", "pause", "seed", "start", "seconds")

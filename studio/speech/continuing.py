@@ -15,7 +15,7 @@ from studio.audio.encode import floats
 from studio.errors import CannotContinue, InvalidRequest, StudioError
 from studio.library import Library, StoredTake
 from studio.library.records import SpokenPart
-from studio.speech.performance import Sound, next_sound
+from studio.speech.script_stream import Sound, next_sound
 from studio.threads import in_threads
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from engine import Reference, SpeechEngine, Utterance
 from studio.library.records import SpokenPart
-from studio.speech.performance import Performance, Sound, next_sound
 from studio.speech.planning.plan import Plan
 from studio.speech.request import MAX_SEED
+from studio.speech.script_stream import ScriptStream, Sound, next_sound
 from studio.takes.record import TurnTime
 
 TURN_STEP = 1009
@@ -39,7 +39,7 @@ class Conversation:
         """``references`` are those of each voice, by `PlannedPart.who`.
 
         ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
-        one waits when the line is full. ``spoken``, where one voice speaks alone: as Performance has it.
+        one waits when the line is full. ``spoken``, where one voice speaks alone: as ScriptStream has it.
         """
         self._engine = engine
         self._parts = plan.parts
@@ -61,7 +61,7 @@ class Conversation:
         self._first_sound: float | None = None
 
     async def sounds(self) -> AsyncGenerator[Sound, None]:
-        """Piece by piece, while it is made; of a dialogue with the times of the turns so far. As Performance.sounds."""
+        """Piece by piece as it is made; of a dialogue with the times of the turns so far. See ScriptStream.sounds."""
         begun: _Begun | None = None
         try:
             for number in range(len(self._parts)):
@@ -82,7 +82,7 @@ class Conversation:
         part = self._parts[number]
         sampling = replace(part.sampling, seed=self._seed(number))
         utterance = Utterance(part.text, self._references[part.who], sampling)
-        return Performance(
+        return ScriptStream(
             self._engine,
             part.script,
             utterance,

@@ -20,11 +20,11 @@ from studio.audio.limiter import Limiter
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.library.records import SpokenPart
-from studio.speech.interruption import Interruption
-from studio.speech.performance import Sound, next_sound
+from studio.speech.cancellation import CancelToken
+from studio.speech.script_stream import Sound, next_sound
 from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
-from studio.threads import whole_call
+from studio.threads import run_uninterrupted
 
 Result = TypeVar("Result")
 
@@ -77,7 +77,7 @@ class Delivery:
         self._tempo: Tempo | None = None
         self._limiter: Limiter | None = None
         self._speed = 1.0
-        self._cancellation = Interruption(partial(Cancelled, CANCELLED))
+        self._cancellation = CancelToken(partial(Cancelled, CANCELLED))
         self._closed = False
         self._take = take
         self._recording = recording
@@ -176,7 +176,7 @@ class Delivery:
         """Write samples, or finish the file where they are None."""
         if self._encoder is None or not self._encoder.costly:
             return self._convert(pcm)
-        return await whole_call(self._convert, pcm, limiter=_threads())
+        return await run_uninterrupted(self._convert, pcm, limiter=_threads())
 
     def _convert(self, pcm: np.ndarray | None) -> bytes:
         encoder, tempo = self._encoder, self._tempo

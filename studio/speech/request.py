@@ -16,7 +16,7 @@ from studio.library.pronunciations.entries import Pronunciation
 from studio.library.records import Scalar
 from studio.speech.dialogue import TURN_GAP, check_cast
 from studio.speech.text import PART_BYTES, is_blank
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 
 MAX_INPUT = 16_384
 """Characters of text in one request; OpenAI allows 4096."""

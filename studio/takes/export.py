@@ -20,7 +20,7 @@ from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.sink import Sink
 from studio.errors import StudioError
 from studio.library import StoredTake
-from studio.strings import safe_file_name
+from studio.unicode_text import safe_file_name
 
 CONTAINERS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/aac": "aac", "audio/flac": "flac"}
 LONGEST_NAME = 60

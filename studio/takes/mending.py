@@ -18,7 +18,7 @@ from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.mending.mend import KeptSound, Mended, SpokenAnew, mend
 from studio.speech.mending.selection import Selection, check_span, no_sentence, select
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.speech.timing.timestamps import without_names
 from studio.speech.timing.words import are_all, places_of
 from studio.takes.as_json import address_now

@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
-from studio.background import Watch
 from studio.library import Library, StoredTake
 from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes, WordTime
 from studio.library.takes import NewTake
+from studio.supervisor import HealthCheck
 from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Recorder:
         self._takes = library.takes
         self.retention = retention
         self._told = told
-        self.watch = Watch("recorder")
+        self.watch = HealthCheck("recorder")
         self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
         self._waiting: deque[_Ended] = deque()
         self._is_stopping = False
@@ -144,7 +144,9 @@ class Recorder:
                 self._thread.start()
         if is_full:
             self._end(job, "lost")
-            self.watch.went_wrong(f"takes are not kept: the disk is too slow, and {MAX_WAITING} wait for it already")
+            self.watch.report_failure(
+                f"takes are not kept: the disk is too slow, and {MAX_WAITING} wait for it already"
+            )
 
     def keep(self, take: StoredTake, wav: bytes, words: Sequence[WordTime]) -> None:
         """Keep a take whose sound is there already, for somebody who waits for it. Blocking.
@@ -180,7 +182,7 @@ class Recorder:
             self._write(jobs)
             self._let_go()
             if self.watch.status.failures == failures:
-                self.watch.went_well()
+                self.watch.report_success()
             self._settled(jobs)
             self.check()
 

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Protocol
 
 from studio.errors import NotFound
-from studio.speech.limits import Limits
-from studio.speech.metrics import Metrics
+from studio.takes.limits import Limits
+from studio.takes.metrics import Metrics
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
 from studio.takes.recorder import Outcome

@@ -8,10 +8,10 @@ from weakref import WeakValueDictionary
 
 from anyio import to_thread
 
+from studio.engine_host import EngineHost
 from studio.errors import NoTimestamps
 from studio.library import Library, StoredTake
 from studio.speech.continuing import made_by
-from studio.speech.host import EngineHost
 from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.speech.timing.words import Timed
 from studio.takes.history import History
@@ -29,7 +29,7 @@ class TakeTimes:
     async def get(self, take_id: str, unit: Unit, sees: str | None, caller: str) -> tuple[str, list[Timed]]:
         """The text, and its times in seconds of the kept sound; the first time costs the engine hundredths of these.
 
-        Raises NotFound, UnderWay, NoTimestamps, LineFull, NotReady, Unavailable, CannotAlign, EngineStopped.
+        Raises NotFound, UnderWay, NoTimestamps, QueueFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
         take = await self._history.stored(take_id, sees)
         async with self._finding.setdefault(take_id, asyncio.Lock()):  # who asks at the same time has the same words

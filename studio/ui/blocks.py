@@ -15,9 +15,9 @@ from gradio.state_holder import SessionState
 
 from studio.errors import InvalidRequest
 from studio.library.client_files import ClientFiles
-from studio.strings import check_strings
 from studio.ui.call_queue import CallQueue
 from studio.ui.file_fields import carries_file, uploaded
+from studio.unicode_text import check_strings
 
 log = logging.getLogger(__name__)
 

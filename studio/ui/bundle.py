@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 
-from studio.phrases import ENGLISH
+from studio.i18n import ENGLISH
 
 SCRIPT, STYLES = "page.js", "page.css"
 """The script in English; see script_in for the others."""

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import CheckpointError, ModelCard
-from studio.phrases import Phrases
+from studio.i18n import Phrases
 from studio.settings import Settings
-from studio.ui import words
+from studio.ui import field_labels
 from studio.ui.bundle import PageFiles, script_in
 
 _HEAD = b"<head>"
@@ -143,7 +143,7 @@ class FrontPage:
         said = self._phrases.said[language]
         told = {
             "og:type": "website",
-            "og:title": words.TITLE,
+            "og:title": field_labels.TITLE,
             "og:description": said["shell.description"],
             "og:url": f"{root}/",
             "og:image": root + self._files.address(PREVIEW),

@@ -11,13 +11,13 @@ from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from starlette.middleware import Middleware
 
+from studio.i18n import marked, page_phrases
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
 from studio.paths import ASSETS
-from studio.phrases import marked, page_phrases
 from studio.services import Studio
 from studio.settings import Settings, on_space
-from studio.ui import words
+from studio.ui import field_labels
 from studio.ui.blocks import StudioBlocks
 from studio.ui.bundle import STYLES, PageFiles
 from studio.ui.endpoints.projects import add_project_endpoints
@@ -120,16 +120,16 @@ def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
 def build_page(studio: Studio) -> StudioBlocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     is_temporary = on_space() and not studio.settings.backup_dir
-    with StudioBlocks(studio.client_files, title=words.TITLE, analytics_enabled=False) as page:
+    with StudioBlocks(studio.client_files, title=field_labels.TITLE, analytics_enabled=False) as page:
         _html(_part("shell/header"))
         if is_temporary:
-            _html(words.TEMPORARY)
+            _html(field_labels.TEMPORARY)
         with gr.Column(elem_id="area-studio", elem_classes="area"), gr.Row(elem_id="desk", equal_height=False):
             with gr.Column(scale=8, min_width=320):
                 text = gr.Textbox(
-                    words.SAMPLE,
-                    label=words.SCRIPT,
-                    placeholder=words.SCRIPT_PLACEHOLDER,
+                    field_labels.SAMPLE,
+                    label=field_labels.SCRIPT,
+                    placeholder=field_labels.SCRIPT_PLACEHOLDER,
                     lines=6,
                     max_lines=24,
                     elem_id="script",
@@ -139,11 +139,11 @@ def build_page(studio: Studio) -> StudioBlocks:
                 _html(_part("speak/reading"))
                 _html(_part("speak/cast"))
                 with gr.Row(elem_id="actions"):
-                    speak = gr.Button(words.SPEAK, variant="primary", elem_id="speak")
-                    stop = gr.Button(words.STOP, variant="stop", elem_id="stop")
-                    four = gr.Button(words.FOUR_TAKES, elem_id="speak-four")
-                    _html(words.KEPT_SEED)
-                    _html(words.HINTS)
+                    speak = gr.Button(field_labels.SPEAK, variant="primary", elem_id="speak")
+                    stop = gr.Button(field_labels.STOP, variant="stop", elem_id="stop")
+                    four = gr.Button(field_labels.FOUR_TAKES, elem_id="speak-four")
+                    _html(field_labels.KEPT_SEED)
+                    _html(field_labels.HINTS)
                 _html(_part("speak/error-card"))
                 _html(_part("takes/take-list"))
             with gr.Column(scale=4, min_width=300, elem_id="side"):
@@ -168,47 +168,49 @@ def build_page(studio: Studio) -> StudioBlocks:
 
 def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Textbox, gr.Button]:
     source = gr.Radio(
-        [(words.BUNDLED, "bundled"), (words.OWN_CLIP, "clip")],
+        [(field_labels.BUNDLED, "bundled"), (field_labels.OWN_CLIP, "clip")],
         value="bundled",
-        label=words.SOURCE,
+        label=field_labels.SOURCE,
         elem_id="source",
     )
     listed = voices.listed
     choices, first = [(_label(voice), voice.id) for voice in listed], voices.first_choice(listed)
-    voice = gr.Dropdown(choices, value=first, label=words.VOICE, elem_id="voice", filterable=True)
-    _html(words.HEAR_VOICE)
+    voice = gr.Dropdown(choices, value=first, label=field_labels.VOICE, elem_id="voice", filterable=True)
+    _html(field_labels.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
-        _html(words.CLIP_ADVICE)
+        _html(field_labels.CLIP_ADVICE)
         _html(_part("capture/capture-card"))
         clip_text = gr.Textbox(
-            label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
+            label=field_labels.CLIP_TEXT, placeholder=field_labels.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("speak/own-clip"))
-    compare = gr.Button(words.COMPARE_VOICES, elem_id="compare-voices")
+    compare = gr.Button(field_labels.COMPARE_VOICES, elem_id="compare-voices")
     return source, voice, clip_text, compare
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number]:
-    _html(words.PRESETS)
-    speed = _slider(words.SPEED, 0.5, 2.0, 1.0, 0.05)
-    _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
+    _html(field_labels.PRESETS)
+    speed = _slider(field_labels.SPEED, 0.5, 2.0, 1.0, 0.05)
+    _html(field_labels.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
     with gr.Column(elem_id="sampling"):
-        temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
-        top_p = _slider(words.TOP_P, 0.05, 1.0, 0.9, 0.05)
-        top_k = _slider(words.TOP_K, 1, 200, 30, 1)
-        label, info = words.CUT_AFTER
+        temperature = _slider(field_labels.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
+        top_p = _slider(field_labels.TOP_P, 0.05, 1.0, 0.9, 0.05)
+        top_k = _slider(field_labels.TOP_K, 1, 200, 30, 1)
+        label, info = field_labels.CUT_AFTER
         cut_after = gr.Number(0, label=label, info=info, minimum=0, maximum=190, elem_id="cut-after")
-        label, info = words.SEED
+        label, info = field_labels.SEED
         seed = gr.Number(
-            None, label=label, info=info, placeholder=words.NEW_SEED, precision=0, minimum=0, elem_id="seed"
+            None, label=label, info=info, placeholder=field_labels.NEW_SEED, precision=0, minimum=0, elem_id="seed"
         )
     return temperature, top_p, top_k, speed, cut_after, seed
 
 
 def _label(voice: ListedVoice) -> str:
     """The name, and in short whose voice it is, as the page's own lists have it: "Clara · female · American"."""
-    name = words.RANDOM if voice.id == RANDOM else voice.name
-    return " · ".join(part for part in (name, words.SOUNDS.get(voice.gender, voice.gender), voice.accent) if part)
+    name = field_labels.RANDOM if voice.id == RANDOM else voice.name
+    return " · ".join(
+        part for part in (name, field_labels.SOUNDS.get(voice.gender, voice.gender), voice.accent) if part
+    )
 
 
 def _slider(label_and_info: tuple[str, str], low: float, high: float, value: float, step: float) -> gr.Slider:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
 from studio.library import Library, NewSample, VoiceChanges, VoiceDraft
 from studio.settings import SettingsError
-from studio.strings import text_of
+from studio.unicode_text import text_of
 from studio.voices.intake import take_in
 
 log = logging.getLogger(__name__)

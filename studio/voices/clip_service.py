@@ -18,7 +18,7 @@ from studio.work.work_queue import WorkQueue
 class ClipService:
     """Used from one event loop. Being cancelled ends the work. ``caller`` is for fair shares.
 
-    Every call raises InvalidClip, LineFull, TooManyRequests, TooCostly, and what denoiser and transcriber do.
+    Every call raises InvalidClip, QueueFull, TooManyRequests, TooCostly, and what denoiser and transcriber do.
     """
 
     def __init__(self, queue: WorkQueue, transcriber: Transcriber, denoiser: Denoiser) -> None:

@@ -46,7 +46,7 @@ class References:
         """The reference of a clip (any readable container, 1 to 30 s), or of the address of one, and the words in it.
 
         ``patient`` waits however many there are: for work that is bounded elsewhere.
-        Raises InvalidClip, LineFull, TooManyRequests, TooCostly, EngineStopped.
+        Raises InvalidClip, QueueFull, TooManyRequests, TooCostly, EngineStopped.
         """
         codec = engine.info.codec_fingerprint
         if isinstance(clip, str) and is_inline(clip):

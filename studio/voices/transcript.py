@@ -10,7 +10,7 @@ import numpy as np
 
 from studio.errors import InvalidRequest
 from studio.library.checks import MAX_TEXT
-from studio.strings import normalised
+from studio.unicode_text import normalize
 
 ALIKE = 0.75
 """Words with this share of letters in common are taken for one word spelt in two ways."""
@@ -43,7 +43,7 @@ def compare(written: str, heard: str) -> tuple[Mark, ...]:
     for name, text in (("ref_text", written), ("heard", heard)):
         if len(text) > MAX_TEXT:
             raise InvalidRequest(f"{name} has {len(text)} characters; at most {MAX_TEXT} are allowed", name)
-    written, heard = (normalised("NFC", text) for text in (written, heard))
+    written, heard = (normalize("NFC", text) for text in (written, heard))
     ours, theirs = _words(written), _words(heard)
     marks, position = list[Mark](), 0
     for first, last, start, end in _differences([w.folded for w in ours], [w.folded for w in theirs]):

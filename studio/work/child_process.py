@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from studio.errors import StudioError, TooCostly
-from studio.threads import whole_call
+from studio.threads import run_uninterrupted
 from studio.work.child import LENGTH
 from studio.work.job import Job
 
@@ -49,7 +49,7 @@ async def in_child(
 
     Raises the StudioError that the function raises, and TooCostly for more than the job's seconds or ``memory`` bytes.
     """
-    called = await whole_call(pickle.dumps, (function, values))
+    called = await run_uninterrupted(pickle.dumps, (function, values))
     command = [sys.executable, "-m", "studio.work.child", str(memory), str(math.ceil(job.seconds))]
     child = await asyncio.create_subprocess_exec(
         *command,
@@ -70,7 +70,7 @@ async def in_child(
         await child.wait()
     if not answer:
         raise TooCostly(job.too_long if child.returncode == -signal.SIGXCPU else job.too_large)
-    is_result, result = await whole_call(lambda: _Unpickler(answer, allowed).load())
+    is_result, result = await run_uninterrupted(lambda: _Unpickler(answer, allowed).load())
     if is_result:
         return result
     raise result

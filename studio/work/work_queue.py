@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter
 
-from studio.errors import LineFull, TooManyRequests
-from studio.threads import whole_call
+from studio.errors import QueueFull, TooManyRequests
+from studio.threads import run_uninterrupted
 from studio.work.child_process import in_child
 from studio.work.job import Job
 
@@ -56,7 +56,9 @@ class ThreadTurn:
 
         Raises TooCostly, and what the function raises.
         """
-        return await whole_call(self.job.run, function, *values, limiter=self.threads, on_cancel=self.job.abandon)
+        return await run_uninterrupted(
+            self.job.run, function, *values, limiter=self.threads, on_cancel=self.job.abandon
+        )
 
 
 class WorkQueue:
@@ -89,7 +91,7 @@ class WorkQueue:
     async def run(self, caller: str, function: Callable[..., Result], *values: object) -> Result:
         """The result of a function that blocks, in its turn. Being cancelled ends it at its next `check_job`.
 
-        Raises LineFull, TooManyRequests, TooCostly, and what the function raises.
+        Raises QueueFull, TooManyRequests, TooCostly, and what the function raises.
         """
         async with self.turn(caller) as turn:
             return await turn.run(function, *values)
@@ -113,7 +115,7 @@ class WorkQueue:
                     last = step
                 return last
             finally:
-                await whole_call(steps.close)
+                await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         """The pieces of a file while it is made; the first is made already, so that a refusal comes before it.
@@ -135,7 +137,7 @@ class WorkQueue:
     async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
         """A place in the queue, and then one of its turns. ``patient`` is for those who are bounded elsewhere.
 
-        Raises LineFull, TooManyRequests.
+        Raises QueueFull, TooManyRequests.
         """
         with self._place(caller, patient):
             async with self._turn(caller):
@@ -145,7 +147,7 @@ class WorkQueue:
     def _place(self, caller: str, patient: bool = False) -> Generator[None, None, None]:
         kind, theirs, total = self._kind, self._places[caller], self._places.total()
         if not patient and total >= kind.at_once + kind.waiting:
-            raise LineFull(
+            raise QueueFull(
                 f"{kind.at_once} {kind.many} are being {kind.done} and {kind.waiting} are waiting, which is the limit; "
                 "try again in a moment",
                 5,
@@ -214,4 +216,4 @@ class WorkQueue:
                     if piece:
                         yield piece
             finally:
-                await whole_call(pieces.close)
+                await run_uninterrupted(pieces.close)

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from benchmarks.common.chromium import NoChromium, find
 from engine import Engine, EngineConfig
-from studio.phrases import page_phrases
+from studio.i18n import page_phrases
 from studio.settings import Settings
 from tests.browser.screen import PATIENCE_MS, Screen
 from tests.studio.fake_engine import FakeEngine

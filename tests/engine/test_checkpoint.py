@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.checkpoint import Checkpoint, find, load, published_key
 from engine.config import ModelConfig
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 from engine.model.dual_ar import DualAR
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint, write_codec
 

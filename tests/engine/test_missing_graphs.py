@@ -101,7 +101,7 @@ async def test_what_is_done_aside_waits_for_whoever_has_no_sound_in_hand(
         alone = await hear(engine, utterance)
         take = asyncio.ensure_future(hear(engine, utterance))
         await until(lambda: engine.stats().running == 1)
-        engine._loop.do_aside(work())
+        engine._loop.run_in_gaps(work())
         assert np.array_equal((await take).codes, alone.codes)
         await until(lambda: engine.stats().graphs_left == 0)
         assert speaking == [0 if frame_seconds is None else 1] * 3

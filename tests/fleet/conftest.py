@@ -11,8 +11,8 @@ import pytest
 
 from fleet import start
 from studio.settings import Settings
-from studio.start.launch import _start_engine, _way_in
-from tests.studio.ingress.several import Several, several
+from studio.start.startup import _start_engine, _way_in
+from tests.fleet.frontends.several import Several, several
 
 # Ray reads its environment when it is first imported, whichever test that is in.
 os.environ.update(start.ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})

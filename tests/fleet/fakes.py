@@ -22,8 +22,8 @@ from engine import (
     Utterance,
 )
 from engine.types import FinishReason
+from fleet.membership import ReplicaLost
 from fleet.replica import Replica
-from fleet.replicas import ReplicaLost
 
 INFO = EngineInfo(
     model="fake",
@@ -100,7 +100,7 @@ class CountingEngine:
         self.failure = "stopped"
 
 
-class FakeLine:
+class FakeTransport:
     """The way to replicas a, b, … ``faults`` says how a replica's streams go wrong, and after how many frames."""
 
     def __init__(self, count: int = 2, **infos: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ class FakeLine:
 class FakeStream:
     """A take from one replica, with its fault."""
 
-    def __init__(self, line: FakeLine, replica: str, utterance: Utterance, may_wait: bool) -> None:
+    def __init__(self, line: FakeTransport, replica: str, utterance: Utterance, may_wait: bool) -> None:
         self.replica = replica
         self.cancels = 0
         self._line = line

@@ -10,7 +10,7 @@ import pytest
 
 from engine import Engine
 from studio.settings import Settings
-from tests.studio.ingress.several import Several, until
+from tests.fleet.frontends.several import Several, until
 from tests.studio.server import serve
 
 pytestmark = pytest.mark.ray

@@ -16,10 +16,10 @@ import pytest
 
 from engine import Engine, EngineConfig, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
 from fleet import start
-from fleet.engine import FleetEngine
-from fleet.size import Size
+from fleet.autoscaling import Size
+from fleet.fleet_engine import FleetEngine
 from tests.engine.speaking import hear, running_engine, until
-from tests.studio.ingress.several import Several
+from tests.fleet.frontends.several import Several
 from tests.tiny import FEW_CODEBOOKS
 
 pytestmark = pytest.mark.ray
@@ -92,9 +92,9 @@ class SilentHandle:
 
 
 async def test_the_line_opens_though_a_replica_says_nothing() -> None:
-    from fleet.line import RayLine
+    from fleet.ray_transport import RayTransport
 
-    await RayLine(cast(Any, SilentHandle())).open_up()
+    await RayTransport(cast(Any, SilentHandle())).open_up()
 
 
 async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:

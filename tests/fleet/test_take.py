@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
-from fleet import replicas as fleet_replicas
+from fleet import membership as fleet_replicas
 from fleet import take
-from fleet.homes import homes, voice_of
-from fleet.replicas import Replicas
+from fleet.membership import Membership
+from fleet.routing import homes, voice_of
 from fleet.take import FleetTake
 from tests.engine.speaking import until
-from tests.fleet.fakes import INFO, FakeLine, codes_of, utterance
+from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 
 
 @pytest.fixture(autouse=True)
@@ -25,13 +25,13 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(take, "PLACE_SECONDS", 0.01)
 
 
-async def fleet(line: FakeLine) -> Replicas:
-    replicas = Replicas(line)
+async def fleet(line: FakeTransport) -> Membership:
+    replicas = Membership(line)
     await replicas.ask()
     return replicas
 
 
-async def heard(replicas: Replicas, what: Utterance) -> list[AudioChunk]:
+async def heard(replicas: Membership, what: Utterance) -> list[AudioChunk]:
     return [chunk async for chunk in FleetTake(replicas, what).chunks()]
 
 
@@ -39,12 +39,12 @@ def codes(chunks: list[AudioChunk]) -> np.ndarray:
     return np.concatenate([chunk.codes for chunk in chunks], axis=1)
 
 
-def home_of(line: FakeLine, voice: int) -> str:
+def home_of(line: FakeTransport, voice: int) -> str:
     return homes(voice_of(utterance(voice=voice)) or b"", line.engines)[0]
 
 
 async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
-    line = FakeLine()
+    line = FakeTransport()
     chunks = await heard(await fleet(line), utterance(frames=7))
     assert np.array_equal(codes(chunks), codes_of(5, 0, 7))
     assert [chunk.first_frame for chunk in chunks] == [0, 2, 4, 6]
@@ -55,7 +55,7 @@ async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
 @pytest.mark.parametrize("fault", ["dies", "stalls", "closes", "skips"])
 @pytest.mark.parametrize("after", [0, 4, 8])
 async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None:
-    line = FakeLine()
+    line = FakeTransport()
     home = home_of(line, 1)
     line.faults[home] = (fault, after)
     chunks = await heard(await fleet(line), utterance(frames=12, voice=1))
@@ -70,7 +70,7 @@ async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None
 
 
 async def test_times_go_on_after_a_change_of_replica() -> None:
-    line = FakeLine()
+    line = FakeTransport()
     line.faults[home_of(line, 1)] = ("stalls", 4)
     chunks = await heard(await fleet(line), utterance(frames=8, voice=1))
     assert chunks[0].timing.now == pytest.approx(0.3, abs=0.1)
@@ -79,7 +79,7 @@ async def test_times_go_on_after_a_change_of_replica() -> None:
 
 
 async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
-    line = FakeLine()
+    line = FakeTransport()
     home = home_of(line, 1)
     line.faults[home] = ("stalls", 2)
     replicas = await fleet(line)
@@ -94,7 +94,7 @@ async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
 
 
 async def test_three_tries_and_no_more() -> None:
-    line = FakeLine(4)
+    line = FakeTransport(4)
     line.faults = dict.fromkeys(line.engines, ("closes", 0))
     with pytest.raises(EngineStopped, match="3 replicas failed one after another, the last: its stream ended"):
         await heard(await fleet(line), utterance())
@@ -103,7 +103,7 @@ async def test_three_tries_and_no_more() -> None:
 
 
 async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on() -> None:
-    line = FakeLine(6)
+    line = FakeTransport(6)
     line.faults = dict.fromkeys("abcde", ("dies", 2))
     line.up = {"a"}
     replicas = await fleet(line)
@@ -119,7 +119,7 @@ async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on
 
 async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.02)
-    line = FakeLine(1)
+    line = FakeTransport(1)
     replicas = await fleet(line)
     line.late_seconds = 0.1
     await asyncio.sleep(0.03)  # the last word was heard longer ago than an answer may take
@@ -129,7 +129,7 @@ async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.Monk
 
 
 async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
-    line = FakeLine(1)
+    line = FakeTransport(1)
     replicas = await fleet(line)
     async with aclosing(FleetTake(replicas, utterance()).chunks()) as chunks:
         await anext(chunks)
@@ -140,7 +140,7 @@ async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
 
 
 async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
-    line = FakeLine(1)
+    line = FakeTransport(1)
     line.faults["a"] = ("closes", 4)
     replicas = await fleet(line)
     hearing = asyncio.create_task(heard(replicas, utterance()))
@@ -152,7 +152,7 @@ async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
 
 
 async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
-    line = FakeLine(1)
+    line = FakeTransport(1)
     line.faults["a"] = ("pauses", 4)
     assert np.array_equal(codes(await heard(await fleet(line), utterance())), codes_of(5, 0, 10))
     assert len(line.opened) == 1
@@ -160,14 +160,14 @@ async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
 
 async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(take, "PATIENCE_SECONDS", 0.0)
-    line = FakeLine(1)
+    line = FakeTransport(1)
     line.faults["a"] = ("dies", 4)
     with pytest.raises(EngineStopped, match="no replica was there"):
         await heard(await fleet(line), utterance())
 
 
 async def test_a_full_line_is_tried_elsewhere_once() -> None:
-    line = FakeLine(3)
+    line = FakeTransport(3)
     home = home_of(line, 1)
     line.engines[home].full_times = 1
     replicas = await fleet(line)
@@ -184,7 +184,7 @@ async def test_a_full_line_is_tried_elsewhere_once() -> None:
 
 
 async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_questions_tells_of_them() -> None:
-    line = FakeLine()
+    line = FakeTransport()
     for engine in line.engines.values():
         engine.gate.clear()
     processes = [await fleet(line), await fleet(line)]  # each knows of its own takes only
@@ -203,7 +203,7 @@ async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_ques
 
 
 async def test_what_was_begun_waits_for_a_place() -> None:
-    line = FakeLine()
+    line = FakeTransport()
     home = home_of(line, 1)
     other = ({"a", "b"} - {home}).pop()
     line.faults[home] = ("dies", 4)
@@ -213,7 +213,7 @@ async def test_what_was_begun_waits_for_a_place() -> None:
 
 
 async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
-    line = FakeLine()
+    line = FakeTransport()
 
     def refuse(what: Utterance) -> None:
         raise InvalidUtterance("no")
@@ -226,7 +226,7 @@ async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
 
 
 async def test_leaving_reaches_the_replica() -> None:
-    line = FakeLine(1)
+    line = FakeTransport(1)
     replicas = await fleet(line)
     async with aclosing(FleetTake(replicas, utterance(frames=1000)).chunks()) as chunks:
         await anext(chunks)
@@ -236,7 +236,7 @@ async def test_leaving_reaches_the_replica() -> None:
 
 
 async def test_a_long_wait_for_the_first_frame_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = FakeLine(1)
+    line = FakeTransport(1)
     line.engines["a"].gate.clear()
     replicas = await fleet(line)
     hearing = asyncio.create_task(heard(replicas, utterance()))

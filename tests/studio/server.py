@@ -16,10 +16,10 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from studio.ingress.public_port import PublicPort
+from studio.engine_host import StartEngine
+from studio.serving.public_port import PublicPort
 from studio.settings import Settings, SettingsError
-from studio.speech.host import StartEngine
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Without the roots that a client would read anew each time: these servers speak plain HTTP."""

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from studio.paths import ROOT
-from studio.start import launch
+from studio.start import startup
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **e
     monkeypatch.setattr(sys, "argv", ["app.py"])
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert launch.main() == 1
+    assert startup.main() == 1
     return "".join(capfd.readouterr())
 
 

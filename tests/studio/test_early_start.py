@@ -10,7 +10,7 @@ from pathlib import Path
 from studio.paths import ROOT
 
 TOLD = """import json, sys
-from studio.start import launch as app
+from studio.start import startup as app
 before = set(sys.modules)
 {}
 print(json.dumps(sorted(set(sys.modules) - before)))"""
@@ -24,7 +24,7 @@ for module in walk_packages(engine.__path__, "engine."):  # a GPU's, too
         __import__(module.name)
 """
 WEB = """
-import studio.ingress.speech_processes
+import fleet.frontends.worker_pool
 app.create_app(app.Settings())
 """
 

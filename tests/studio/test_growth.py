@@ -16,8 +16,8 @@ from studio.speech.script.brackets import read_brackets
 from studio.speech.script.markup import without_markup
 from studio.speech.script.signs import clean_signs
 from studio.speech.text import Sentences, read_script, split_text
-from studio.strings import normalised
 from studio.takes.export import file_name
+from studio.unicode_text import normalize
 from tests.growth import PIECES, Work, check, pieces
 
 
@@ -99,7 +99,7 @@ def test_written_forms_are_read_in_linear_time(form: str) -> None:
 
 NAMES: dict[str, Work] = {
     "folded": fold,
-    "composed": lambda text: normalised("NFC", text),
+    "composed": lambda text: normalize("NFC", text),
     "of a voice": clean_name,
     "in requests": clean_slug,
     "a description": lambda text: clean_text("description", text, MAX_DESCRIPTION),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
 from engine.codec.model import Decoder, DecoderBlock, Encoder, EncoderBlock
 from engine.codec.stream import Stack
 from engine.codec.timbre import Colours, coloured

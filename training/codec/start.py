@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.layers import ConvNeXtBlock
+from engine.codec.codec_layers import ConvNeXtBlock
 from engine.codec.model import Codec
 from engine.codec.quantizer import VectorQuantizer
 from engine.codec.transformer import LayerScale

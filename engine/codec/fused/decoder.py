@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from engine import kernels
-from engine.codec.config import Precision
+from engine.codec.codec_config import Precision
+from engine.codec.codec_layers import ConvNeXtBlock
 from engine.codec.fused.conv_states import ConvStates
+from engine.codec.fused.fused_transformer import FusedBlock
 from engine.codec.fused.layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.codec.fused.products import Product, as_product
-from engine.codec.fused.transformer import FusedBlock
-from engine.codec.layers import ConvNeXtBlock
 from engine.codec.model import Codec
 from engine.model.layers import RMSNorm
 

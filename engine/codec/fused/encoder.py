@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine import kernels
-from engine.codec.config import PIECE_SAMPLES
+from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.fused.conv_states import ConvStates
+from engine.codec.fused.fused_transformer import WholeTransformer
 from engine.codec.fused.layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.codec.fused.products import as_product
-from engine.codec.fused.transformer import WholeTransformer
 from engine.codec.model import Codec
 
 

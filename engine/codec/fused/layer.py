@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.codec.config import Precision
+from engine.codec.codec_config import Precision
+from engine.codec.codec_layers import ResidualUnit, Snake
 from engine.codec.fused.conv_states import ConvStates
 from engine.codec.fused.products import Product, as_product, conv_weights, snake_of
-from engine.codec.layers import ResidualUnit, Snake
 from engine.kernels.codec.conv import Activation, conv
 from engine.kernels.codec.conv_state import ConvState
 from engine.kernels.codec.conv_tiles import unit_parts

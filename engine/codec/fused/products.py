@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import Precision
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, Snake
+from engine.codec.codec_config import Precision
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, Snake
 from engine.kernels.codec.conv import ConvWeights, SnakeGains
 
 

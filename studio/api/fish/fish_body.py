@@ -13,10 +13,10 @@ from python_multipart.multipart import parse_options_header
 
 from studio.api.fish.message_pack import pack, unpack
 from studio.api.http.body import MAX_BODY, parse_object, read_body
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.api.http.upload import Form, read_form
 from studio.errors import InvalidRequest
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 
 MESSAGE_PACK = "application/msgpack"
 _MESSAGE_PACK = (MESSAGE_PACK, "application/x-msgpack", "application/vnd.msgpack")

@@ -28,11 +28,11 @@ from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
 from studio.api.http.body import as_model
-from studio.api.http.errors import ApiError, describe
+from studio.api.http.error_responses import ApiError, describe
 from studio.errors import InvalidRequest, StudioError
 from studio.settings import Settings
 from studio.speech.request import new_request_id
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 
 LIVE = "/v1/tts/live"
 TIMED = "/v1/tts/live/with-timestamp"

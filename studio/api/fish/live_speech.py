@@ -17,9 +17,9 @@ from studio.audio.encode import Encoder, floats
 from studio.audio.formats import SAMPLE_RATES, open_encoder
 from studio.errors import NothingToSay
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.service import Speech, SpeechService
+from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.text import PART_BYTES
-from studio.threads import whole_call
+from studio.threads import run_uninterrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class LiveSpeech:
         assert encoder is not None, "there is sound"
         if not encoder.costly:
             return encoder.finish() if pcm is None else encoder.write(pcm)
-        return await (whole_call(encoder.finish) if pcm is None else whole_call(encoder.write, pcm))
+        return await (run_uninterrupted(encoder.finish) if pcm is None else run_uninterrupted(encoder.write, pcm))
 
     def _about(self, about: dict[str, Any]) -> dict[str, Any] | None:
         return about | {"chunk_audio_offset_sec": round(self._seconds, 3)} if self._is_timed else None

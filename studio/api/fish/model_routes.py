@@ -12,12 +12,12 @@ from studio.api.fish.account import author_of
 from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
 from studio.api.fish.voice_ids import voice_of
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.library import Voice, VoiceChanges
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 
 LIMIT = 4 * MAX_BYTES
 """Bytes of a new voice's recordings together."""

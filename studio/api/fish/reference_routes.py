@@ -11,13 +11,13 @@ from fastapi.responses import Response
 
 from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, answer, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices
-from studio.api.http.errors import ApiError, describe
+from studio.api.http.error_responses import ApiError, describe
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
 from studio.library import VoiceChanges, VoiceDraft
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 
 LIMIT = MAX_BYTES + 256 * 1024
 NEW = reads_form("audio", "id", "text", required=("audio", "id", "text"), more_types=(MESSAGE_PACK,))

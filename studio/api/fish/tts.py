@@ -17,11 +17,11 @@ from studio.api.http.body import as_model
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import answers, reads
 from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
-from studio.api.routes.speech import SpeechResponse, speech_response
+from studio.api.routes.speech_routes import SpeechResponse, speech_response
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
 from studio.speech.request import Origin
-from studio.speech.service import Speech, SpeechService
+from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.timing.words import Timed
 
 READS = reads(FishSpeech, MESSAGE_PACK)

@@ -13,13 +13,13 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from studio.api.addresses import is_api
-from studio.api.http.errors import ApiError, error_response
+from studio.api.http.error_responses import ApiError, error_response
 from studio.api.http.openapi import OPEN
 from studio.api.http.origins import Origins
 from studio.api.http.sessions import Sessions
 from studio.api.http.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
 from studio.api.http.wrong_keys import WrongKeys
+from studio.api.url_paths import is_api
 from studio.settings import Settings, on_space
 
 SHARED = "/shared/"

@@ -12,9 +12,9 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.errors import InvalidRequest
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""

@@ -10,8 +10,8 @@ import anyio
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from studio.speech.interruption import Interruption
-from studio.speech.service import Speech
+from studio.speech.cancellation import CancelToken
+from studio.speech.speech_service import Speech
 
 Result = TypeVar("Result")
 
@@ -21,7 +21,7 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
 
     The request's body must have been read.
     """
-    hangup = Interruption(ClientDisconnect)
+    hangup = CancelToken(ClientDisconnect)
     watching = asyncio.ensure_future(_hangup(request))
     watching.add_done_callback(lambda _: hangup.set())
     try:

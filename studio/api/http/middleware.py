@@ -13,13 +13,13 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.api.addresses import is_api
 from studio.api.http.body import MAX_BODY, check_signs, read_body
-from studio.api.http.errors import ApiError, describe, error_response
+from studio.api.http.error_responses import ApiError, describe, error_response
+from studio.api.url_paths import is_api
 from studio.errors import InvalidRequest
 from studio.settings import Settings, on_space
 from studio.speech.request import new_request_id
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 
 log = logging.getLogger(__name__)
 

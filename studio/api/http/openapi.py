@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from studio.api.addresses import is_api, is_fish
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
+from studio.api.url_paths import is_api, is_fish
 
 REFERENCE = "#/components/schemas/{model}"
 

@@ -13,7 +13,7 @@ from typing import Literal
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.settings import Settings
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.threads import in_threads
 
 PIECE = 256 * 1024

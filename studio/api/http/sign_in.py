@@ -13,10 +13,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from studio.api.http.body import read_body
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.api.http.sessions import KEPT_SECONDS, Sessions
+from studio.i18n import page_phrases
 from studio.paths import ASSETS
-from studio.phrases import page_phrases
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 COOKIE = "studio_session"

@@ -13,9 +13,9 @@ from collections.abc import AsyncGenerator
 from starlette.requests import ClientDisconnect
 
 from engine import EngineError
-from studio.api.http.errors import describe, envelope
+from studio.api.http.error_responses import describe, envelope
 from studio.errors import StudioError
-from studio.speech.service import Speech
+from studio.speech.speech_service import Speech
 from studio.speech.timing.timestamps import Unit, as_json
 
 MEDIA_TYPE = "text/event-stream; charset=utf-8"

@@ -12,10 +12,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from studio.api.http.body import read_body
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.errors import InvalidRequest
 from studio.library.client_files import Upload
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 
 MAX_FIELD = 64 * 1024
 """Bytes of one text field."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 
 FREE = 5
 """Different wrong keys of one address that have no consequence."""

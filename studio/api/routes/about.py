@@ -10,11 +10,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.about import WARNINGS, settings_in_force, storage, versions, without_secrets
 from studio.api.callers import has_first_key
+from studio.diagnostics import WARNINGS, settings_in_force, storage, versions, without_secrets
 from studio.library import Library
 from studio.settings import Settings
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 
 
 def about_routes(service: SpeechService, library: Library, settings: Settings) -> APIRouter:

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from engine import EngineError
 from studio.api.http.body import as_model, read_json
-from studio.api.http.errors import ApiError, describe, envelope
+from studio.api.http.error_responses import ApiError, describe, envelope
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import answers, reads
 from studio.api.routes.models import with_model_as_voice
@@ -22,7 +22,7 @@ from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError
 from studio.speech.request import Origin
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.speech.timing.timestamps import as_json
 
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")

@@ -8,13 +8,13 @@ from fastapi.responses import Response
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import answers, reads
-from studio.api.routes.speech import spoken
+from studio.api.routes.speech_routes import spoken
 from studio.api.schemas.speech import ContinueBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import CannotContinue
 from studio.speech.continuing import begun_take
 from studio.speech.request import Origin
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.takes.as_json import request_again
 from studio.takes.history import History
 

@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import read_form
 from studio.errors import StudioError

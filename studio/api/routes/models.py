@@ -9,9 +9,9 @@ from anyio import to_thread
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.api.schemas.speech import MODEL_ALIASES, SpeechOptions
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 
 Options = TypeVar("Options", bound=SpeechOptions)
 STARTED = int(time.time())

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from studio.api.callers import name_of
 from studio.settings import Settings
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 
 
 def queue_routes(service: SpeechService, settings: Settings) -> APIRouter:

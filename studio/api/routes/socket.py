@@ -25,7 +25,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from engine import EngineError, Reference
 from studio.api.http.body import as_model, parse_object
-from studio.api.http.errors import ApiError, describe, envelope
+from studio.api.http.error_responses import ApiError, describe, envelope
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
@@ -33,7 +33,7 @@ from studio.api.written_text import WrittenText
 from studio.errors import Cancelled, InvalidRequest, NothingToSay, StudioError
 from studio.settings import Settings
 from studio.speech.request import Origin, new_request_id
-from studio.speech.service import Speech, SpeechService
+from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.timing.timestamps import as_json
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}

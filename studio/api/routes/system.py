@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.openapi import sends
 from studio.library import Library
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.takes.recorder import NOT_WHOLE
 from studio.voices.clip_service import ClipService
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Whole
 from studio.api.schemas.voices import VoiceName
-from studio.library.projects.records import MAX_PARTS, MAX_PAUSE, NewPart
+from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
 from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
 
 

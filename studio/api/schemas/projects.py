@@ -13,7 +13,7 @@ from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
 from studio.errors import InvalidDocument
 from studio.library.checks import clean_language
-from studio.library.projects.records import (
+from studio.library.projects.project_records import (
     MAX_AUTHOR,
     MAX_PARTS,
     MAX_PAUSE,
@@ -23,7 +23,7 @@ from studio.library.projects.records import (
     Project,
     ProjectSettings,
 )
-from studio.library.projects.repository import MAX_TITLE, PartChanges
+from studio.library.projects.project_repository import MAX_TITLE, PartChanges
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
 from studio.projects.timeline import Placed, Timeline

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.voices import VoiceName
-from studio.library.pronunciations.entries import MAX_PHRASE, MAX_SAID, Pronunciation, Shelf
+from studio.library.pronunciations.entries import MAX_PHRASE, MAX_SAID, DictionaryScope, Pronunciation
 
 
 class NewPronunciation(BaseModel):
@@ -35,7 +35,7 @@ class PronunciationChanges(BaseModel):
     match_case: bool | None = None
 
 
-def pronunciation_json(entry: Pronunciation, shelf: Shelf) -> dict[str, Any]:
+def pronunciation_json(entry: Pronunciation, shelf: DictionaryScope) -> dict[str, Any]:
     return {
         "id": entry.id,
         "object": "pronunciation",

@@ -6,8 +6,8 @@ import time
 
 from studio.audio.cover import Cover
 from studio.library.database import Store
-from studio.library.projects.records import Project
-from studio.library.projects.rows import project_of, row_of
+from studio.library.projects.project_records import Project
+from studio.library.projects.row_mapping import project_of, row_of
 from studio.library.sqlite import Database
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
-from studio.library.projects.records import MAX_PART_TEXT
-from studio.library.projects.rows import AT_REST, clean_part, recipes_of, row_of, settle, touch
+from studio.library.projects.project_records import MAX_PART_TEXT
+from studio.library.projects.row_mapping import AT_REST, clean_part, recipes_of, row_of, settle, touch
 from studio.library.sqlite import Database
-from studio.strings import normalised
+from studio.unicode_text import normalize
 
 MAX_FIND = 200
 MAX_REPLACE = 1000
@@ -120,7 +120,7 @@ def _clean(field: str, text: str, limit: int) -> str:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
         raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
-    return normalised("NFC", text)
+    return normalize("NFC", text)
 
 
 def _texts(db: Database, project_id: str) -> list[tuple[str, int, str]]:

@@ -43,7 +43,7 @@ class Pronunciation:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class DictionaryScope:
     """Which dictionary is meant."""
 
     scope: Scope = "global"
@@ -51,10 +51,10 @@ class Shelf:
     """The id of the voice or the project."""
 
 
-EVERYBODY = Shelf()
+GLOBAL = DictionaryScope()
 
 
-def entries_on(db: Database, shelf: Shelf) -> list[Pronunciation]:
+def entries_on(db: Database, shelf: DictionaryScope) -> list[Pronunciation]:
     query = "select * from pronunciations where scope = ? and subject = ? order by phrase collate nocase, key"
     return [entry_of(row) for row in select(db, query, [shelf.scope, shelf.subject])]
 

@@ -8,7 +8,7 @@ import unicodedata
 from anyascii import anyascii
 
 from studio.errors import InvalidRequest
-from studio.strings import MOST_COMPOSED, normalised
+from studio.unicode_text import MOST_COMPOSED, normalize
 
 MAX_NAME = 100
 MAX_SLUG = 48
@@ -25,7 +25,7 @@ def clean_name(name: str) -> str:
     """The name as it is shown: NFC, trimmed, runs of blanks made one. Raises InvalidRequest."""
     if len(name) > MOST_COMPOSED * MAX_NAME:
         raise InvalidRequest(f"the name has {len(name)} characters; at most {MAX_NAME} are allowed", "name")
-    tidy = re.sub(r"\s+", " ", normalised("NFC", name)).strip()
+    tidy = re.sub(r"\s+", " ", normalize("NFC", name)).strip()
     if not tidy:
         raise InvalidRequest("a voice needs a name; this one is blank", "name")
     if len(tidy) > MAX_NAME:
@@ -43,14 +43,14 @@ def clean_name(name: str) -> str:
 
 def fold(name: str) -> str:
     """Names that fold to the same are the same: compatibility forms, case and invisible joiners do not count."""
-    folded = normalised("NFKC", name).casefold()
+    folded = normalize("NFKC", name).casefold()
     folded = "".join(sign for sign in folded if sign not in _JOINERS)
-    return " ".join(normalised("NFKC", folded).split())
+    return " ".join(normalize("NFKC", folded).split())
 
 
 def slug_of(name: str) -> str:
     """ASCII letters, digits and hyphens, for URLs, headers and lists; other scripts are transliterated."""
-    latin = "".join(map(_in_latin, normalised("NFKC", name))).lower()
+    latin = "".join(map(_in_latin, normalize("NFKC", name))).lower()
     slug = re.sub(r"[^a-z0-9]+", "-", latin).strip("-")[:MAX_SLUG].rstrip("-")
     return slug if slug and slug not in RESERVED else "voice"
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Literal
 
 from studio.errors import InvalidDocument
-from studio.library.projects.records import MAX_PART_TEXT, MAX_PARTS
+from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS
 from studio.projects.documents.passages import Document, Passage
 from studio.speech.dialogue import turns_of
 from studio.speech.text import TAG, is_blank, sentences_of, split_text

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from studio.errors import InvalidDocument
-from studio.library.projects.records import MAX_PAUSE
+from studio.library.projects.project_records import MAX_PAUSE
 from studio.projects.documents.passages import Document, Passage, text_of
 
 _SEPARATORS = ",;\t|"

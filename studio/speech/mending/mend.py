@@ -18,7 +18,7 @@ from studio.errors import Changed, DegenerateSpeech, NotFound
 from studio.library.records import WordTime
 from studio.speech.mending.selection import Selection
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.service import Speech, SpeechService
+from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.timing.words import places_of
 
 AROUND = 0.5

@@ -15,7 +15,7 @@ from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, has_words, read_script
-from studio.strings import normalised
+from studio.unicode_text import normalize
 from studio.voices.resolver import FindVoice, VoiceResolver
 
 
@@ -122,7 +122,7 @@ def _turns(request: SpeechRequest, reader: Reader, card: ModelCard) -> tuple[Tur
 
 
 def _read_as(turns: Sequence[Turn]) -> str | None:
-    if all(turn.text == normalised("NFC", turn.written) for turn in turns):
+    if all(turn.text == normalize("NFC", turn.written) for turn in turns):
         return None
     return "\n".join(turn.text if turn.speaker is None else f"{turn.speaker}: {turn.text}" for turn in turns)
 

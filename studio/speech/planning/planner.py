@@ -34,7 +34,7 @@ class Planner:
         self._slow_until = 0.0
 
     async def plan(self, request: SpeechRequest, card: ModelCard, caller: str, patient: bool = False) -> Plan:
-        """Raises what `plan_of` raises, LineFull and TooManyRequests; never these two to one that is ``patient``."""
+        """Raises what `plan_of` raises, QueueFull and TooManyRequests; never these two to one that is ``patient``."""
         normalizes = card.normalize if request.normalize is None else request.normalize
         is_short = len(request.text) <= SHORT and normalizes in self._warm_for
         if is_short and time.monotonic() >= self._slow_until:

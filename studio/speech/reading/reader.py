@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine import InvalidUtterance, ModelCard, refuse_control_tokens
 from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
-from studio.library.pronunciations.entries import EVERYBODY, Pronunciation, Shelf
-from studio.library.pronunciations.repository import Pronunciations
+from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.speech.dialogue import fold_speaker
 from studio.speech.reading.dictionary import dictionary_of
 from studio.speech.reading.normalise import normalised
@@ -45,7 +45,7 @@ class Reader:
         name = None if speaker is None else fold_speaker(speaker)
         if name not in self._known:
             voice = self._voice(self._cast.get(name, speaker) if name else self._request.voice)
-            shelves = (*([Shelf("voice", voice.id)] if voice else []), EVERYBODY)
+            shelves = (*([DictionaryScope("voice", voice.id)] if voice else []), GLOBAL)
             shared = self._pronunciations.on(*shelves)
             self._known[name] = (*self._request.pronunciations, *shared)
         return self._known[name]

@@ -7,7 +7,7 @@ import unicodedata
 from html import unescape
 from html.entities import html5
 
-from studio.strings import normalised
+from studio.unicode_text import normalize
 
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are letters, marks or symbols by their category, and that nobody sees."""
@@ -43,7 +43,7 @@ def clean_signs(text: str) -> str:
 
     Doing it again changes nothing.
     """
-    text = normalised("NFC", text)
+    text = normalize("NFC", text)
     for _ in range(_MOST_PASSES):
         decoded = ENTITY.sub(_decoded, text) if "&" in text else text
         cleaned = decoded if decoded.isascii() and _PLAIN.fullmatch(decoded) else _seen(decoded)
@@ -57,9 +57,9 @@ def _seen(text: str) -> str:
     text = _LINE.sub("\n", text)
     text = text.translate({ord(sign): None for sign in set(text) if _is_unspoken(sign)})
     text = _JOINER.sub("", text)
-    text = _PRESENTED.sub(lambda run: normalised("NFKC", run[0]), text)
+    text = _PRESENTED.sub(lambda run: normalize("NFKC", run[0]), text)
     text = _WIDE_POINT.sub(lambda sign: unicodedata.normalize("NFKC", sign[0]), text)
-    return normalised("NFC", _HYPHEN.sub("-", _SPACE.sub(" ", text)))
+    return normalize("NFC", _HYPHEN.sub("-", _SPACE.sub(" ", text)))
 
 
 def _decoded(entity: re.Match[str]) -> str:

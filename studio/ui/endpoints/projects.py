@@ -8,10 +8,10 @@ from anyio import to_thread
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidRequest, StudioError
 from studio.library.client_files import Upload
-from studio.library.projects.records import MAX_PAUSE, Project, ProjectSettings
+from studio.library.projects.project_records import MAX_PAUSE, Project, ProjectSettings
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document, Passage, kind_of
-from studio.projects.service import ProjectService
+from studio.projects.project_service import ProjectService
 from studio.ui.file_fields import file_field
 
 USUAL = ProjectSettings()

@@ -15,7 +15,7 @@ from studio.errors import InvalidRequest, StudioError
 from studio.library.client_files import ClientFile, ClientFiles, Upload
 from studio.speech.dialogue import TURN_GAP
 from studio.speech.request import Origin, OwnClip, SpeechRequest
-from studio.speech.service import Speech, SpeechService
+from studio.speech.speech_service import Speech, SpeechService
 from studio.ui.file_fields import file_field
 
 USUAL = Sampling()

@@ -21,7 +21,7 @@ from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import Clip
 from studio.audio.resample import Resampler
 from studio.errors import NotOffered, Unavailable
-from studio.strings import pip_install
+from studio.unicode_text import pip_install
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
 
@@ -91,7 +91,7 @@ class Denoiser:
         self._results: OrderedDict[bytes, Clip] = OrderedDict()  # touched only in turn
 
     async def denoise(self, clip: Clip, caller: str) -> Clip:
-        """The clip without its noise, at RATE. Raises NotOffered, LineFull, TooManyRequests, TooCostly, Unavailable."""
+        """The clip without noise, at RATE. Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable."""
         if not self.is_there:
             raise NotOffered(
                 f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and start it again",

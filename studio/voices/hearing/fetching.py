@@ -23,7 +23,7 @@ import httpx
 from anyio import CancelScope, to_thread
 
 from studio.errors import NotOffered
-from studio.strings import pip_install
+from studio.unicode_text import pip_install
 from studio.voices.hearing.recogniser import FasterWhisper, Transcriber, is_installed
 
 log = logging.getLogger(__name__)

@@ -129,7 +129,7 @@ class Transcriber:
     async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
         """What is said in a clip: seconds on a CPU.
 
-        Raises NotOffered, LineFull, TooManyRequests, TooCostly, Unavailable.
+        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
         """
         recogniser = self._recogniser
         if recogniser is None:

@@ -12,7 +12,7 @@ from studio.errors import InvalidPack, InvalidRequest, NameTaken, TooCostly
 from studio.library import Library, NewSample, Voice, VoiceDraft
 from studio.library.checks import MAX_SAMPLES, MAX_SECONDS, check_words
 from studio.library.voices.names import clean_name
-from studio.strings import check_strings
+from studio.unicode_text import check_strings
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
 

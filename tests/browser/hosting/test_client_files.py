@@ -23,9 +23,9 @@ from studio.settings import Settings
 from studio.ui.offered_routes import OFFERED
 from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
 from tests.browser.hosting.test_hosting import PREFIX, behind_proxy
+from tests.fleet.frontends.engines import held
+from tests.fleet.frontends.several import several
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.ingress.engines import held
-from tests.studio.ingress.several import several
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 

@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Response
 from starlette.types import Receive, Scope, Send
 
 from studio.settings import Settings
-from studio.start import launch as studio_app
+from studio.start import startup as studio_app
 from tests.browser.screen import Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
 from studio.settings import Settings
-from studio.start import launch as studio_app
+from studio.start import startup as studio_app
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.fake_engine import FakeEngine

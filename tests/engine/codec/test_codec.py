@@ -13,7 +13,7 @@ import yaml
 from torch import Tensor
 
 from engine.codec import Codec, CodecConfig, StreamState, fingerprint, load_codec
-from engine.errors import CheckpointError
+from engine.engine_errors import CheckpointError
 from tests import upstream
 from tests.tiny import Nesting, TinyCodec, write_codec
 

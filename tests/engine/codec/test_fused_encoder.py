@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec
-from engine.errors import EngineStopped
+from engine.engine_errors import EngineStopped
 from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder, EncodedClip
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE

@@ -18,7 +18,7 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
-from engine.codec.config import Precision
+from engine.codec.codec_config import Precision
 from engine.codec.fused.decoder import FusedDecoder
 from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
@@ -56,7 +56,7 @@ def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
 
 def compile_frames(processes: CompilerProcesses) -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
-    products = "gemv", "gemm", "packed12.gemv", "packed12.gemm", "swiglu"
+    products = "gemv", "gemm", "packed12.packed_gemv", "packed12.packed_gemm", "swiglu"
     attention = (f"attention.{name}" for name in ("rope", "decode_attention", "prefill_attention", "short_attention"))
     for name in (*products, *attention, "rms_norm", "sample", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Tokenizer as HubTokenizer
 
 from engine.config import ModelConfig
-from engine.errors import InvalidUtterance
+from engine.engine_errors import InvalidUtterance
 from engine.model.prompt import build_prompt
 from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import EngineError
+from engine.engine_errors import EngineError
 from engine.model.prompt import Prompt
 from engine.runtime.codec_streams import StreamCodes
 from engine.runtime.codec_threads import CodecJob, CodecThreads

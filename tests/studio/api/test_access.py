@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine import EngineStats
 from studio.errors import TooManyRequests
 from studio.settings import Settings, SettingsError
-from studio.speech.limits import Limits
+from studio.takes.limits import Limits
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 

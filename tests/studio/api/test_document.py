@@ -17,7 +17,7 @@ from studio.api.fish.fish_body import MESSAGE_PACK
 from studio.api.fish.fish_speech import IGNORED as FISH_IGNORED
 from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.message_pack import pack
-from studio.api.http.errors import STATUSES
+from studio.api.http.error_responses import STATUSES
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
 from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError

@@ -22,8 +22,8 @@ from studio.api.http.hangup import until_hangup
 from studio.projects.concatenation import PIECE, Concatenation
 from studio.settings import Settings
 from studio.speech.delivery import Delivery
-from studio.speech.service import Speech, SpeechService
-from studio.start.launch import create_app
+from studio.speech.speech_service import Speech, SpeechService
+from studio.start.startup import create_app
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.projects.test_projects import made, until

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.library.projects.records import NewPart, ProjectSettings
+from studio.library.projects.project_records import NewPart, ProjectSettings
 from studio.settings import Settings, SettingsError
 from tests.studio.conftest import Steered
 from tests.studio.server import Served

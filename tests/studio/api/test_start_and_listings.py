@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from engine import CheckpointError, EngineConfig
-from studio import heaps
+from studio import supervisor
 from studio.settings import Settings
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -126,11 +126,11 @@ def test_only_listed_origins_may_call_from_a_browser(steered: Steer) -> None:
 
 
 def test_every_error_of_engine_and_studio_has_a_status() -> None:
-    import engine.errors
+    import engine.engine_errors
     import studio.errors
-    from studio.api.http.errors import describe
+    from studio.api.http.error_responses import describe
 
-    for module in (engine.errors, studio.errors):
+    for module in (engine.engine_errors, studio.errors):
         for kind in vars(module).values():
             if isinstance(kind, type) and issubclass(kind, Exception):
                 told = describe(kind("why"))
@@ -141,7 +141,7 @@ def test_memory_that_is_free_again_is_given_back_from_time_to_time(
     monkeypatch: pytest.MonkeyPatch, steered: Steer
 ) -> None:
     given_back = threading.Semaphore(0)
-    monkeypatch.setattr(heaps, "RELEASE_SECONDS", 0.01)
-    monkeypatch.setattr(heaps, "release_free_memory", given_back.release)
+    monkeypatch.setattr(supervisor, "RELEASE_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor, "trim_heap", given_back.release)
     steered()
     assert given_back.acquire(timeout=30) and given_back.acquire(timeout=30)

@@ -22,7 +22,7 @@ from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
 from studio.api.fish.message_pack import pack, unpack
 from studio.api.http.body import MAX_BODY, MAX_SIGNS
 from studio.settings import Settings
-from studio.strings import normalised
+from studio.unicode_text import normalize
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -331,4 +331,4 @@ def test_normal_forms_are_those_of_unicode_whatever_marks_follow_each_other(
     for length in (1, 30, 31, 32, 200):
         for signs in (marks, marks + "aé=.\u1f82ᄀ\u1161\u11a8 か"):
             text = "".join(chance.choices(signs, k=length))
-            assert normalised(form, text) == unicodedata.normalize(form, text)
+            assert normalize(form, text) == unicodedata.normalize(form, text)

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from studio.library import Backup, Library, VoiceDraft
-from studio.library.projects.records import NewPart, ProjectSettings
+from studio.library.projects.project_records import NewPart, ProjectSettings
 from studio.settings import Settings, SettingsError
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.test_crash import check

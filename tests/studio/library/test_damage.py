@@ -12,7 +12,7 @@ import pytest
 
 from studio.library import Library, VoiceDraft
 from studio.settings import Settings, SettingsError
-from studio.start.launch import create_app
+from studio.start.startup import create_app
 from studio.voices.bundled import import_bundled
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import new_sample

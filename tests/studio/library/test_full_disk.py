@@ -16,7 +16,7 @@ import pytest
 
 from studio.errors import LibraryFull
 from studio.library import Library, TakeFilter, VoiceDraft
-from studio.library.files import AudioFiles
+from studio.library.audio_files import AudioFiles
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
@@ -50,7 +50,7 @@ def full_when(monkeypatch: pytest.MonkeyPatch) -> Full:
             raise OSError(errno.ENOSPC, "No space left on device")
         whole(handle)
 
-    monkeypatch.setattr("studio.library.files.os.fsync", fsync)
+    monkeypatch.setattr("studio.library.audio_files.os.fsync", fsync)
     return tests.append
 
 

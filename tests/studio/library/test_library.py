@@ -15,7 +15,7 @@ from sqlite_utils import Database
 
 from studio.errors import Changed, InvalidRequest, LibraryUnavailable, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
-from studio.library.pronunciations.entries import EVERYBODY, Pronunciation
+from studio.library.pronunciations.entries import GLOBAL, Pronunciation
 from studio.library.schema import MIGRATIONS
 from tests.studio.clips import new_sample
 
@@ -359,12 +359,12 @@ def test_a_damaged_audio_file_is_noticed(library: Library) -> None:
 def test_entries_of_an_earlier_version_are_told_from_new_ones(tmp_path: Path) -> None:
     library = Library(tmp_path)
     entries = [Pronunciation("US", "U S", match_case=True), Pronunciation("=us", "equals us")]
-    library.pronunciations.merge(EVERYBODY, entries[:1], replacing=False)
+    library.pronunciations.merge(GLOBAL, entries[:1], replacing=False)
     with sqlite3.connect(tmp_path / "library.db") as connection:
         connection.execute("update pronunciations set key = '=US'")
         connection.execute("delete from _sqlite_migrations where name = 'm019_pronunciation_keys'")
     connection.close()
-    assert Library(tmp_path).pronunciations.merge(EVERYBODY, entries, replacing=False) == 2
+    assert Library(tmp_path).pronunciations.merge(GLOBAL, entries, replacing=False) == 2
 
 
 def test_a_library_whose_file_is_gone_or_another_takes_nothing_more(library: Library) -> None:
@@ -372,11 +372,11 @@ def test_a_library_whose_file_is_gone_or_another_takes_nothing_more(library: Lib
     path.rename(path.with_name("moved.db"))
     for _ in range(2):
         with pytest.raises(LibraryUnavailable, match="cannot be opened"):
-            library.pronunciations.add(EVERYBODY, Pronunciation("Nguyen", "win"))
+            library.pronunciations.add(GLOBAL, Pronunciation("Nguyen", "win"))
         path.touch()
     path.unlink()
     path.with_name("moved.db").rename(path)
-    library.pronunciations.add(EVERYBODY, Pronunciation("Nguyen", "win"))
+    library.pronunciations.add(GLOBAL, Pronunciation("Nguyen", "win"))
 
 
 def test_one_view_is_of_one_moment_and_waits_for_nobody(library: Library) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from studio.library import Library, StoredTake, TakeFilter
-from studio.library.projects.records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
-from studio.library.pronunciations.entries import Pronunciation, Shelf
+from studio.library.projects.project_records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
+from studio.library.pronunciations.entries import DictionaryScope, Pronunciation
 from studio.library.sqlite import Database
 from tests.growth import TIMES, check, end_of, least
 
@@ -70,7 +70,7 @@ def test_projects_are_listed_by_as_many_statements_as_one(tmp_path: Path, monkey
 def test_an_entry_of_a_project_costs_the_same_whatever_else_its_dictionary_has(tmp_path: Path, phrase: str) -> None:
     library = Library(tmp_path)
     project = project_of(library, 1000, "Some words of a book, as long as they are. " * 5)
-    shelf, costs = Shelf("project", project.id), []
+    shelf, costs = DictionaryScope("project", project.id), []
 
     def put_and_take() -> None:
         library.pronunciations.delete(library.pronunciations.add(shelf, Pronunciation(phrase, "said")).id)

@@ -14,7 +14,7 @@ import pytest
 
 from studio.cli import main
 from studio.library import Backup, Library, VoiceDraft
-from studio.library.files import write_whole
+from studio.library.audio_files import write_whole
 from studio.settings import Settings
 from tests.studio.clips import WORDS, new_sample, spoken
 from tests.studio.fake_engine import FakeEngine

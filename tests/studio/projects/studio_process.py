@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncGenerator
 
 from engine import AudioChunk, Utterance
-from studio.library.projects import work
+from studio.library.projects import part_queue
 from studio.projects import worker
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
@@ -27,8 +27,8 @@ class HoldingEngine(FakeEngine):
 
 
 if __name__ == "__main__":
-    work.LEASE_SECONDS = float(sys.argv[3])
-    worker.RENEW_SECONDS = work.LEASE_SECONDS / 10
+    part_queue.LEASE_SECONDS = float(sys.argv[3])
+    worker.RENEW_SECONDS = part_queue.LEASE_SECONDS / 10
     settings = Settings(model="test/model", studio_home=sys.argv[1], voices=sys.argv[2], max_rows=4)
     with serve(settings, HoldingEngine.start) as served:
         print(served.url, flush=True)

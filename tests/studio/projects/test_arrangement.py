@@ -11,8 +11,8 @@ import pytest
 
 from studio.errors import InvalidRequest
 from studio.library import Library
-from studio.library.projects import arrangement
-from studio.library.projects.records import NewPart, ProjectSettings
+from studio.library.projects import part_arrangement
+from studio.library.projects.project_records import NewPart, ProjectSettings
 from studio.library.projects.replacements import Found, Wanted
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
@@ -144,7 +144,7 @@ def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
     ):
         assert_envelope(post(served, project, "parts", **body), 400, field)
     assert_envelope(post(served, project, "parts", text="Hi.", after="none"), 404, "part")
-    monkeypatch.setattr(arrangement, "MAX_PARTS", 3)
+    monkeypatch.setattr(part_arrangement, "MAX_PARTS", 3)
     assert_envelope(post(served, project, "parts", text="Hi.", after=None), 400, "parts")
     assert_envelope(post(served, project, split, text="One two.", at=4), 400, "parts")
     assert texts(served, project) == before

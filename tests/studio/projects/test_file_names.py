@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from studio.strings import LONGEST_FILE_NAME, safe_file_name
 from studio.takes.export import file_name
+from studio.unicode_text import LONGEST_FILE_NAME, safe_file_name
 from tests.studio.conftest import Steered
 from tests.studio.library.worker import stored_take
 from tests.studio.projects.test_projects import PROJECTS, made, until

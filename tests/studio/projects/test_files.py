@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.library.files import AudioFiles
-from studio.library.projects.records import Part, PartTake, ProjectSettings
+from studio.library.audio_files import AudioFiles
+from studio.library.projects.project_records import Part, PartTake, ProjectSettings
 from studio.projects.concatenation import ConcatenatedWav
 from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered

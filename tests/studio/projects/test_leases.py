@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from studio.library import Library
-from studio.library.projects import work
-from studio.library.projects.records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
+from studio.library.projects import part_queue
+from studio.library.projects.project_records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
 from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered
@@ -131,15 +131,15 @@ def test_a_part_that_is_still_being_planned_ends_with_its_project(
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What time it is, in its one entry."""
     now = [1_000_000.0]
-    monkeypatch.setattr("studio.library.projects.work.time.time", lambda: now[0])
+    monkeypatch.setattr("studio.library.projects.part_queue.time.time", lambda: now[0])
     return now
 
 
 def claimed(library: Library) -> tuple[Project, ClaimedPart]:
     project = library.projects.create("", "Book", "txt", [NewPart("One.")], ProjectSettings())
     library.projects.ask(project.id, None, "all")
-    part = library.project_work.claim()
-    assert part is not None and library.project_work.claim() is None
+    part = library.part_queue.claim()
+    assert part is not None and library.part_queue.claim() is None
     return project, part
 
 
@@ -148,23 +148,23 @@ def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
 ) -> None:
     library, other = Library(tmp_path), Library(tmp_path)
     project, part = claimed(library)
-    clock[0] += work.LEASE_SECONDS - 1
-    assert other.project_work.recover() == 0 and library.project_work.renew([part.lease]) == {part.lease}
-    clock[0] += work.LEASE_SECONDS - 1
-    assert other.project_work.recover() == 0
+    clock[0] += part_queue.LEASE_SECONDS - 1
+    assert other.part_queue.recover() == 0 and library.part_queue.renew([part.lease]) == {part.lease}
+    clock[0] += part_queue.LEASE_SECONDS - 1
+    assert other.part_queue.recover() == 0
     clock[0] += 2
-    assert other.project_work.recover() == 1
-    taken = other.project_work.claim()
+    assert other.part_queue.recover() == 1
+    taken = other.part_queue.claim()
     assert taken is not None and taken.part_id == part.part_id and taken.lease != part.lease
-    assert library.project_work.renew([part.lease]) == set()
+    assert library.part_queue.renew([part.lease]) == set()
     take = PartTake("late", part.part_id, 1.0, part.recipe, "anna", 1, "stop", "", 1, 44_100, 4, 1.0)
-    library.project_work.done(part, take, b"sound")
-    library.project_work.failed(part, "late")
-    library.project_work.release(part)
-    library.project_work.dropped(part)
+    library.part_queue.done(part, take, b"sound")
+    library.part_queue.failed(part, "late")
+    library.part_queue.release(part)
+    library.part_queue.dropped(part)
     [now] = library.projects.parts(project.id, None)
     assert (now.state, now.attempts, now.takes) == ("speaking", 0, ())
-    library.project_work.recover([taken.lease])
+    library.part_queue.recover([taken.lease])
     assert library.projects.get(project.id, None).parts["queued"] == 1
 
 
@@ -172,6 +172,6 @@ def test_a_clock_that_is_set_back_locks_no_part_for_ever(tmp_path: Path, clock: 
     library = Library(tmp_path)
     claimed(library)
     clock[0] -= 3600
-    assert library.project_work.recover() == 0, "its worker has time to renew it"
-    clock[0] += work.LEASE_SECONDS
-    assert library.project_work.recover() == 1
+    assert library.part_queue.recover() == 0, "its worker has time to renew it"
+    clock[0] += part_queue.LEASE_SECONDS
+    assert library.part_queue.recover() == 1

@@ -15,7 +15,7 @@ import pytest
 
 from studio.library import Library, StoredTake
 from studio.speech.delivery import DeliveredAs, Delivery
-from studio.speech.performance import Sound
+from studio.speech.script_stream import Sound
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Recording, Retention

@@ -15,7 +15,7 @@ import pytest
 from studio.library import Library
 from studio.speech import continuing
 from studio.speech.continuing import BegunTake
-from studio.speech.performance import Sound
+from studio.speech.script_stream import Sound
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine

@@ -26,7 +26,7 @@ class Disk:
         self.written = self.most = self._now = 0
         self._lock = threading.Lock()
         self._sync = os.fsync
-        monkeypatch.setattr("studio.library.files.os.fsync", self._held)
+        monkeypatch.setattr("studio.library.audio_files.os.fsync", self._held)
 
     def _held(self, handle: int) -> None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

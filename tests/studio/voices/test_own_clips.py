@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine import Reference, SpeechEngine
-from studio.errors import LineFull
+from studio.errors import QueueFull
 from studio.voices.fetch import Fetcher
 from studio.voices.references import References
 from studio.work.work_queue import WorkQueue
@@ -120,7 +120,7 @@ async def test_what_is_still_to_be_fetched_is_counted() -> None:
     ]
     while len(fetcher.asked) < 8:
         await asyncio.sleep(0)
-    with pytest.raises(LineFull, match="requests with a clip of their own"):
+    with pytest.raises(QueueFull, match="requests with a clip of their own"):
         await references.encode(engine, "https://clips.example/10", "Hello.", "late")
     for task in tasks:
         task.cancel()

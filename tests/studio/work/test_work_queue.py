@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import pytest
 
-from studio.errors import LineFull, TooCostly, TooManyRequests
+from studio.errors import QueueFull, TooCostly, TooManyRequests
 from studio.work.job import check_job
 from studio.work.work_queue import Kind, WorkQueue
 
@@ -82,7 +82,7 @@ async def test_a_full_queue_and_a_full_share_are_refused_but_not_the_patient() -
         await queue.run("a", held, "too many")
     tasks += [asyncio.create_task(queue.run(caller, held, caller)) for caller in "bc"]
     await settled()
-    with pytest.raises(LineFull, match="3 are waiting, which is the limit"):
+    with pytest.raises(QueueFull, match="3 are waiting, which is the limit"):
         await queue.run("d", held, "full")
 
     async def patient() -> None:
@@ -132,10 +132,10 @@ async def test_a_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_what
 
 async def test_a_refusal_comes_before_the_first_piece() -> None:
     def broken() -> Generator[bytes, None, None]:
-        raise LineFull("no")
+        raise QueueFull("no")
         yield b""
 
     queue = queue_of()
-    with pytest.raises(LineFull, match="no"):
+    with pytest.raises(QueueFull, match="no"):
         await queue.stream("a", broken())
     assert b"".join([piece async for piece in await queue.stream("a", Pieces(0)())]) == b""

@@ -16,7 +16,7 @@ from studio.api.schemas.voices import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.library import NewConsent, VoiceDraft
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.voices.clip_service import ClipService
 from studio.voices.resolver import VoiceResolver
 

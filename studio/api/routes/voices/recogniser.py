@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.callers import has_first_key
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.settings import Settings, on_space
 from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber, is_installed

@@ -26,7 +26,7 @@ from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.client_files import Upload
 from studio.library.voices.listing import Order
-from studio.speech.service import SpeechService
+from studio.speech.speech_service import SpeechService
 from studio.voices.advisor import cut_json
 from studio.voices.as_json import sample_json, voice_json
 from studio.voices.clip_service import ClipService

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
-from studio.library.projects.records import MAX_AUTHOR
+from studio.library.projects.project_records import MAX_AUTHOR
 from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
 from studio.projects.documents.epub.contents import Contents, read_contents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from studio.errors import InvalidDocument
-from studio.library.projects.records import MAX_AUTHOR
+from studio.library.projects.project_records import MAX_AUTHOR
 from studio.projects.documents.passages import MAX_TEXT, Document, with_pauses
 from studio.projects.documents.pdf.page_furniture import without_furniture
 from studio.projects.documents.pdf.page_titles import MAX_TITLE, PageTitles

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
-from studio.library.projects.records import MAX_AUTHOR
+from studio.library.projects.project_records import MAX_AUTHOR
 from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Document, Passage, with_pauses

@@ -11,7 +11,7 @@ import pytest
 import websockets.sync.client
 from websockets.exceptions import InvalidStatus
 
-from studio.api.http.errors import ApiError
+from studio.api.http.error_responses import ApiError
 from studio.api.http.wrong_keys import FREE, MOST_ADDRESSES, REMEMBERED_KEYS, WrongKeys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered

@@ -1,0 +1,186 @@
+"""The codec's sizes: S2 Pro's by default, or read from a codec.yaml beside the checkpoint."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from engine.engine_errors import CheckpointError
+
+Precision = Literal["float32", "tf32", "bfloat16"]
+"""Of the decoder's products; clips are always encoded in float32. tf32: both sides have its eleven bits, as float16."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerConfig:
+    """A causal transformer whose queries see `window` positions, their own included."""
+
+    input_dim: int
+    dim: int
+    n_layer: int
+    n_head: int
+    head_dim: int
+    intermediate_size: int
+    window: int
+    rope_base: float = 10000.0
+    norm_eps: float = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class TimbreConfig:
+    """What makes a vector of a voice: `n_layer` convolutions of `width` channels over `bands` of a clip's spectrum."""
+
+    dim: int
+    width: int
+    n_layer: int
+    bands: int
+
+
+_S2_TRANSFORMER = TransformerConfig(1024, 1024, n_layer=8, n_head=16, head_dim=64, intermediate_size=3072, window=128)
+
+PIECE_SAMPLES = 2**17
+"""Samples of all clips together that the fused encoder has on their way at once: three seconds, 34 MB an activation."""
+
+ENCODER_WINDOW = 512
+"""Positions that the encoder's own transformer sees; upstream has it in code, not in its config."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodecConfig:
+    """Sizes of upstream's modded DAC; the defaults are those of S2 Pro's codec.pth."""
+
+    sample_rate: int = 44100
+    encoder_dim: int = 64
+    encoder_rates: tuple[int, ...] = (2, 4, 8, 8)
+    encoder_transformer_layers: tuple[int, ...] = (0, 0, 0, 4)
+    decoder_dim: int = 1536
+    decoder_rates: tuple[int, ...] = (8, 8, 4, 2)
+    latent_dim: int = 1024
+    general_head_dim: int = 64
+    general_rope_base: float = 10000.0
+    general_norm_eps: float = 1e-5
+    semantic_codebook_size: int = 4096
+    residual_codebooks: int = 9
+    residual_codebook_size: int = 1024
+    codebook_dim: int = 8
+    downsample_factor: tuple[int, ...] = (2, 2)
+    downsample_dims: tuple[int, ...] = field(default=(1024, 1024))
+    pre_module: TransformerConfig = _S2_TRANSFORMER
+    post_module: TransformerConfig = _S2_TRANSFORMER
+    timbre: TimbreConfig | None = field(default=None, repr=False)
+    """None, as in S2 Pro: the codes alone say whose voice it is. It decides no codes, so it is not part of the text
+    that a fingerprint is made of."""
+
+    @property
+    def coloured_channels(self) -> list[int]:
+        """Channels of every place in the decode side that a timbre vector colours, in a signal's order.
+
+        Both norms of each block of post_module, what each upsampling stage makes, the decoder's first convolution, and
+        in each of its blocks the convolution and the three residual units.
+        """
+        widths = [self.decoder_dim // 2 ** (index + 1) for index in range(len(self.decoder_rates))]
+        inputs = (self.pre_module.input_dim, *self.downsample_dims)
+        return [
+            *[self.post_module.dim] * (2 * self.post_module.n_layer),
+            *reversed(inputs[: len(self.downsample_factor)]),
+            self.decoder_dim,
+            *(width for width in widths for _ in range(4)),
+        ]
+
+    @property
+    def num_codebooks(self) -> int:
+        return 1 + self.residual_codebooks
+
+    @property
+    def frame_samples(self) -> int:
+        """Samples a frame of codes stands for."""
+        return math.prod(self.encoder_rates) * math.prod(self.downsample_factor)
+
+    def encoder_transformer(self, dim: int, n_layer: int) -> TransformerConfig:
+        """The transformer after an encoder block of `dim` channels."""
+        return TransformerConfig(
+            dim,
+            dim,
+            n_layer=n_layer,
+            n_head=dim // 64,
+            head_dim=self.general_head_dim,
+            intermediate_size=3 * dim,
+            window=ENCODER_WINDOW,
+            rope_base=self.general_rope_base,
+            norm_eps=self.general_norm_eps,
+        )
+
+    @classmethod
+    def of(cls, folder: Path) -> CodecConfig:
+        """The sizes of the codec in a checkpoint folder: those of its codec.yaml, else S2 Pro's."""
+        path = folder / "codec.yaml"
+        return cls.read(path) if path.is_file() else cls()
+
+    @classmethod
+    def read(cls, path: Path) -> CodecConfig:
+        """Read a codec.yaml in upstream's layout (`modded_dac_vq.yaml`). Raises CheckpointError naming the key."""
+        try:
+            tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+            config = cls._from_tree(tree)
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise CheckpointError(f"{path} is not valid YAML: {error}") from error
+        except KeyError as error:
+            raise CheckpointError(f"{path} lacks the key {error}") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"{path} has a value of the wrong kind: {error}") from error
+        if math.prod(config.encoder_rates) != math.prod(config.decoder_rates):
+            raise CheckpointError(
+                f"{path}: encoder_rates {config.encoder_rates} and decoder_rates {config.decoder_rates} "
+                "multiply to different hop lengths"
+            )
+        return config
+
+    @classmethod
+    def _from_tree(cls, tree: dict[str, Any]) -> CodecConfig:
+        quantizer, general = tree["quantizer"], tree["transformer_general_config"]
+        input_dim = int(quantizer["input_dim"])
+        factors = tuple(int(f) for f in quantizer["downsample_factor"])
+        encoder_rates = tuple(int(r) for r in tree["encoder_rates"])
+        return cls(
+            sample_rate=int(tree["sample_rate"]),
+            encoder_dim=int(tree["encoder_dim"]),
+            encoder_rates=encoder_rates,
+            encoder_transformer_layers=tuple(int(n) for n in tree["encoder_transformer_layers"]),
+            decoder_dim=int(tree["decoder_dim"]),
+            decoder_rates=tuple(int(r) for r in tree["decoder_rates"]),
+            latent_dim=int(tree.get("latent_dim") or tree["encoder_dim"] * 2 ** len(encoder_rates)),
+            general_head_dim=int(general["head_dim"]),
+            general_rope_base=float(general["rope_base"]),
+            general_norm_eps=float(general["norm_eps"]),
+            semantic_codebook_size=int(quantizer["semantic_codebook_size"]),
+            residual_codebooks=int(quantizer["n_codebooks"]),
+            residual_codebook_size=int(quantizer["codebook_size"]),
+            codebook_dim=int(quantizer["codebook_dim"]),
+            downsample_factor=factors,
+            downsample_dims=tuple(int(d) for d in quantizer.get("downsample_dims") or (input_dim,) * len(factors)),
+            pre_module=_transformer(quantizer["pre_module"]),
+            post_module=_transformer(quantizer["post_module"]),
+            timbre=_timbre(tree["timbre"]) if tree.get("timbre") else None,
+        )
+
+
+def _timbre(tree: dict[str, Any]) -> TimbreConfig:
+    return TimbreConfig(int(tree["dim"]), int(tree["width"]), int(tree["n_layer"]), int(tree["bands"]))
+
+
+def _transformer(tree: dict[str, Any]) -> TransformerConfig:
+    sizes = tree["config"]
+    config = TransformerConfig(
+        input_dim=int(tree["input_dim"]),
+        dim=int(sizes["dim"]),
+        n_layer=int(sizes["n_layer"]),
+        n_head=int(sizes["n_head"]),
+        head_dim=int(sizes["head_dim"]),
+        intermediate_size=int(sizes["intermediate_size"]),
+        window=int(tree["window_size"]),
+    )
+    return replace(config, rope_base=float(sizes["rope_base"]), norm_eps=float(sizes["norm_eps"]))

@@ -1,0 +1,167 @@
+"""The inline engine: without threads of its own it speaks in the process that calls it, one utterance at a time.
+
+Made for ZeroGPU, which gives a fork of this process a GPU for the length of one call. The model, the sampling and the
+codec are the same as in `Engine`, without graphs; what is missing is speaking for many at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.checkpoint import Checkpoint
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.engine_errors import STOPPED, EngineError, EngineFull, EngineStopped
+from engine.runtime.clip_encoder import ClipEncoder, EncodedClip
+from engine.runtime.loop import Loop
+from engine.runtime.setup import Progress, assemble
+from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utterance
+
+OnGpu = Callable[[Callable[..., Any], Callable[..., float]], Callable[..., Any]]
+"""As ZeroGPU's `spaces.GPU`: makes of a task one that runs where the GPU is. Called with the task and with a function
+that estimates the task's seconds from its arguments."""
+
+Chunks = Generator[AudioChunk, None, None]
+
+ENCODING_SECONDS = 20.0
+ALIGNING_SECONDS = 10.0
+
+
+def speaking_seconds(utterance: Utterance) -> float:
+    """Seconds for which a GPU is asked for: generous for the text, and never more than two minutes."""
+    return min(120.0, 8.0 + 0.05 * len(utterance.text))
+
+
+class DirectEngine(Engine):
+    """`Engine`, whose work is done by `speak_now` and `ClipEncoder.now`, wherever these are run."""
+
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
+        super().__init__(checkpoint, info, loop, clip_encoder)
+        self._speak_on_gpu: Callable[[Utterance], Chunks] = self.speak_now
+        self._encode_on_gpu: Callable[[np.ndarray, int], EncodedClip] = clip_encoder.now
+        self._align_on_gpu: Callable[[str, np.ndarray], np.ndarray] = self._aligner.now
+        self._turn = threading.Lock()
+        self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
+        self._open = self._finished = self._cancelled = self._frames = 0
+        self._left: set[Future[AudioChunk | None]] = set()  # pulls whose listener has gone: a thread is in them still
+
+    @classmethod
+    def start(cls, config: EngineConfig, progress: Progress | None = None, on_gpu: OnGpu | None = None) -> DirectEngine:
+        """Load the checkpoint in the calling thread. Raises CheckpointError, ConfigError.
+
+        ``on_gpu`` runs tasks where a GPU is; without it they run in this process.
+        """
+        tell = progress or (lambda what, done: None)
+        checkpoint, info, loop, clip_encoder, _ = assemble(replace(config, max_rows=1, graphs=False), tell)
+        engine = cls(checkpoint, info, loop, clip_encoder)
+        if on_gpu:
+            engine._speak_on_gpu = on_gpu(engine.speak_now, speaking_seconds)
+            engine._encode_on_gpu = on_gpu(engine._clip_encoder.now, lambda audio, rate: ENCODING_SECONDS)
+            engine._align_on_gpu = on_gpu(engine._aligner.now, lambda text, codes: ALIGNING_SECONDS)
+        tell("ready", 1.0)
+        return engine
+
+    def speak_now(self, utterance: Utterance) -> Chunks:
+        """The take, chunk by chunk, made in the calling thread between one and the next.
+
+        One at a time: another waits. Raises what `speak` raises.
+        """
+        with self._turn:
+            chunks: deque[AudioChunk | EngineError] = deque()
+            row = self._row(utterance, chunks.append)
+            self._loop.submit(row)
+            try:
+                while True:
+                    self._loop.work()
+                    while chunks:
+                        item = chunks.popleft()
+                        if isinstance(item, EngineError):
+                            raise item
+                        yield item
+                        if item.finish_reason:
+                            return
+            finally:
+                self._loop.close(row)
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        """As `Engine.speak`; leaving the iteration ends the take after the chunk that is being made."""
+        if self._loop.death is not None:
+            raise EngineStopped(self._loop.death)
+        if self._open + len(self._left) > self.info.max_waiting:  # else one that speaks might get no thread
+            raise EngineFull(
+                f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
+            )
+        self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
+        self._open += 1
+        take, ended = self._speak_on_gpu(utterance), False
+        pull = self._pull(take)
+        try:
+            while chunk := await self._pulled(pull):
+                self._frames += chunk.codes.shape[1]
+                ended = chunk.finish_reason is not None
+                pull = self._pull(take)
+                yield chunk
+        finally:
+            self._open -= 1
+            self._finished += ended
+            self._cancelled += not ended
+            self._left.add(pull)
+            pull.add_done_callback(lambda _: self._close(take, pull))
+
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """As `Engine.align`."""
+        return await asyncio.to_thread(self._align_on_gpu, text, codes)
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        """As `Engine.encode_reference`."""
+        if self._loop.death is not None:
+            raise EngineStopped(self._loop.death)
+        encoded = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
+        return Reference(encoded.codes, text, encoded.timbre)
+
+    def _close(self, take: Chunks, pull: Future[AudioChunk | None]) -> None:
+        """End a take that no thread is in any more."""
+        try:
+            take.close()
+        finally:
+            self._left.discard(pull)
+
+    def _pull(self, take: Chunks) -> Future[AudioChunk | None]:
+        """The next chunk, or None after the last, from a thread that knows whose request this is."""
+        context = copy_context()
+        try:
+            return self._pullers.submit(lambda: context.run(lambda: next(take, None)))
+        except RuntimeError:  # no thread takes anything any more
+            never: Future[AudioChunk | None] = Future()
+            never.cancel()
+            return never
+
+    async def _pulled(self, pull: Future[AudioChunk | None]) -> AudioChunk | None:
+        """What was pulled. A pull that is cancelled, though nobody cancelled who waits for it, is one of a stop."""
+        chunk = asyncio.wrap_future(pull)
+        try:
+            await asyncio.wait({chunk})
+        except asyncio.CancelledError:
+            chunk.cancel()
+            raise
+        if chunk.cancelled():
+            raise EngineStopped(self._loop.death or STOPPED)
+        return chunk.result()
+
+    def stop(self) -> None:
+        self._loop.stop()
+        self._pullers.shutdown(wait=False, cancel_futures=True)
+        super().stop()
+
+    def stats(self) -> EngineStats:
+        running = min(self._open, 1)
+        return EngineStats(running, self._open - running, self._finished, self._cancelled, self._frames, 0.0)

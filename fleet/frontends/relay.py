@@ -1,0 +1,153 @@
+"""The way of what a speech process does not answer itself: passed on to the studio's own process, unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+import httpx
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from studio.api.http.error_responses import ApiError, error_response
+from studio.serving.log_redaction import redacted
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 10.0
+IDLE_CONNECTIONS = 32
+CALLER = b"x-studio-caller"
+"""Of a request that is passed on: whose it is, by JSON. From outside nobody can set it."""
+_OF_ONE_CONNECTION = frozenset(
+    {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"}
+)
+_OF_THE_WAY_BACK = _OF_ONE_CONNECTION | {b"date"}
+"""uvicorn sets a date itself."""
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Relay:
+    """ASGI. What ``is_own`` says is for ``app``; the rest goes over the socket at ``path``, streamed both ways."""
+
+    def __init__(self, app: ASGIApp, is_own: Callable[[Scope], bool], path: str) -> None:
+        self._app, self._is_own = app, is_own
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=IDLE_CONNECTIONS)
+        self._studio = httpx.AsyncHTTPTransport(uds=path, limits=limits)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_own(scope):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":  # the page uses none
+            await send({"type": "websocket.close", "code": 1008, "reason": "there is no such socket"})
+        else:
+            await self._pass_on(scope, receive, send)
+
+    async def aclose(self) -> None:
+        await self._studio.aclose()
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until the answer is whole, or who asked has left: that ends the request to the studio too."""
+        body = _Body(receive)
+        passing = asyncio.ensure_future(self._exchange(_request(scope, body), scope, receive, send))
+        leaving = asyncio.ensure_future(body.left())
+        try:
+            await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (passing, leaving):
+                task.cancel()
+            await asyncio.wait({passing, leaving})
+        if not passing.cancelled():
+            passing.result()
+
+    async def _exchange(self, request: httpx.Request, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+        try:
+            answer = await self._studio.handle_async_request(request)
+            async with aclosing(answer):
+                headers = _kept(answer.headers.raw, _OF_THE_WAY_BACK)
+                await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+                begun = True
+                async for piece in answer.stream:  # type: ignore[union-attr]
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except ClientDisconnect:
+            return
+        except httpx.TransportError as error:
+            told = f"{type(error).__name__}: {error}"
+            log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), told)
+            if not begun:  # else the answer stays without its end, and uvicorn closes the connection
+                refusal = "the studio's own process does not answer; try again in a moment"
+                await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}), scope["path"])(
+                    scope, receive, send
+                )
+
+
+class Relayed:
+    """ASGI, in the studio's process: a request that was passed on is that of who asked."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        told = next((value for name, value in scope.get("headers", ()) if name == CALLER), None)
+        if told is not None:
+            scheme, client = json.loads(told)
+            headers = [each for each in scope["headers"] if each[0] != CALLER]
+            scope = dict(scope) | {"scheme": scheme, "client": client and tuple(client), "headers": headers}
+        await self._app(scope, receive, send)
+
+
+class _Body:
+    """What is received of a request, piece by piece, and then that who sent it has left."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._whole = asyncio.Event()
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        while True:
+            message: Message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            yield message.get("body", b"")
+            if not message.get("more_body"):
+                self._whole.set()
+                return
+
+    def is_empty(self) -> None:
+        self._whole.set()
+
+    async def left(self) -> None:
+        await self._whole.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def _request(scope: Scope, body: _Body) -> httpx.Request:
+    headers = _kept(scope["headers"], _OF_ONE_CONNECTION | {CALLER})
+    headers.append((CALLER, json.dumps([scope["scheme"], scope["client"]]).encode()))
+    names = {name for name, _ in scope["headers"]}
+    has_body = b"transfer-encoding" in names or b"content-length" in names
+    if not has_body:
+        body.is_empty()
+    query = scope["query_string"]
+    target = scope["raw_path"] + (b"?" + query if query else b"")
+    timeout = {"connect": CONNECT_SECONDS, "read": None, "write": None, "pool": None}
+    return httpx.Request(
+        scope["method"],
+        "http://studio/",
+        headers=headers,
+        content=body.pieces() if has_body else None,
+        extensions={"target": target, "timeout": timeout},
+    )
+
+
+def _kept(headers: Headers, left_out: frozenset[bytes]) -> Headers:
+    """Those that are meant for the other end and not for the next connection."""
+    named = b",".join(value for name, value in headers if name.lower() == b"connection")
+    gone = left_out | {each.strip().lower() for each in named.split(b",")}
+    return [(name, value) for name, value in headers if name.lower() not in gone]

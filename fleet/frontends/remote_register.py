@@ -1,0 +1,101 @@
+"""A speech process's own register of requests: the studio's is told of each, and asked for its caller's share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from itertools import count
+
+from fleet.frontends.messages import Answer, Channel, Entered, Left, Recorded, TakesChanged, Warned
+from studio.errors import TooManyRequests
+from studio.takes.limits import Limits
+from studio.takes.metrics import Metrics
+from studio.takes.record import Take, TakeState
+from studio.takes.recorder import Outcome
+from studio.takes.register import Register
+
+TOLD_SECONDS = 1.0
+"""So often the studio hears how takes under way go on, and that this process lives."""
+
+
+class ReportingRegister(Register):
+    """Counts nothing itself: limits and figures are those of the studio, over all processes."""
+
+    def __init__(self, channel: Channel, limits: Limits, metrics: Metrics) -> None:
+        super().__init__(limits, metrics)
+        self._channel = channel
+        self._has_limits = limits.has_any
+        self._loop = asyncio.get_running_loop()
+        self._numbers = count()
+        self._questions: dict[int, asyncio.Future[Answer]] = {}
+        self._told: dict[str, TakeState] = {}
+        self._changed: dict[str, Take] = {}
+
+    async def enter(self, take: Take) -> None:
+        if not self._has_limits:
+            self._channel.send(Entered(take, None))
+            self._told[take.id] = take.state
+            return
+        number = next(self._numbers)
+        question = self._questions[number] = self._loop.create_future()
+        self._channel.send(Entered(take, number))
+        try:
+            answer = await question
+        except asyncio.CancelledError:
+            self._channel.send(Left(replace(take, state="cancelled")))
+            raise
+        finally:
+            del self._questions[number]
+        if answer.refusal is not None:
+            raise TooManyRequests(answer.refusal, answer.retry_after)
+        self._told[take.id] = take.state
+
+    def answered(self, answer: Answer) -> None:
+        question = self._questions.get(answer.question)
+        if question is not None and not question.done():
+            question.set_result(answer)
+
+    def put(self, take: Take) -> None:
+        super().put(take)
+        if take.ended or take.id not in self._told:
+            return  # `left` follows
+        if self._told[take.id] == take.state:
+            self._changed[take.id] = take
+        else:
+            self._told[take.id] = take.state
+            self._changed.pop(take.id, None)  # an older record, which would undo this one
+            self._channel.send(TakesChanged((take,)))
+
+    def left(self, take: Take) -> None:
+        self._told.pop(take.id, None)
+        self._changed.pop(take.id, None)
+        self._active.pop(take.id, None)
+        self._channel.send(Left(take))
+
+    def recorded(self, take_id: str, outcome: Outcome | None) -> None:
+        if outcome is None:  # on the event loop, as the take has just left
+            self._channel.send(Recorded(take_id, None))
+        else:
+            self._loop.call_soon_threadsafe(self._channel.send, Recorded(take_id, outcome))
+
+    async def tell(self) -> None:
+        """Again and again how takes under way go on."""
+        while True:
+            await asyncio.sleep(TOLD_SECONDS)
+            changed, self._changed = self._changed, {}
+            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(changed.values())))
+
+
+class WarningsToStudio(logging.Handler):
+    """Its warnings stand in the studio's diagnostics file too."""
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(logging.WARNING)
+        self._channel, self._loop = channel, asyncio.get_running_loop()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(
+                self._channel.send, Warned(f"{record.levelname} {record.name}: {record.getMessage()}")
+            )

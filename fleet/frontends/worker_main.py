@@ -1,0 +1,140 @@
+"""A speech process: takes connections, speaks, and passes on to the studio's own process what is not speech."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from engine import freeze_heap
+from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Ready, Stop
+from fleet.frontends.relay import Relay
+from fleet.frontends.remote_register import ReportingRegister, WarningsToStudio
+from fleet.frontends.worker_handle import Order
+from studio.api.speech_app import SpeechApi
+from studio.engine_host import EngineHost
+from studio.errors import NotFound, StudioError
+from studio.library import Library
+from studio.serving.public_port import Sockets
+from studio.serving.server import GRACE_SECONDS, QuietServer, config_of
+from studio.settings import Settings
+from studio.speech.reading import normalised
+from studio.speech.speech_service import SpeechService
+from studio.supervisor import first_of, is_set, trim_heap_regularly
+from studio.takes.limits import Limits
+from studio.takes.recorder import Retention
+from studio.voices.bundled import read_aliases
+from studio.voices.fetch import Fetcher
+from studio.voices.resolver import VoiceResolver
+
+WRITE_SECONDS = 10.0
+"""Beyond the streams' grace: what is written of takes."""
+
+
+def run(name: str, order: Order, end: socket.socket, sockets: Sockets) -> None:
+    """The process, from its first line to its last; ``end`` is its end of the channel."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the studio says when to end
+    told = f"%(levelname)s {name}: %(name)s: %(message)s"
+    logging.basicConfig(level=order.settings.log_level.upper(), format=told)
+    threading.Thread(target=_end_with_studio, args=(order,), daemon=True).start()
+    asyncio.run(_Process(order, sockets).run(end))
+
+
+class _Process:
+    def __init__(self, order: Order, sockets: Sockets) -> None:
+        self._order, self._sockets = order, sockets
+        self._accept, self._leave = asyncio.Event(), asyncio.Event()
+        self._register: ReportingRegister | None = None
+
+    async def run(self, end: socket.socket) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._leave.set)
+        channel = await Channel.open(end, self._hear, self._leave.set)
+        logging.getLogger().addHandler(WarningsToStudio(channel))
+        try:
+            await self._live(channel)
+        except (StudioError, OSError) as error:
+            channel.send(Failed(str(error)))
+        finally:
+            channel.close()
+            await asyncio.sleep(0)  # which sends what is left
+
+    async def _live(self, channel: Channel) -> None:
+        host = EngineHost(self._order.config, self._order.start_engine)
+        voices = await asyncio.to_thread(_voices, self._order.settings)
+        service = _service(self._order.settings, host, voices, channel)
+        assert isinstance(service.register, ReportingRegister)
+        self._register = service.register
+        housekeeping = [asyncio.create_task(each()) for each in (service.register.tell, trim_heap_regularly)]
+        host.start()
+        try:
+            await first_of(host.comes_up(), is_set(self._leave))
+            if host.status.state == "ready":
+                await self._serve(service, channel)
+            elif not self._leave.is_set():
+                channel.send(Failed(host.status.error or "the engine did not come up"))
+        finally:
+            await asyncio.to_thread(service.close)
+            await asyncio.to_thread(host.stop)
+            for task in housekeeping:  # until here: who says nothing while it ends would be killed before it has
+                task.cancel()
+
+    async def _serve(self, service: SpeechService, channel: Channel) -> None:
+        if service.host.engine().info.card.normalize:
+            await asyncio.to_thread(normalised, "It is 5 pm.")  # its rules are compiled at the first use
+        api = SpeechApi(service, self._order.settings)
+        relay = Relay(api.app, api.answers, self._order.studio)
+        server = QuietServer(config_of(relay, self._order.settings, lifespan="off", log_config=None))
+        serving = asyncio.create_task(server.serve())
+        await asyncio.to_thread(freeze_heap)
+        channel.send(Ready())
+        await first_of(is_set(self._accept), is_set(self._leave))
+        if not self._leave.is_set():
+            await server.listen(self._sockets)
+            await self._leave.wait()
+        channel.send(Leaving())
+        server.should_exit = True
+        await serving
+        await relay.aclose()
+
+    def _hear(self, message: Message) -> None:
+        if isinstance(message, Accept):
+            self._accept.set()
+        elif isinstance(message, Stop):
+            self._leave.set()
+        elif isinstance(message, Answer) and self._register is not None:
+            self._register.answered(message)
+        elif isinstance(message, Cancel) and self._register is not None:
+            with suppress(NotFound):  # it has ended meanwhile
+                self._register.cancel(message.request_id)
+
+
+def _voices(settings: Settings) -> VoiceResolver:
+    """Those of the library that the studio has opened. Blocking."""
+    return VoiceResolver(Library(Path(settings.studio_home)), read_aliases(Path(settings.voices)))
+
+
+def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
+    """As the studio's own, but for what is counted and listed."""
+    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
+    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    return SpeechService(host, voices, limits, retention, fetcher, partial(ReportingRegister, channel))
+
+
+def _end_with_studio(order: Order) -> None:
+    """However the studio ends. Its channel's end tells the event loop; this is for one that does not hear any more."""
+    studio = multiprocessing.parent_process()
+    assert studio is not None
+    multiprocessing.connection.wait([studio.sentinel])
+    shutil.rmtree(Path(order.studio).parent, ignore_errors=True)  # which it could not do if it was killed
+    time.sleep(GRACE_SECONDS + WRITE_SECONDS)
+    os._exit(1)

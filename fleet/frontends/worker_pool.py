@@ -1,0 +1,192 @@
+"""The studio's speech processes: as many as there are to be, each replaced when it ends, all ended with the studio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+
+from engine import EngineConfig, SpeechEngine
+from fleet.frontends.relay import Relayed
+from fleet.frontends.worker_handle import END_SECONDS, Order, WorkerHandle
+from studio.engine_host import StartEngine
+from studio.errors import StudioError
+from studio.serving.public_port import PublicPort, Sockets
+from studio.serving.server import Listening, ListeningServer
+from studio.settings import Settings
+from studio.speech.speech_service import SpeechService
+from studio.supervisor import HealthCheck, first_of, is_set
+
+log = logging.getLogger(__name__)
+
+CORES_EACH = 2
+"""One for the process, one for the engine that it serves and all else."""
+
+
+class ProcessEnded(StudioError):
+    """A speech process has ended, and nobody wanted that."""
+
+
+def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
+    """Speech processes beside the studio's own; 0 where that does it all."""
+    wanted = settings.speech_processes
+    if wanted is None:
+        engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
+        wanted = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
+    return wanted if wanted > 1 else 0
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+class WorkerPool:
+    """Wherever no speech process listens, the studio's own does. Used from its event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        config: EngineConfig,
+        service: SpeechService,
+        join: Callable[[], StartEngine],
+        told: Callable[[str], None],
+    ) -> None:
+        """``join`` makes, once the studio's engine is up, what gives other processes a way to the same engines.
+
+        ``told`` hears a line for who started the studio.
+        """
+        self._settings, self._config, self._service, self._join, self._told = settings, config, service, join, told
+        self._order: Order | None = None
+        self._folder: str | None = None
+        self._processes: dict[int, WorkerHandle] = {}
+        self._own: dict[int, Listening] = {}
+        self._accepting: set[int] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def begin(self, server: ListeningServer, port: PublicPort) -> None:
+        """Listen; returns at once."""
+        self._own[0] = await server.listen(port.first)
+        self._tasks.append(asyncio.create_task(self._start(server, port)))
+
+    async def _start(self, server: ListeningServer, port: PublicPort) -> None:
+        """Once the engine is up, start as many as there are to be."""
+        if not await self._service.host.comes_up():
+            return
+        count = how_many(self._settings, self._service.host.engine(), _cores())
+        if not count:
+            return
+        watch = HealthCheck("speech processes")
+        self._service.background.append(watch)
+        with watch.guarded("none can be started, and the studio's own process does it all"):
+            self._order = Order(self._settings, self._config, self._join(), await self._be_reached(server))
+            self._service.register.speech_processes = 0, count
+            for number, sockets in enumerate(port.several(count)):
+                watch = HealthCheck(f"speech process {number + 1}")
+                self._service.background.append(watch)
+                life = partial(self._live, number, count, watch, server, sockets)
+                self._tasks.append(asyncio.create_task(watch.restart_forever(life)))
+
+    async def _be_reached(self, server: ListeningServer) -> str:
+        """Listen where speech processes pass requests on, and nobody else gets in; the path."""
+        self._folder = tempfile.mkdtemp(prefix="studio-")
+        path = str(Path(self._folder) / "http")
+        with socket.socket(socket.AF_UNIX) as private:
+            private.bind(path)
+            await server.listen([private], Relayed)
+        return path
+
+    async def stop(self) -> None:
+        """End them all, with the streams that they have, and leave nothing behind."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for listening in self._own.values():
+            listening.close()
+        processes = list(self._processes.values())
+        for process in processes:
+            process.stop()
+        ends = [asyncio.create_task(process.ended()) for process in processes]
+        if ends and (await asyncio.wait(ends, timeout=END_SECONDS))[1]:
+            for process in processes:
+                process.kill()
+            await asyncio.wait(ends)
+        if self._folder is not None:
+            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _live(
+        self, number: int, count: int, watch: HealthCheck, server: ListeningServer, sockets: Sockets
+    ) -> None:
+        """The life of one process, with whatever it leaves done by the studio. Raises ProcessEnded at its end."""
+        assert self._order is not None
+        process = WorkerHandle(watch.name, self._order, sockets, self._service)
+        self._processes[number] = process  # whatever becomes of the start, `stop` finds it
+        await process.start()
+        watching = asyncio.create_task(process.watch())
+        try:
+            await first_of(is_set(process.is_ready), is_set(process.has_ended))
+            if process.is_ready.is_set() and not process.has_ended.is_set():
+                process.accept()
+                if number in self._own:
+                    self._own.pop(number).close()
+                watch.report_success()
+                self._count(count, number, accepts=True)
+                await first_of(is_set(process.leaves), is_set(process.has_ended))
+                self._own[number] = await server.listen(sockets)
+                self._count(count, number, accepts=False)
+            why = await process.ended()
+        except OSError:  # of this process, in which case the other is of no use
+            process.kill()
+            raise
+        finally:
+            watching.cancel()
+        raise ProcessEnded(why)
+
+    def _count(self, count: int, number: int, accepts: bool) -> None:
+        (self._accepting.add if accepts else self._accepting.discard)(number)
+        self._service.register.speech_processes = len(self._accepting), count
+        if len(self._accepting) == count:
+            self._told(f"{count} speech processes take connections")
+
+
+class StudioServer(ListeningServer):
+    """The studio's own process: takes all connections itself until speech processes do."""
+
+    def __init__(
+        self, config: uvicorn.Config, port: PublicPort, processes: WorkerPool, serving: threading.Event
+    ) -> None:
+        """``serving`` is set once it listens, or cannot."""
+        super().__init__(config)
+        self._port, self._processes, self._serving = port, processes, serving
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal that stops it is over then: raised again, as uvicorn does, it would end the process before what is
+        left to be done, and with a code that looks like a fault."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
+
+    async def startup(self, sockets: object = None) -> None:
+        await super().startup()
+        try:
+            await self._processes.begin(self, self._port)
+        finally:  # else the engine's start would wait on, and whoever stops it would wait for that
+            self._serving.set()
+
+    async def shutdown(self, sockets: object = None) -> None:
+        self._port.close()
+        await self._processes.stop()
+        await super().shutdown()

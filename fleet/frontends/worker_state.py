@@ -1,0 +1,92 @@
+"""A speech process as the studio knows it: what it speaks, whom that counts to, how it is ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from fleet.frontends.messages import Answer, Cancel, Channel, Entered, Left, Message, Recorded, TakesChanged, Warned
+from studio.diagnostics import WARNINGS
+from studio.errors import TooManyRequests
+from studio.speech.speech_service import SpeechService
+from studio.takes.record import Take
+
+
+@dataclass(eq=False, slots=True)
+class TakeElsewhere:
+    """A request that another process speaks."""
+
+    take: Take
+    cancel: Callable[[], None]
+
+
+class WorkerState:
+    """Hears what a process says of its takes. Used from the studio's event loop."""
+
+    def __init__(self, name: str, service: SpeechService) -> None:
+        self.name = name
+        self.channel: Channel | None = None
+        self._register, self._recorder = service.register, service.recorder
+        self._takes: dict[str, TakeElsewhere] = {}
+        self._unwritten: set[str] = set()
+
+    def hear(self, message: Message) -> None:
+        """Whatever is not about takes is left to others."""
+        if isinstance(message, Entered):
+            self._enter(message.take, message.question)
+        elif isinstance(message, TakesChanged):
+            for take in message.takes:
+                if entry := self._takes.get(take.id):
+                    entry.take = take
+                    self._register.put(take)
+        elif isinstance(message, Left):
+            self._leave(message.take)
+        elif isinstance(message, Recorded):
+            self._record(message)
+        elif isinstance(message, Warned):
+            WARNINGS.add(f"{self.name}: {message.line}")
+
+    def gone(self) -> None:
+        """It has ended: so have its takes, and nobody waits for their records any more."""
+        for entry in list(self._takes.values()):
+            self._leave(replace(entry.take, state="failed", error="the process that spoke it has ended"))
+        for take_id in self._unwritten:
+            if self._recorder is not None:
+                self._recorder.was_written(take_id)
+        self._unwritten.clear()
+
+    def _enter(self, take: Take, question: int | None) -> None:
+        try:
+            self._register.count_in(take)
+        except TooManyRequests as refusal:
+            self._answer(question, str(refusal), refusal.retry_after)
+            return
+        entry = self._takes[take.id] = TakeElsewhere(take, partial(self._cancel, take.id))
+        self._register.add(entry)
+        self._register.put(take)
+        self._answer(question, None)
+
+    def _leave(self, take: Take) -> None:
+        if self._takes.pop(take.id, None) is not None:  # else it was refused, and left without waiting for that
+            self._register.put(take)
+            self._register.left(take)
+
+    def _record(self, message: Recorded) -> None:
+        self._register.recorded(message.take_id, message.outcome)
+        if self._recorder is None:
+            return
+        if message.outcome is None:
+            self._unwritten.add(message.take_id)
+            self._recorder.expect(message.take_id)
+        else:
+            self._unwritten.discard(message.take_id)
+            self._recorder.was_written(message.take_id)
+
+    def _answer(self, question: int | None, refusal: str | None, retry_after: int = 0) -> None:
+        if question is not None and self.channel is not None:
+            self.channel.send(Answer(question, refusal, retry_after))
+
+    def _cancel(self, request_id: str) -> None:
+        if self.channel is not None:
+            self.channel.send(Cancel(request_id))

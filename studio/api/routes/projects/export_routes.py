@@ -1,0 +1,202 @@
+"""A project's sound over HTTP: a take, the whole as one file, zips of chapters and parts, loudness, subtitles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Generator
+from typing import Annotated, BinaryIO
+from urllib.parse import quote
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import sends
+from studio.api.http.ranges import of_file, of_path, ranged
+from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.projects import loudness_json, timeline_json
+from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
+from studio.audio.tags import Tags
+from studio.errors import InvalidRequest, NotFound, NoTimestamps
+from studio.projects.chapter_export import chapters_zipped
+from studio.projects.concatenation import ConcatenatedWav, check_wav
+from studio.projects.documents.subtitles import write_srt
+from studio.projects.known_masterings import Masterings
+from studio.projects.project_service import ProjectService
+from studio.projects.render import FORMATS, M4B, STREAMED, encoded, write_m4b
+from studio.projects.subtitle_cues import cues, words_of
+from studio.projects.timeline import Timeline
+from studio.projects.zip_export import zipped
+from studio.speech.timing.timestamps import Unit, as_json, in_units
+from studio.threads import in_threads
+from studio.unicode_text import safe_file_name
+from studio.work.work_queues import WorkQueues
+
+
+class ProjectFiles:
+    """The routes, on this service."""
+
+    def __init__(self, service: ProjectService, queues: WorkQueues) -> None:
+        self._service = service
+        self._queues = queues
+        self._library = service.library
+        self._masterings = Masterings()
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["projects"])
+        project = "/v1/projects/{project_id}"
+        routes.get(project + "/takes/{take_id}/audio", **sends("audio/wav"))(self.take)
+        routes.get(project + "/takes/{take_id}/timestamps")(self.timestamps)
+        routes.get(project + "/timeline")(self.timeline)
+        routes.get(project + "/audio", **sends(*FORMATS.values()))(self.audio)
+        routes.get(project + "/loudness")(self.loudness)
+        routes.get(project + "/chapters", **sends("application/zip"))(self.chapters)
+        routes.get(project + "/zip", **sends("application/zip"))(self.zip)
+        routes.get(project + "/subtitles", **sends("application/x-subrip"))(self.subtitles)
+        return routes
+
+    def take(self, project_id: str, take_id: str, request: Request) -> Response:
+        """One take of one part: a WAV file."""
+        take = self._library.projects.take(project_id, request.state.sees, take_id)
+        path = self._library.files.path(take.audio)
+        if not path.exists():
+            raise NotFound("the audio file of this take is missing from the library", "take")
+        return ranged(request, path.stat().st_size, take.audio, of_path(path), "audio/wav")
+
+    def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
+        """When the words or sentences of a part's take are heard, in seconds of that take."""
+        sees = request.state.sees
+        self._library.projects.take(project_id, sees, take_id)
+        known = self._library.projects.word_times(project_id, sees, [take_id]).get(take_id)
+        if known is None:
+            raise NoTimestamps(f"nothing tells when the words of the take {take_id} are heard; speak the part again")
+        times = in_units(of, known[0], False, words_of(known))
+        told = {"object": "project.take.timestamps", "id": take_id, "text": known[0], "of": of}
+        return JSONResponse(told | {"timestamps": as_json(times)})
+
+    async def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
+        """When which part is heard in the whole; exact, as it is counted in samples."""
+        return JSONResponse(timeline_json(await self._timeline(project_id, request, partial)))
+
+    async def audio(
+        self,
+        project_id: str,
+        request: Request,
+        format: Annotated[str, LOWER_CASE] = "wav",
+        partial: bool = False,
+        loudness: str | None = None,
+    ) -> Response:
+        """The whole: wav (any byte range at once), flac, mp3 or opus (while it is encoded), or m4b with chapters.
+        ``partial=true`` leaves out the parts that are not done; ``loudness`` is none, podcast, acx or, where it is
+        absent, the project's. To meet a standard the whole is measured first, and a wav has no ranges."""
+        if format not in FORMATS:
+            raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
+        standard = await self._standard(project_id, request, loudness)
+        timeline, tags = await self._whole(project_id, request, partial)
+        mastering = await self._mastering(request, timeline, standard)
+        headers = _saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
+        files = self._library.files
+        if format == "wav" and mastering is None:
+            wav = ConcatenatedWav(timeline, files)
+            return ranged(request, wav.size, timeline.fingerprint, wav.read, FORMATS["wav"], headers)
+        if format == M4B:
+            book = await until_hangup(request, self._book(request.state.caller, timeline, tags, mastering))
+            size = book.seek(0, 2)
+            headers |= {"Content-Length": str(size)}
+            return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
+        if format == "wav":
+            check_wav(timeline)
+        pieces = await self._begun(request, encoded(timeline, files, format, tags, mastering))
+        return StreamingResponse(pieces, media_type=FORMATS[format], headers=headers)
+
+    async def loudness(
+        self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
+    ) -> JSONResponse:
+        """What the whole measures, now and by a standard: podcast, acx or, where it is absent, the project's."""
+        standard = await self._standard(project_id, request, loudness)
+        timeline, _ = await self._whole(project_id, request, partial)
+        # Every standard measures the same of what is there before.
+        mastering = await self._mastering(request, timeline, standard or STANDARDS["podcast"])
+        assert mastering is not None
+        return JSONResponse(loudness_json(mastering, standard is not None))
+
+    async def chapters(
+        self,
+        project_id: str,
+        request: Request,
+        format: Annotated[str, LOWER_CASE] = "mp3",
+        partial: bool = False,
+        loudness: str | None = None,
+    ) -> Response:
+        """A zip with a file for each chapter, tagged and numbered: mp3, flac, opus or wav; each meets the standard by
+        itself. For acx, MP3 files have 192 kbit/s, and all have silence before and after their words."""
+        if format not in STREAMED:
+            raise InvalidRequest(
+                f"{format[:20]!r} is not a format of chapters; use one of {', '.join(STREAMED)}", "format"
+            )
+        standard = await self._standard(project_id, request, loudness)
+        timeline, tags = await self._whole(project_id, request, partial)
+        zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard)
+        headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
+        return StreamingResponse(await self._begun(request, zipping), media_type="application/zip", headers=headers)
+
+    async def _standard(self, project_id: str, request: Request, name: str | None) -> Standard | None:
+        """The one that is named, else the project's own. Raises InvalidRequest, NotFound."""
+        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)
+        return standard_of(project.settings.loudness if name is None else name)
+
+    async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
+        """Raises NotFound, NotFinished."""
+        timeline = await self._timeline(project_id, request, partial)
+        return timeline, await to_thread.run_sync(self._service.tags, project_id, request.state.sees, timeline)
+
+    async def _timeline(self, project_id: str, request: Request, partial: bool) -> Timeline:
+        """In its turn: the beginnings and ends of all takes are read for it."""
+        lay_out = self._service.timeline
+        work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.sees, partial)
+        return await until_hangup(request, work)
+
+    async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+        return await until_hangup(request, self._queues.exports.stream(request.state.caller, pieces))
+
+    async def _mastering(self, request: Request, timeline: Timeline, standard: Standard | None) -> Mastering | None:
+        """What the whole needs for a standard, found by measuring it; given up when the caller leaves."""
+        if standard is None:
+            return None
+        steps = self._masterings.find(timeline, self._library.files, standard)
+        last = await until_hangup(request, self._queues.books.last_of(request.state.caller, steps))
+        assert isinstance(last, Mastering)
+        return last
+
+    async def _book(self, caller: str, timeline: Timeline, tags: Tags, mastering: Mastering | None) -> BinaryIO:
+        """The audio book, which whoever reads it closes. Raises LibraryFull."""
+        with self._library.store.explained():
+            pieces = write_m4b(timeline, self._library.files, tags, self._library.home, mastering)
+            return await self._queues.books.last_of(caller, pieces)
+
+    async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
+        """A WAV for every part, and manifest.csv, of which a project can be made again."""
+        timeline = await self._timeline(project_id, request, partial)
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)).title
+        pieces = await self._begun(request, zipped(timeline, self._library.files))
+        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
+
+    async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
+        """SubRip subtitles, a cue a sentence, with the times that they have in the whole."""
+        sees = request.state.sees
+
+        def written() -> tuple[str, str]:
+            timeline = self._service.timeline(project_id, sees, partial)
+            words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
+            return self._library.projects.get(project_id, sees).title, "".join(write_srt(cues(timeline, words)))
+
+        work = self._queues.exports.run(request.state.caller, written)
+        title, text = await until_hangup(request, work)
+        return Response(text, media_type="application/x-subrip", headers=_saved_as(title, "srt"))
+
+
+def _saved_as(title: str, extension: str) -> dict[str, str]:
+    name = safe_file_name(title, extension, "project")
+    plain = re.sub(r"[^\w .-]", "_", name, flags=re.ASCII)
+    return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}

@@ -1,0 +1,199 @@
+"""Long texts over HTTP: /v1/projects, made of documents, spoken part by part in the background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.http.body import as_model, parse_object, read_json
+from studio.api.http.error_responses import ApiError
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import reads, reads_form
+from studio.api.http.upload import read_form
+from studio.api.schemas.projects import (
+    MAX_CAST,
+    SETTINGS,
+    PartBody,
+    ProjectBody,
+    SettingsBody,
+    SpeakBody,
+    part_json,
+    project_json,
+)
+from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
+from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
+from studio.projects.document_import import DocumentImport
+from studio.projects.documents import MAX_FILE, kind_of
+from studio.projects.project_service import ProjectService
+
+FORM_LIMIT = MAX_FILE + 256 * 1024
+MAX_PAGE = 200
+NEW_PROJECT = reads(ProjectBody)
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "notes", "start")
+NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a project is to be made of, unread; items have no data of their own."""
+
+    field: str
+    """Of the request."""
+    kind: str
+    data: bytes = b""
+    file_name: str = ""
+
+
+class ProjectRoutes:
+    """The routes, on this service. With API keys each owner of one has projects of its own; without, all are one's."""
+
+    def __init__(self, service: ProjectService) -> None:
+        self._service = service
+        self._projects = service.library.projects
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["projects"])
+        project = "/v1/projects/{project_id}"
+        routes.post("/v1/projects", openapi_extra=NEW_PROJECT)(self.create_project)
+        routes.get("/v1/projects")(self.list_projects)
+        routes.get(project)(self.get_project)
+        routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
+        routes.delete(project)(self.delete_project)
+        routes.post(project + "/restore")(self.restore_project)
+        routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
+        routes.post(project + "/pause")(self.pause)
+        routes.post(project + "/resume")(self.resume)
+        routes.post(project + "/cancel")(self.cancel)
+        routes.get(project + "/parts")(self.list_parts)
+        routes.patch(project + "/parts/{part_id}", openapi_extra=reads(PartBody))(self.edit_part)
+        return routes
+
+    async def create_project(self, request: Request) -> Response:
+        """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv), or JSON
+        input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
+        source, body = await _read(request)
+        return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
+
+    def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
+        """The caller's projects, newest first."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        found = self._projects.page(request.state.sees, limit + 1, after)
+        data = [project_json(each, self._seconds_left(each)) for each in found[:limit]]
+        last = data[-1]["id"] if data else None
+        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+
+    def get_project(self, project_id: str, request: Request) -> Response:
+        """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
+        return self._told(self._projects.get(project_id, request.state.sees))
+
+    async def edit_project(self, project_id: str, request: Request) -> Response:
+        """Change title or settings; parts that were spoken with others become stale."""
+        body = as_model(await read_json(request), SettingsBody)
+        sees = request.state.sees
+        return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
+
+    def delete_project(self, project_id: str, request: Request) -> JSONResponse:
+        """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
+        undo = self._service.delete(project_id, request.state.sees)
+        answer = {"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo}
+        return JSONResponse(answer)
+
+    def restore_project(self, project_id: str, request: Request) -> Response:
+        """Undo the deletion of a project; parts that were queued are spoken."""
+        return self._told(self._service.restore(project_id, request.state.sees))
+
+    async def speak(self, project_id: str, request: Request) -> Response:
+        """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
+        body = as_model(await read_json(request), SpeakBody)
+        return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
+
+    def pause(self, project_id: str, request: Request) -> Response:
+        """Begin no more parts; what is being spoken is spoken to its end."""
+        return self._told(self._service.pause(project_id, request.state.sees, True))
+
+    def resume(self, project_id: str, request: Request) -> Response:
+        """Go on after a pause."""
+        return self._told(self._service.pause(project_id, request.state.sees, False))
+
+    def cancel(self, project_id: str, request: Request) -> Response:
+        """Forget what was asked for and is not spoken yet; what was spoken stays."""
+        return self._told(self._service.cancel(project_id, request.state.sees))
+
+    def list_parts(
+        self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
+    ) -> JSONResponse:
+        """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        if not 0 <= offset <= MAX_PARTS:
+            raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
+        project = self._projects.get(project_id, request.state.sees)
+        parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
+        total = sum(project.parts.values()) if state is None else project.parts[state]
+        more = offset + len(parts) < total
+        data = [part_json(part, project.settings) for part in parts]
+        return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
+
+    async def edit_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
+        """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
+        changes = as_model(await read_json(request), PartBody).changes()
+        sees = request.state.sees
+        part = await to_thread.run_sync(self._service.edit_part, project_id, sees, part_id, changes)
+        project = await to_thread.run_sync(self._projects.get, project_id, sees)
+        return JSONResponse(part_json(part, project.settings))
+
+    async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
+        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest, QueueFull."""
+        settings = body.settings(ProjectSettings())
+        try:
+            document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
+            how = (body.cut, body.cast or {}, body.notes, source.file_name)
+            wanted = DocumentImport(document, source.kind, *how)
+            return await self._service.create(caller, wanted, body.title or "", settings, body.start)
+        except TooCostly as error:
+            raise TooCostly(error.message, source.field) from None
+        except InvalidDocument as error:
+            raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
+
+    def _told(self, project: Project, status: int = 200) -> JSONResponse:
+        return JSONResponse(project_json(project, self._seconds_left(project)), status)
+
+    def _seconds_left(self, project: Project) -> float | None:
+        try:
+            return self._service.seconds_left(project)
+        except StudioError:  # the engine is not ready: nobody knows
+            return None
+
+
+async def _read(request: Request) -> tuple[_Source, ProjectBody]:
+    """The document of a request, and how it is to be made a project. Raises InvalidRequest."""
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        form = await read_form(request, FORM_LIMIT, "file")
+        data, name = form.file("file"), form.names["file"]
+        body = as_model(_typed(form.fields), ProjectBody)
+        kind = body.kind or kind_of(name)
+        return _Source("file", kind, data, name), body
+    body = as_model(await read_json(request), ProjectBody)
+    if (body.input is None) == (body.items is None):
+        raise InvalidRequest("send either input (a document) or items (its parts)", "input")
+    if body.input is None:
+        return _Source("items", "items"), body
+    return _Source("input", body.kind or "txt", body.input.encode()), body
+
+
+def _typed(fields: dict[str, str]) -> dict[str, Any]:
+    """A form's fields as JSON would have them; a blank one is absent."""
+    told: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
+    if "cast" in told:
+        try:
+            told["cast"] = parse_object(told["cast"].encode())
+        except ApiError:
+            raise InvalidRequest(
+                f"cast must be a JSON object of at most {MAX_CAST} names and their voices", "cast"
+            ) from None
+    return told

@@ -1,0 +1,118 @@
+"""How words are said, over HTTP: /v1/pronunciations, for everybody, for a voice, or for a project of the caller's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.http.body import as_model, read_json
+from studio.api.http.openapi import reads, reads_form, sends
+from studio.api.http.upload import read_form
+from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
+from studio.errors import InvalidRequest
+from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.projects.documents.dictionary import MAX_LIST, read_dictionary, write_dictionary
+from studio.voices.resolver import VoiceResolver
+
+FORM_LIMIT = MAX_LIST + 64 * 1024
+CSV_TYPE = "text/csv; charset=utf-8"
+
+
+class PronunciationRoutes:
+    """The routes, on the dictionaries of this library. Those of everybody and of voices are shared, as voices are."""
+
+    def __init__(self, voices: VoiceResolver) -> None:
+        self._voices = voices
+        self._library = voices.library
+        self._entries = voices.library.pronunciations
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["pronunciations"])
+        path = "/v1/pronunciations"
+        routes.get(path)(self.list_entries)
+        routes.post(path, openapi_extra=reads(NewPronunciation))(self.add)
+        routes.get(path + "/csv", **sends("text/csv"))(self.export_entries)
+        routes.put(path + "/csv", openapi_extra=reads_form("file", required=("file",)))(self.import_entries)
+        routes.patch(path + "/{pronunciation_id}", openapi_extra=reads(PronunciationChanges))(self.change)
+        routes.delete(path + "/{pronunciation_id}")(self.delete)
+        return routes
+
+    def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
+        """The dictionary of everybody, or of a voice, or of a project; each at most 2000 entries, by their phrases."""
+        shelf = self._shelf(request, voice, project)
+        return JSONResponse(
+            {"object": "list", "data": [pronunciation_json(each, shelf) for each in self._entries.on(shelf)]}
+        )
+
+    async def add(self, request: Request) -> JSONResponse:
+        """A new entry; one for the same words must not be there."""
+        body = as_model(await read_json(request), NewPronunciation)
+
+        def work() -> dict[str, Any]:
+            shelf = self._shelf(request, body.voice, body.project)
+            entry = Pronunciation(body.phrase, body.said, body.match_case)
+            return pronunciation_json(self._entries.add(shelf, entry), shelf)
+
+        return JSONResponse(await to_thread.run_sync(work), 201)
+
+    async def change(self, pronunciation_id: str, request: Request) -> JSONResponse:
+        """Change an entry."""
+        body = as_model(await read_json(request), PronunciationChanges)
+
+        def work() -> dict[str, Any]:
+            shelf = self._seen(request, pronunciation_id)
+            return pronunciation_json(
+                self._entries.change(pronunciation_id, body.phrase, body.said, body.match_case), shelf
+            )
+
+        return JSONResponse(await to_thread.run_sync(work))
+
+    def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
+        """Delete an entry."""
+        self._seen(request, pronunciation_id)
+        self._entries.delete(pronunciation_id)
+        return JSONResponse({"id": pronunciation_id, "object": "pronunciation.deleted", "deleted": True})
+
+    def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
+        """The dictionary as CSV, which can be taken in again."""
+        shelf = self._shelf(request, voice, project)
+        headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
+        return Response(write_dictionary(self._entries.on(shelf)), media_type=CSV_TYPE, headers=headers)
+
+    async def import_entries(
+        self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
+    ) -> JSONResponse:
+        """Take in a CSV with the columns phrase, said and match_case: all of it, or nothing. Entries for the same words
+        are changed; ``replace=true`` removes all others."""
+        form = await read_form(request, FORM_LIMIT, "file")
+
+        def work() -> dict[str, Any]:
+            shelf = self._shelf(request, voice, project)
+            entries = read_dictionary(form.file("file"))
+            total = self._entries.merge(shelf, entries, replace)
+            return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
+
+        return JSONResponse(await to_thread.run_sync(work))
+
+    def _shelf(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
+        """Raises InvalidRequest, UnknownVoice, NotFound."""
+        if voice and project:
+            raise InvalidRequest("give either a voice or a project, not both", "project")
+        if project:
+            return DictionaryScope("project", self._library.projects.get(project, request.state.sees).id)
+        if not voice:
+            return GLOBAL
+        found = self._voices.find(voice)
+        if found is None:
+            raise InvalidRequest(f"{voice[:80]!r} is no voice of the library", "voice")
+        return DictionaryScope("voice", found.id)
+
+    def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
+        """The shelf of an entry that this caller may see. Raises NotFound."""
+        shelf, _ = self._entries.where(entry_id)
+        if shelf.scope == "project":
+            self._library.projects.get(shelf.subject, request.state.sees)
+        return shelf

@@ -1,0 +1,135 @@
+"""Links to single takes: made, listed and taken back by their owner, opened by anybody who has one, without a key."""
+
+from __future__ import annotations
+
+import html
+from datetime import datetime, timezone
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from studio.api.http.access import SHARED
+from studio.api.http.body import as_model, read_json
+from studio.api.http.openapi import reads
+from studio.api.routes.takes import as_kept
+from studio.api.schemas.numbers import Whole
+from studio.errors import InvalidRequest, NotFound, NotOffered
+from studio.i18n import page_phrases
+from studio.library import Library
+from studio.library.shares import Share
+from studio.paths import ASSETS
+from studio.settings import Settings
+from studio.takes.history import History
+
+_PAGE = ASSETS / "page" / "share"
+_GUARDED = {
+    "Cache-Control": "no-store",  # a link that was taken back is so at once
+    "Referrer-Policy": "no-referrer",  # the address is the key
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex",
+    "Content-Security-Policy": "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; form-action 'none'",
+}
+_SHOWN = 200
+"""Characters of a take's words that a preview of the link shows."""
+
+
+class NewShare(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    days: Annotated[Whole, Field(ge=1)] | None = Field(
+        None, description="How long it opens the take; absent: as long as SHARE_DAYS allows."
+    )
+
+
+class ShareRoutes:
+    """The routes of this history's links."""
+
+    def __init__(self, history: History, library: Library, settings: Settings) -> None:
+        self._history, self._shares, self._settings = history, library.shares, settings
+        in_each = page_phrases().in_each
+        self._page, self._gone = (in_each((_PAGE / name).read_text("utf-8")) for name in ("take.html", "gone.html"))
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["takes"])
+        path = "/v1/takes/{take_id}/shares"
+        routes.get(path)(self.list_shares)
+        routes.post(path, status_code=201, openapi_extra=reads(NewShare))(self.add_share)
+        routes.delete(path + "/{token}")(self.remove_share)
+        for method in (routes.get, routes.head):  # players and previews of links ask for the head alone first
+            method(SHARED + "{token}", include_in_schema=False)(self.show)
+            method(SHARED + "{token}/audio", include_in_schema=False)(self.play)
+        return routes
+
+    async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
+        """The links that open this take to whoever has them."""
+        await self._history.stored(take_id, request.state.sees)
+        found = await to_thread.run_sync(self._shares.of, take_id)
+        return JSONResponse({"object": "list", "data": [_told(each) for each in found]})
+
+    async def add_share(self, take_id: str, request: Request) -> JSONResponse:
+        """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where SHARE_DAYS is
+        set, and for no longer than it says."""
+        most = self._settings.share_days
+        if not most:
+            raise NotOffered("this studio shares no takes by links; whoever runs it may set SHARE_DAYS", "take_id")
+        days = as_model(await read_json(request), NewShare).days or most
+        if days > most:
+            raise InvalidRequest(f"days must be from 1 to {most}, as SHARE_DAYS says", "days")
+        await self._history.sound(take_id, request.state.sees)
+        share = await to_thread.run_sync(self._shares.add, take_id, days)
+        return JSONResponse(_told(share), 201)
+
+    async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
+        """Take a link back: from then on it opens nothing."""
+        await self._history.stored(take_id, request.state.sees)
+        await to_thread.run_sync(self._shares.remove, take_id, token)
+        return JSONResponse({"token": token, "object": "audio.take.share.deleted", "deleted": True})
+
+    async def show(self, token: str, request: Request) -> Response:
+        """A page with the take's sound and words."""
+        language = page_phrases().language_for(request)
+        try:
+            take, _ = await self._history.sound(await self._opened(token), None)
+        except NotFound:
+            return HTMLResponse(self._gone[language], 404, _GUARDED)
+        made = datetime.fromtimestamp(take.created, timezone.utc)
+        words = " ".join(take.text.split())
+        told = {
+            "text": take.text,
+            "excerpt": words[:_SHOWN] + "…" * (len(words) > _SHOWN),
+            "voice": take.label,
+            "made": f"{made:%Y-%m-%d}",
+            "audio": f"{token}/audio",  # relative: whatever proxy the page came through
+        }
+        page = self._page[language]
+        for name, value in told.items():
+            page = page.replace(f"{{{name}}}", html.escape(value).replace("{", "&#123;"))
+        return HTMLResponse(page, headers=_GUARDED)
+
+    async def play(self, token: str, request: Request) -> Response:
+        """The sound, as it was kept."""
+        try:
+            take, path = await self._history.sound(await self._opened(token), None)
+        except NotFound as error:
+            return Response(error.message, 404, _GUARDED, "text/plain")
+        return as_kept(request, take, path, _GUARDED)
+
+    async def _opened(self, token: str) -> str:
+        """The take. Raises NotFound."""
+        if not self._settings.share_days:
+            raise NotFound("takes are not shared by links here", "token")
+        return await to_thread.run_sync(self._shares.take_id, token)
+
+
+def _told(share: Share) -> dict[str, object]:
+    return {
+        "object": "audio.take.share",
+        "token": share.token,
+        "take": share.take_id,
+        "path": f"{SHARED}{share.token}",  # below the studio's address, which only its callers know
+        "created": int(share.created),
+        "expires": int(share.expires),
+    }

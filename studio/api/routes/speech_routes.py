@@ -1,0 +1,127 @@
+"""POST /v1/audio/speech: text in, a file out from its first frame on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from engine import EngineError
+from studio.api.http import sse
+from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import let_go, until_hangup
+from studio.api.http.openapi import answers, reads
+from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
+from studio.api.http.sse import events, late_events
+from studio.api.routes.models import with_model_as_voice
+from studio.api.schemas.foreign import in_our_words
+from studio.api.schemas.speech import ReadingBody, SpeechBody
+from studio.audio.formats import MEDIA_TYPES
+from studio.errors import InvalidRequest, StudioError
+from studio.speech.reading.language import guess_language
+from studio.speech.request import Origin
+from studio.speech.speech_service import Speech, SpeechService
+from studio.speech.text import TAG
+
+log = logging.getLogger(__name__)
+
+Close = Callable[[], Awaitable[None]]
+
+SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
+
+
+class SpeechResponse(StreamingResponse):
+    """Streams speech, as a file or as events; however the exchange ends, what makes it is closed with it."""
+
+    def __init__(self, body: AsyncGenerator[bytes, None], media_type: str, close: Close) -> None:
+        super().__init__(body, headers={"X-Accel-Buffering": "no"}, media_type=media_type)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except (EngineError, StudioError) as error:
+            # The body is left without its end, and the server closes the connection: so the listener can tell.
+            log.warning("request %s broke off: %s", scope["state"]["request_id"], error)
+        finally:
+            await self._close()
+
+
+def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
+    content = events(speech, len(body.input), body.timestamps) if body.wants_events else speech.body
+    return speech_response(speech, content, SSE_TYPE if body.wants_events else speech.media_type)
+
+
+def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str) -> SpeechResponse:
+    """The answer to a speech that has begun, with what is known of it in the headers."""
+    answer = SpeechResponse(content, media_type, speech.aclose)
+    answer.headers["X-Seed"] = str(speech.seed)
+    answer.headers["X-Voice"] = speech.voice
+    if speech.revision is not None:
+        answer.headers["X-Voice-Revision"] = str(speech.revision)
+    answer.headers["X-Queue-Ms"] = f"{speech.queue_ms:.1f}"
+    answer.headers["X-First-Audio-Ms"] = f"{speech.first_audio_ms:.1f}"
+    answer.headers["X-Sample-Rate"] = str(speech.sample_rate)
+    return answer
+
+
+async def spoken(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
+    """The answer to a request whose speech begins by this work; it is let go when the caller leaves."""
+    if not body.wants_events:
+        return _answer(await until_hangup(request, work), body)
+    speaking = asyncio.ensure_future(until_hangup(request, work))
+    try:
+        await asyncio.wait({speaking}, timeout=sse.PING_SECONDS)
+    except asyncio.CancelledError:
+        await let_go(speaking)
+        raise
+    if speaking.done():
+        return _answer(speaking.result(), body)
+    late = late_events(speaking, len(body.input), body.timestamps)
+    return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking))
+
+
+def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
+    """Before anything is spoken: raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
+    if body.timestamps and not body.wants_events:
+        raise InvalidRequest(
+            'sound alone cannot carry timestamps: ask for them with stream_format "sse", or, once the take has ended, '
+            "at /v1/takes/{x-request-id}/timestamps",
+            "timestamps",
+        )
+    if body.timestamps:
+        service.check_alignment()
+
+
+def speech_routes(service: SpeechService) -> APIRouter:
+    """The routes that speak, on this service."""
+    routes = APIRouter(tags=["speech"])
+
+    @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
+    async def create_speech(request: Request) -> Response:
+        """Speak a text. The answer starts with the first frame; leaving it stops the work."""
+        body = as_model(in_our_words(await read_json(request)), SpeechBody)
+        body = await with_model_as_voice(service, body)
+        check_timestamps(body, service)
+        work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
+        return await spoken(request, work, body)
+
+    @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
+    async def read_text(request: Request) -> JSONResponse:
+        """How a text would be read, its numbers, dates and abbreviations as words, and its language, if that is plain.
+
+        Nothing is spoken.
+        """
+        body = as_model(in_our_words(await read_json(request)), ReadingBody)
+        text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
+        language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
+        told = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
+        return JSONResponse(told)
+
+    return routes

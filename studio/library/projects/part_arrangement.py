@@ -1,0 +1,225 @@
+"""The parts of a project as their owner arranges them: inserted, split, merged, moved, deleted, restored."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from studio.errors import Changed, InvalidRequest, NotFound
+from studio.library.database import Store
+from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, NewPart, Part
+from studio.library.projects.row_mapping import (
+    AFRESH,
+    AT_REST,
+    clean_part,
+    number_of,
+    part_of,
+    parts_of,
+    recipes_of,
+    row_of,
+    settle,
+    touch,
+)
+from studio.library.sqlite import Database, select
+
+UNDER_WAY = ("queued", "speaking")
+_BIN = "bin of "
+"""The kind of a project that holds a deleted part: this, and the id of the project that it was deleted from."""
+
+
+class Arrangement:
+    """Each call is one transaction: of two at once the second sees what the first has made. They block for
+    milliseconds; ``sees`` is as for Projects. Takes of parts whose words stay as they are are not touched."""
+
+    def __init__(self, store: Store, undo_seconds: float) -> None:
+        self._store = store
+        self.undo_seconds = undo_seconds
+
+    def insert(self, project_id: str, sees: str | None, part: NewPart, after: str | None) -> Part:
+        """A new part after another one; None: before the first. Raises NotFound, InvalidRequest."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            position = 0 if after is None else part_of(db, project_id, after).position + 1
+            part_id = _add(db, project_id, part, position)
+            touch(db, row)
+            return part_of(db, project_id, part_id)
+
+    def split(self, project_id: str, sees: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
+        """Cut a part before character ``at`` of its ``text``; the first half keeps its takes, of which none fits.
+
+        What was asked for is asked for of both. Raises NotFound, InvalidRequest, and Changed where its text is another
+        one by now.
+        """
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            part = part_of(db, project_id, part_id)
+            if clean_part(text) != part.text:
+                raise Changed("the text of this part was changed meanwhile; look at it again", "text")
+            if not text[:at].strip() or not text[at:].strip():
+                raise InvalidRequest(
+                    "there are no words on one side of this place: split a part between two of its words", "at"
+                )
+            rest = NewPart(text[at:], voice=part.voice, pause=part.pause, end=part.end)
+            state = "queued" if part.state in UNDER_WAY else "new"
+            second = _add(db, project_id, rest, part.position + 1, state)
+            _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None})
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+            touch(db, row)
+            return part_of(db, project_id, part_id), part_of(db, project_id, second)
+
+    def merge(self, project_id: str, sees: str | None, part_id: str, following: str) -> Part:
+        """Put a part and the one right after it together, in the voice of the first; the takes of both stay.
+
+        No chapter begins with the second any more. Raises NotFound, InvalidRequest for one that would be too
+        long, and Changed where another part is between the two by now.
+        """
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
+            if second.position != part.position + 1:
+                raise Changed("these parts do not follow each other any more; look at them again", "following")
+            # A title has no full stop that would keep it from what follows.
+            text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
+            if len(text) > MAX_PART_TEXT:
+                told = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
+                raise InvalidRequest(told, "following")
+            new = {"text": text, "pause": second.pause, "end": second.end, "chosen": part.chosen or second.chosen}
+            if second.state in UNDER_WAY and part.state not in UNDER_WAY:
+                new |= {"state": "queued", "attempts": 0, "error": None}
+            _reword(db, part, new)
+            db.execute("update part_takes set part_id = ? where part_id = ?", [part_id, following])
+            _remove(db, second)
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+            touch(db, row)
+            return part_of(db, project_id, part_id)
+
+    def move(self, project_id: str, sees: str | None, part_id: str, position: int) -> Part:
+        """Have a part be at this position, from 0 on; the ones between make way. Raises NotFound, InvalidRequest."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            part = part_of(db, project_id, part_id)
+            last = _count(db, project_id) - 1
+            if not 0 <= position <= last:
+                raise InvalidRequest(f"position must be from 0 to {last}", "position")
+            among = [project_id, min(part.position, position), max(part.position, position)]
+            step = 1 if position < part.position else -1
+            shift = "update parts set position = position + ? where project_id = ? and position between ? and ?"
+            db.execute(shift, [step, *among])
+            db.execute("update parts set position = ? where id = ?", [position, part_id])
+            touch(db, row)
+            return part_of(db, project_id, part_id)
+
+    def delete(self, project_id: str, sees: str | None, part_id: str) -> None:
+        """Take a part away; a chapter that began with it begins with the next one. Raises NotFound, InvalidRequest.
+
+        For `undo_seconds` `restore` brings it back: meanwhile it belongs to a project of its own that is deleted, and
+        goes with that. The only part of a project stays.
+        """
+        with self._store.freeing() as db:
+            row = row_of(db, project_id, sees)
+            part = part_of(db, project_id, part_id)
+            if _count(db, project_id) == 1:
+                raise InvalidRequest("a project has at least one part; delete the project instead", "part")
+            if part.chapter:
+                db.execute(
+                    "update parts set chapter = ? where project_id = ? and position = ? and chapter = ''",
+                    [part.chapter, project_id, part.position + 1],
+                )
+            self._put_away(db, row, part)
+            _close_gap(db, part)
+            touch(db, row)
+
+    def restore(self, project_id: str, sees: str | None, part_ids: Sequence[str]) -> list[Part]:
+        """Undo deletions of parts: each is where it was, with its takes; those that are there again.
+
+        Raises NotFound where it is too late for all of them, InvalidRequest for one part too many.
+        """
+        back = []
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            query = (
+                "select parts.project_id from parts join projects on projects.id = parts.project_id"
+                " where kind = ? and deleted > ? and parts.id in (select value from json_each(?))"
+                " order by projects.n desc"  # as their positions were when they were deleted
+            )
+            among = [f"{_BIN}{project_id}", time.time() - self.undo_seconds, json.dumps(list(part_ids))]
+            for found in list(select(db, query, among)):
+                [part] = parts_of(db, "project_id = ?", [found["project_id"]])
+                count = _count(db, project_id)
+                if count >= MAX_PARTS:
+                    raise _too_many()
+                position = min(part.position, count)
+                _make_gap(db, project_id, position)
+                if part.chapter:  # it begins with this one again
+                    same = "project_id = ? and position = ? and chapter = ? and text != chapter"
+                    db.execute(f"update parts set chapter = '' where {same}", [project_id, position + 1, part.chapter])
+                move = "update parts set project_id = ?, position = ? where id = ?"
+                db.execute(move, [project_id, position, part.id])
+                db.execute("delete from projects where id = ?", [part.project_id])
+                back.append(part.id)
+            if not back:
+                raise NotFound("these parts have no deletion that can be undone", "ids")
+            resting = f"id in (select value from json_each(?)) and {AT_REST}"
+            settle(db, recipes_of(db, row), resting, [json.dumps(back)])
+            touch(db, row)
+            return [part_of(db, project_id, part_id) for part_id in back]
+
+    def _put_away(self, db: Database, row: dict[str, Any], part: Part) -> None:
+        now = time.time()
+        new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": f"{_BIN}{row['id']}"}
+        new |= {"settings": "{}", "paused": 0, "served": 0.0, "created": now, "changed": now, "deleted": now}
+        db.table("projects").insert(new)
+        state = "queued" if part.state == "speaking" else part.state
+        db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])
+
+
+def _is_title(part: Part) -> bool:
+    """Whether it has the words of its chapter's title and no others; the two may have other stops and line ends."""
+    text, title = ("".join(filter(str.isalnum, words)) for words in (part.text, part.chapter))
+    return text == title != ""
+
+
+def _count(db: Database, project_id: str) -> int:
+    return int(db.execute("select count(*) from parts where project_id = ?", [project_id]).fetchone()[0])
+
+
+def _add(db: Database, project_id: str, part: NewPart, position: int, state: str = "new") -> str:
+    """The id of a part that is now at this position. Raises InvalidRequest."""
+    if _count(db, project_id) >= MAX_PARTS:
+        raise _too_many()
+    part_id = f"part_{secrets.token_hex(12)}"
+    _make_gap(db, project_id, position)
+    told = AFRESH | {"id": part_id, "project_id": project_id, "position": position, "state": state, "chosen": None}
+    db.table("parts").insert(asdict(part) | {"text": clean_part(part.text)} | told)
+    return part_id
+
+
+def _reword(db: Database, part: Part, new: dict[str, Any]) -> None:
+    afresh = AFRESH if part.state == "failed" else {}
+    db.table("parts").update(number_of(db, part.id), afresh | new)
+
+
+def _remove(db: Database, part: Part) -> None:
+    db.table("parts").delete_where("id = ?", [part.id])
+    _close_gap(db, part)
+
+
+def _make_gap(db: Database, project_id: str, position: int) -> None:
+    db.execute(
+        "update parts set position = position + 1 where project_id = ? and position >= ?", [project_id, position]
+    )
+
+
+def _close_gap(db: Database, part: Part) -> None:
+    db.execute(
+        "update parts set position = position - 1 where project_id = ? and position > ?",
+        [part.project_id, part.position],
+    )
+
+
+def _too_many() -> InvalidRequest:
+    return InvalidRequest(f"the project has {MAX_PARTS} parts; at most that many are allowed", "parts")

@@ -1,0 +1,182 @@
+"""Projects as their worker handles them: the next part claimed, its take kept, its failure noted."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+
+from studio.errors import NotFound
+from studio.library.database import Store, once_more_with_room
+from studio.library.projects.project_records import ClaimedPart, PartTake
+from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
+from studio.library.records import WordTime
+from studio.library.sqlite import Database, select
+
+MAX_TAKES = 8
+"""Takes that a part keeps: the newest, and the chosen one."""
+MAX_ATTEMPTS = 2
+LEASE_SECONDS = 30.0
+"""How long a part counts as being spoken after its worker has last said so: longer than a busy disk holds that up."""
+_READY = (
+    "paused = 0 and deleted is null"
+    " and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+)
+_LOST = (
+    "select 1 from parts where state = 'speaking' and (leased_until is null or leased_until <= ? or leased_until > ?)"
+)
+_MINE = "id = ? and state = 'speaking' and lease = ?"
+"""The part of a claim, unless it was cancelled or another worker has taken it over."""
+
+
+class PartQueue:
+    """What there is to speak. Any number of workers, in any processes, may share it: each part that is being spoken has
+    a lease, which its worker renews. Calls block for milliseconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def recover(self, given_up: Collection[str] = ()) -> int:
+        """Queue again what is not being spoken any more; how many parts.
+
+        That is what has one of the leases ``given_up``, and what has one that was not renewed in time: its process has
+        ended. A lease that would hold for longer than one can was given before the clock was set back; it holds for
+        LEASE_SECONDS from now, unless its worker renews it.
+        """
+        now = time.time()
+        with self._store.reading() as db:  # mostly there is nothing to do, and no lock is needed to see that
+            if not given_up and not db.execute(f"select exists ({_LOST})", [now, now + LEASE_SECONDS]).fetchone()[0]:
+                return 0
+        with self._store.writing() as db:
+            late = "update parts set leased_until = ?1 where state = 'speaking' and leased_until > ?1"
+            db.execute(late, [now + LEASE_SECONDS])
+            query = (
+                "update parts set state = 'queued' where state = 'speaking' and (leased_until is null "
+                "or leased_until <= ? or lease in (select value from json_each(?)))"
+            )
+            return int(db.execute(query, [now, json.dumps(list(given_up))]).rowcount)
+
+    def renew(self, leases: Collection[str]) -> set[str]:
+        """Hold these leases for LEASE_SECONDS from now; those that still hold.
+
+        Of the others, the part was cancelled or deleted, or another worker has taken it over.
+        """
+        among = "state = 'speaking' and lease in (select value from json_each(?))"
+        listed = json.dumps(list(leases))
+        with self._store.writing() as db:
+            db.execute(f"update parts set leased_until = ? where {among}", [time.time() + LEASE_SECONDS, listed])
+            return {row[0] for row in db.execute(f"select lease from parts where {among}", [listed]).fetchall()}
+
+    def claim(self) -> ClaimedPart | None:
+        """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
+        query = f"select * from projects where {_READY} order by served, n limit 1"
+        with self._store.reading() as db:
+            if not db.execute(query).fetchone():
+                return None
+        with self._store.writing() as db:
+            for row in select(db, query):
+                first = "project_id = ? and state = 'queued'"
+                [part] = db.table("parts").rows_where(first, [row["id"]], order_by="position", limit=1)
+                lease, now = secrets.token_hex(12), time.time()
+                leased = "update parts set state = 'speaking', lease = ?, leased_until = ? where n = ?"
+                db.execute(leased, [lease, now + LEASE_SECONDS, part["n"]])
+                db.execute("update projects set served = ? where n = ?", [now, row["n"]])
+                settings = settings_of(db, row)
+                recipe = settings.recipe(part["text"], part["voice"])
+                again = list(
+                    select(db, "select 1 from part_takes where part_id = ? and recipe = ?", [part["id"], recipe])
+                )
+                drawn = again or part["attempts"]  # the same seed would say the same again
+                return ClaimedPart(
+                    project_id=row["id"],
+                    part_id=part["id"],
+                    owner=row["owner"],
+                    text=part["text"],
+                    voice=part["voice"],
+                    settings=settings,
+                    attempts=part["attempts"],
+                    seed=secrets.randbelow(2**31) if drawn else settings.seed,
+                    lease=lease,
+                )
+        return None
+
+    @once_more_with_room
+    def done(self, claimed: ClaimedPart, take: PartTake, wav: bytes, words: Sequence[WordTime] | None = None) -> None:
+        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none.
+
+        ``words``: when they are heard; None: nobody can tell.
+        """
+        dropped: list[str] = []
+        with self._store.writing() as db:
+            row = next(iter(db.table("projects").rows_where("id = ?", [claimed.project_id])), None)
+            mine = [claimed.part_id, claimed.lease]
+            if row is None or not db.execute(f"select 1 from parts where {_MINE}", mine).fetchone():
+                return
+            self._insert(db, take, wav, claimed.text, words)
+            db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, claimed.part_id])
+            settle(db, recipes_of(db, row), "id = ?", [claimed.part_id])
+            dropped = _prune(db, claimed.part_id)
+        self._store.drop_unreferred(dropped)
+
+    @once_more_with_room
+    def mended(self, base: PartTake, text: str, take: PartTake, wav: bytes, words: Sequence[WordTime]) -> None:
+        """Keep a take that was made of ``base``, and choose it if that is still the chosen one.
+
+        Raises NotFound where the part, or that take of it, is gone.
+        """
+        with self._store.writing() as db:
+            found = list(db.table("part_takes").rows_where("id = ? and part_id = ?", [base.id, base.part_id]))
+            rows = select(db, "select project_id from parts where id = ?", [base.part_id])
+            project_id = next((row["project_id"] for row in rows), None)
+            if not found or project_id is None:
+                raise NotFound("the part, or its take, was deleted meanwhile", "part")
+            self._insert(db, take, wav, text, words)
+            db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, take.part_id, base.id])
+            row = row_of(db, project_id, None)
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [take.part_id])
+            dropped = _prune(db, take.part_id)
+            touch(db, row)
+        self._store.drop_unreferred(dropped)
+
+    def _insert(self, db: Database, take: PartTake, wav: bytes, text: str, words: Sequence[WordTime] | None) -> None:
+        db.table("part_takes").insert(asdict(take) | {"audio": self._store.files.put(wav)})
+        db.execute(
+            "update parts set work_s = work_s + ?, worked = worked + ? where id = ?",
+            [take.work_s, take.characters, take.part_id],
+        )
+        if words is not None:
+            db.table("part_take_times").insert({"take": take.id, "text": text, "words": json.dumps(words)})
+
+    def failed(self, claimed: ClaimedPart, reason: str) -> None:
+        """Note why; the first time, the part goes back in line."""
+        attempts = claimed.attempts + 1
+        state = "queued" if attempts < MAX_ATTEMPTS else "failed"
+        with self._store.writing() as db:
+            change = "update parts set state = ?, attempts = ?, error = ? where"
+            db.execute(f"{change} {_MINE}", [state, attempts, reason[:1000], claimed.part_id, claimed.lease])
+
+    def release(self, claimed: ClaimedPart, reason: str | None = None) -> None:
+        """Put a part back in line: that it was not spoken was none of its fault. ``reason`` is told with it."""
+        with self._store.writing() as db:
+            change = "update parts set state = 'queued', error = coalesce(?, error) where"
+            db.execute(f"{change} {_MINE}", [reason and reason[:1000], claimed.part_id, claimed.lease])
+
+    def dropped(self, claimed: ClaimedPart) -> None:
+        """Forget that a part was asked for: somebody ended its request, or the project was cancelled."""
+        with self._store.writing() as db:
+            for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
+                settle(db, recipes_of(db, row), _MINE, [claimed.part_id, claimed.lease])
+
+
+def _prune(db: Database, part_id: str) -> list[str]:
+    """Forget the oldest takes of a part that has too many, never the chosen one; the audio that they had."""
+    old = list(
+        db.table("part_takes").rows_where("part_id = ?", [part_id], order_by="n desc", offset=MAX_TAKES, limit=100)
+    )
+    [chosen] = db.execute("select chosen from parts where id = ?", [part_id]).fetchone()
+    old = [each for each in old if each["id"] != chosen]
+    for each in old:
+        db.table("part_takes").delete_where("id = ?", [each["id"]])
+    return [each["audio"] for each in old]

@@ -1,0 +1,329 @@
+"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled, deleted and restored."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from studio.audio.cover import Cover
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_text
+from studio.library.database import Store, once_more_with_room
+from studio.library.projects.covers import put_cover
+from studio.library.projects.project_records import (
+    SPOKEN_WITH,
+    NewPart,
+    Part,
+    PartState,
+    PartTake,
+    Project,
+    ProjectSettings,
+    Recipes,
+)
+from studio.library.projects.row_mapping import (
+    AFRESH,
+    AT_REST,
+    clean_part,
+    clean_pause,
+    number_of,
+    part_of,
+    parts_of,
+    project_of,
+    projects_of,
+    recipes_of,
+    row_of,
+    settings_of,
+    settle,
+    take_of,
+    touch,
+    work_out,
+)
+from studio.library.records import WordTime
+from studio.library.sqlite import Database
+
+MAX_PAGE = 500
+MAX_PROJECTS = 500
+"""Of one owner."""
+MAX_TITLE = 200
+
+Which = Literal["missing", "stale", "all"] | Sequence[str]
+"""missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
+
+
+TakeWords = tuple[str, list[WordTime]]
+"""What was said in a take of a part, and when its words are heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartChanges:
+    """What to change of a part; None leaves it as it is."""
+
+    text: str | None = None
+    voice: str | None = None
+    """Blank: the project's."""
+    pause: float | None = None
+    """Below 0: the project's."""
+    take: str | None = None
+    """The id of the take to choose."""
+
+
+class Projects:
+    """The projects of a library. Calls block for milliseconds.
+
+    ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
+    """
+
+    def __init__(self, store: Store, undo_seconds: float) -> None:
+        self._store = store
+        self.undo_seconds = undo_seconds
+
+    @once_more_with_room
+    def create(
+        self,
+        owner: str,
+        title: str,
+        kind: str,
+        parts: Sequence[NewPart],
+        settings: ProjectSettings,
+        cover: Cover | None = None,
+        skipped: Sequence[str] = (),
+    ) -> Project:
+        """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
+        title = _clean_title(title)
+        now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
+        row = {
+            "id": project_id,
+            "owner": owner,
+            "title": title,
+            "kind": kind,
+            "settings": json.dumps(settings.as_dict()),
+            "paused": 0,
+            "served": 0.0,
+            "created": now,
+            "changed": now,
+            "skipped": json.dumps(skipped),
+        }
+        rows = [
+            asdict(part)
+            | {"id": f"part_{secrets.token_hex(12)}", "project_id": project_id, "position": position}
+            | {"text": clean_part(part.text), "state": "new", "attempts": 0, "error": None, "chosen": None}
+            for position, part in enumerate(parts)
+        ]
+        with self._store.writing() as db:
+            if _count(db, owner) >= MAX_PROJECTS:
+                raise _too_many()
+            db.table("projects").insert(row)
+            db.table("parts").insert_all(rows)
+            put_cover(db, project_id, cover)
+            return project_of(db, project_id, owner)
+
+    def get(self, project_id: str, sees: str | None) -> Project:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            return project_of(db, project_id, sees)
+
+    def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
+        """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
+        with self._store.reading() as db:
+            where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([sees])
+            if after is not None:
+                where, values = f"{where} and n < ?2", [sees, row_of(db, after, sees)["n"]]
+            limit = min(max(limit, 1), MAX_PAGE + 1)
+            found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
+            return projects_of(db, found)
+
+    def edit(
+        self, project_id: str, sees: str | None, title: str | None = None, settings: ProjectSettings | None = None
+    ) -> Project:
+        """Rename, or speak with other settings: parts that were spoken with others become stale.
+
+        Raises NotFound, InvalidRequest.
+        """
+        recipes = None if settings is None else self._recipes(project_id, sees, settings)
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            before = settings_of(db, row)
+            if title is not None:
+                row["title"] = _clean_title(title)
+            if settings is not None:
+                row["settings"] = json.dumps(settings.as_dict())
+            touch(db, row)
+            now = settings_of(db, row)
+            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+                ready = recipes if recipes is not None and recipes.settings == now else Recipes(now)
+                settle(db, ready, f"project_id = ? and {AT_REST}", [project_id])
+            return project_of(db, project_id, sees)
+
+    def _recipes(self, project_id: str, sees: str | None, settings: ProjectSettings) -> Recipes:
+        """Those of the parts with these settings, if they change any: seconds of work, without the write lock."""
+        with self._store.reading() as db:
+            row = row_of(db, project_id, sees)
+            before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
+            recipes = Recipes(now)
+            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+                work_out(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
+        return recipes
+
+    def delete(self, project_id: str, sees: str | None) -> None:
+        """Take a project away; for `undo_seconds` `restore` brings it back as it is now. Raises NotFound.
+
+        No part of it is being spoken any more: those that are go back in line, where they wait for a `restore`.
+        """
+        self.purge()
+        with self._store.freeing() as db:
+            row = row_of(db, project_id, sees)
+            db.execute("update parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id])
+            db.execute("update projects set deleted = ? where n = ?", [time.time(), row["n"]])
+
+    def restore(self, project_id: str, sees: str | None) -> Project:
+        """Undo a deletion. Raises NotFound when it is too late, InvalidRequest for one project too many."""
+        with self._store.writing() as db:
+            mine = "id = ?1 and (?2 is null or owner = ?2) and deleted > ?3 and title != ''"  # no deleted part's
+            for row in db.table("projects").rows_where(mine, [project_id, sees, self._undo_until()]):
+                if _count(db, row["owner"]) >= MAX_PROJECTS:
+                    raise _too_many()
+                db.execute("update projects set deleted = null where n = ?", [row["n"]])
+                return project_of(db, project_id, sees)
+        raise NotFound("this project has no deletion that can be undone", "project")
+
+    def purge(self, everything: bool = False) -> int:
+        """Remove for good what was deleted too long ago (or at all), with all its sound; how many projects."""
+        until = time.time() + 1 if everything else self._undo_until()
+        gone = 0
+        while True:
+            audio = set[str]()
+            with self._store.freeing() as db:
+                rows = list(db.table("projects").rows_where("deleted <= ?", [until], limit=1))
+                for row in rows:
+                    mine = "part_id in (select id from parts where project_id = ?)"
+                    audio |= {take["audio"] for take in db.table("part_takes").rows_where(mine, [row["id"]])}
+                    db.table("part_takes").delete_where(mine, [row["id"]])
+                    db.table("parts").delete_where("project_id = ?", [row["id"]])
+                    db.table("projects").delete_where("id = ?", [row["id"]])
+            if not rows:
+                return gone
+            gone += 1
+            self._store.drop_unreferred(audio)
+
+    def _undo_until(self) -> float:
+        return time.time() - self.undo_seconds
+
+    def parts(
+        self,
+        project_id: str,
+        sees: str | None,
+        offset: int = 0,
+        limit: int | None = None,
+        state: PartState | None = None,
+    ) -> list[Part]:
+        """A project's parts in order, with their takes; None: all. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            if state is None:
+                return parts_of(db, "project_id = ?", [project_id], limit, offset)
+            return parts_of(db, "project_id = ? and state = ?", [project_id, state], limit, offset)
+
+    def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            return part_of(db, project_id, part_id)
+
+    def take(self, project_id: str, sees: str | None, take_id: str) -> PartTake:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            mine = "id = ? and part_id in (select id from parts where project_id = ?)"
+            for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
+                return take_of(row)
+        raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
+
+    def word_times(self, project_id: str, sees: str | None, takes: Sequence[str]) -> dict[str, TakeWords]:
+        """Of those of the takes of which they are known, by their ids. Raises NotFound for the project."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            query = (
+                "select take, part_take_times.text, words from part_take_times"
+                " join part_takes on part_takes.id = take join parts on parts.id = part_id"
+                " where project_id = ? and take in (select value from json_each(?))"
+            )
+            rows = db.execute(query, [project_id, json.dumps(list(takes))]).fetchall()
+        return {row[0]: (row[1], [(word, start, end) for word, start, end in json.loads(row[2])]) for row in rows}
+
+    def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
+        """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            part = part_of(db, project_id, part_id)
+            new: dict[str, Any] = {}
+            if changes.text is not None:
+                new["text"] = clean_part(changes.text)
+            if changes.voice is not None:
+                new["voice"] = changes.voice.strip()[:200] or None
+            if changes.pause is not None:
+                new["pause"] = clean_pause(changes.pause)
+            if changes.take is not None:
+                if changes.take not in {take.id for take in part.takes}:
+                    raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
+                new["chosen"] = changes.take
+            if part.state == "failed" and ("text" in new or "voice" in new):
+                new |= AFRESH
+            if new:
+                db.table("parts").update(number_of(db, part_id), new)
+                settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+                touch(db, row)
+            return part_of(db, project_id, part_id)
+
+    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
+        """Have parts spoken, and go on if the project was paused. Raises NotFound for a part that there is not."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
+            if which == "missing":
+                db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
+            elif which == "stale":
+                db.execute(f"{fresh} and state = 'stale'", [project_id])
+            elif which == "all":
+                db.execute(f"{fresh} and state != 'speaking'", [project_id])
+            else:
+                among = [project_id, json.dumps(list(dict.fromkeys(which)))]
+                are = "project_id = ? and id in (select value from json_each(?))"
+                known = {row[0] for row in db.execute(f"select id from parts where {are}", among).fetchall()}
+                for part_id in which:
+                    if part_id not in known:
+                        raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
+                db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
+            touch(db, row | {"paused": 0})
+            return project_of(db, project_id, sees)
+
+    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
+        """Begin no more parts, or go on. Raises NotFound."""
+        with self._store.writing() as db:
+            touch(db, row_of(db, project_id, sees) | {"paused": int(paused)})
+            return project_of(db, project_id, sees)
+
+    def cancel(self, project_id: str, sees: str | None) -> Project:
+        """Forget what was asked for and is not done yet. Raises NotFound."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
+            touch(db, row | {"paused": 0})
+            return project_of(db, project_id, sees)
+
+
+def _count(db: Database, owner: str) -> int:
+    query = "select count(*) from projects where owner = ? and deleted is null"
+    return int(db.execute(query, [owner]).fetchone()[0])
+
+
+def _too_many() -> InvalidRequest:
+    return InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
+
+
+def _clean_title(title: str) -> str:
+    beginning = title.strip()[: 4 * MAX_TITLE]  # to take millions of words apart holds up every thread
+    return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"

@@ -1,0 +1,199 @@
+"""Rows of projects, parts and takes as their records, and the state that a part has at rest."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_text
+from studio.library.projects.project_records import (
+    MAX_PART_TEXT,
+    MAX_PAUSE,
+    PART_STATES,
+    Part,
+    PartState,
+    PartTake,
+    Project,
+    ProjectSettings,
+    Recipes,
+)
+from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of_all, entries_on
+from studio.library.sqlite import Database, select
+from studio.unicode_text import repair_surrogates
+
+_PART_FIELDS = {each.name for each in fields(Part)}
+AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
+"""What becomes of a part that failed once it has other words or another voice."""
+
+
+AT_REST = "state in ('new', 'done', 'stale') and chosen is not null"
+"""Parts whose state follows from their chosen take; one under way or failed keeps its own."""
+
+
+def settle(
+    db: Database, recipes: Recipes, where: str, values: Sequence[object], phrases: EntryIndex | None = None
+) -> None:
+    """Give parts the state that follows from their chosen takes; with ``phrases`` those whose text has one of them.
+
+    It reads no more of a part than it needs: a project may have 20,000.
+    """
+    changes = []
+    for part_id, text, voice, state, recipe in _spoken(db, where, values):
+        if phrases is None or phrases.in_text(text):
+            fits = recipe is not None and recipes.of(text, voice) == recipe
+            settled: PartState = "new" if recipe is None else "done" if fits else "stale"
+            if settled != state:
+                changes.append((settled, part_id))
+    db.conn.executemany("update parts set state = ? where id = ?", changes)
+
+
+def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
+    """Have the recipes that `settle` will ask for, so that it does not hold the write lock while they are computed."""
+    for _, text, voice, _, recipe in _spoken(db, where, values):
+        if recipe is not None:
+            recipes.of(text, voice)
+
+
+def _spoken(db: Database, where: str, values: Sequence[object]) -> list[tuple[str, str, str | None, str, str | None]]:
+    """Id, text, voice and state of parts, and the recipe of the chosen take."""
+    recipe = "(select recipe from part_takes where part_takes.id = parts.chosen)"
+    return db.execute(f"select id, text, voice, state, {recipe} from parts where {where}", values).fetchall()
+
+
+def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
+    """Raises NotFound for a project that does not exist, is deleted, or is not of ``sees``; None sees all."""
+    mine = "id = ?1 and (?2 is null or owner = ?2) and deleted is null"
+    for row in db.table("projects").rows_where(mine, [project_id, sees]):
+        return row
+    raise NotFound(f"there is no project {project_id[:80]!r}", "project")
+
+
+def number_of(db: Database, part_id: str) -> int:
+    return int(db.execute("select n from parts where id = ?", [part_id]).fetchone()[0])
+
+
+def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
+    return _settings(row, entries_on(db, DictionaryScope("project", row["id"])))
+
+
+def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
+    return Recipes(settings_of(db, row))
+
+
+def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
+    known = {each.name for each in fields(ProjectSettings)}
+    kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
+    if kept.get("voice"):
+        kept["voice"] = repair_surrogates(kept["voice"])
+    return ProjectSettings(**kept | {"pronunciations": tuple(entries)})
+
+
+def part_of(db: Database, project_id: str, part_id: str) -> Part:
+    for part in parts_of(db, "project_id = ? and id = ?", [project_id, part_id]):
+        return part
+    raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
+
+
+def parts_of(
+    db: Database, where: str, values: Sequence[object], limit: int | None = None, offset: int | None = None
+) -> list[Part]:
+    rows = list(db.table("parts").rows_where(where, values, order_by="position", limit=limit, offset=offset or None))
+    if limit is None and not offset:
+        inner = f"part_id in (select id from parts where {where})"
+        takes = db.table("part_takes").rows_where(inner, values, order_by="n desc")
+    else:
+        ids = [row["id"] for row in rows]
+        takes = db.table("part_takes").rows_where(f"part_id in ({','.join('?' * len(ids))})", ids, order_by="n desc")
+    by_part: dict[str, list[PartTake]] = {}
+    for take in takes:
+        by_part.setdefault(take["part_id"], []).append(take_of(take))
+    return [
+        Part(**{k: v for k, v in row.items() if k in _PART_FIELDS}, takes=tuple(by_part.get(row["id"], ())))
+        for row in rows
+    ]
+
+
+def project_of(db: Database, project_id: str, sees: str | None) -> Project:
+    return projects_of(db, [row_of(db, project_id, sees)])[0]
+
+
+def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
+    """With the sums of their parts, by as many statements as for one."""
+    ids = json.dumps([row["id"] for row in rows])
+    among = "in (select value from json_each(?))"
+    columns = "count(*) as parts, sum(characters) as characters, sum(heard) as heard, sum(work_s) as work_s"
+    query = (
+        f"select project_id, state, {columns}, sum(worked) as worked from parts indexed by parts_sums "
+        f"where project_id {among} group by project_id, state"
+    )
+    sums: dict[str, dict[str, dict[str, Any]]] = {row["id"]: {} for row in rows}
+    for each in select(db, query, [ids]):
+        sums[each["project_id"]][each["state"]] = each
+    # What has a time of its own, as subtitles have, begins then, or once the one before it is over.
+    timed = f"select project_id from parts where project_id {among} and start is not null"
+    onward = "sum(heard) over (partition by project_id order by position desc)"
+    ends = f"select project_id, case when heard > 0 then coalesce(start, 0) + {onward} else 0 end as ends from parts"
+    query = f"select project_id, max(ends) from ({ends} where project_id in ({timed})) group by project_id"
+    last = dict(db.execute(query, [ids]).fetchall())
+    covers = dict(db.execute(f"select project_id, digest from covers where project_id {among}", [ids]).fetchall())
+    entries = entries_of_all(db, "project", [row["id"] for row in rows])
+    return [
+        _project(row, _settings(row, entries.get(row["id"], ())), sums[row["id"]], last.get(row["id"]), covers)
+        for row in rows
+    ]
+
+
+def _project(
+    row: dict[str, Any],
+    settings: ProjectSettings,
+    sums: dict[str, dict[str, Any]],
+    last: float | None,
+    covers: dict[str, str],
+) -> Project:
+    """``last``: when the last take ends, in seconds, where parts have times of their own."""
+    worked = sum(each["worked"] for each in sums.values())
+    return Project(
+        id=row["id"],
+        owner=row["owner"],
+        title=row["title"],
+        kind=row["kind"],
+        settings=settings,
+        paused=bool(row["paused"]),
+        created=row["created"],
+        changed=row["changed"],
+        parts={state: sums[state]["parts"] if state in sums else 0 for state in PART_STATES},
+        characters=sum(each["characters"] for each in sums.values()),
+        characters_left=sum(sums[state]["characters"] for state in ("queued", "speaking") if state in sums),
+        seconds=sum(each["heard"] for each in sums.values()) if last is None else last,
+        pace=sum(each["work_s"] for each in sums.values()) / worked if worked else None,
+        cover=covers.get(row["id"]),
+        skipped=tuple(json.loads(row["skipped"])),
+    )
+
+
+def clean_part(text: str) -> str:
+    """The text of a part. Raises InvalidRequest."""
+    text = clean_text("text", text, MAX_PART_TEXT)
+    if not text:
+        raise InvalidRequest("a part needs text: it is blank", "text")
+    return text
+
+
+def clean_pause(pause: float) -> float | None:
+    """Seconds; below 0: the project's. Raises InvalidRequest."""
+    if pause > MAX_PAUSE:
+        raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
+    return None if pause < 0 else pause
+
+
+def touch(db: Database, row: dict[str, Any]) -> None:
+    """Keep a project's row, changed now."""
+    db.table("projects").upsert(row | {"changed": time.time()}, pk="n")
+
+
+def take_of(row: dict[str, Any]) -> PartTake:
+    return PartTake(**{name: value for name, value in row.items() if name != "n"})

@@ -1,0 +1,35 @@
+"""How words of a project are spoken: by its settings, patiently, and who has spoken them then."""
+
+from __future__ import annotations
+
+import secrets
+
+from studio.library.projects.project_records import ProjectSettings
+from studio.speech.request import Origin, SpeechRequest
+from studio.speech.speech_service import Speech
+
+
+def request_of(settings: ProjectSettings, text: str, voice: str | None, seed: int | None) -> SpeechRequest:
+    """``voice``: the part's own, if it has one; ``seed``: None where any will do."""
+    return SpeechRequest(
+        text=text,
+        voice=voice or settings.voice,
+        format="wav",
+        seed=seed,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        top_k=settings.top_k,
+        speed=settings.speed,
+        normalize=settings.normalize,
+        pronunciations=settings.pronunciations,
+    )
+
+
+def origin_of(project_id: str, owner: str) -> Origin:
+    """In the background, behind whoever listens."""
+    return Origin(f"{project_id}.{secrets.token_hex(6)}", owner, patient=True, background=True)
+
+
+def voice_of(speech: Speech) -> str:
+    """The voice and its revision that a take was spoken by."""
+    return speech.voice if speech.revision is None else f"{speech.voice}@{speech.revision}"

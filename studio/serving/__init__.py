@@ -1,0 +1,1 @@
+"""How the studio listens: its port, its HTTP server, and what its log leaves out."""

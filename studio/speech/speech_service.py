@@ -1,0 +1,307 @@
+"""The service that speaks, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from anyio import to_thread
+
+from engine import (
+    CannotAlign,
+    EngineError,
+    EngineFull,
+    EngineStats,
+    InvalidUtterance,
+    Reference,
+    Sampling,
+    SpeechEngine,
+    Utterance,
+)
+from studio.engine_host import EngineHost, HostStatus
+from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
+from studio.library import Voice
+from studio.library.records import OWN_CLIP, RANDOM
+from studio.speech.continuing import BegunTake, made_by
+from studio.speech.conversation import Conversation
+from studio.speech.delivery import DeliveredAs, Delivery
+from studio.speech.draft import draft_of
+from studio.speech.planning.plan import Plan, reading_of
+from studio.speech.planning.planner import Planner
+from studio.speech.reading import normalised
+from studio.speech.request import Origin, OwnClip, SpeechRequest
+from studio.speech.timing.timestamps import Unit, in_units, word_times
+from studio.speech.timing.words import Timed
+from studio.supervisor import HealthCheck
+from studio.takes.limits import Limits
+from studio.takes.metrics import Metrics
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Retention
+from studio.takes.register import Register
+from studio.voices.fetch import Fetcher
+from studio.voices.references import References
+from studio.voices.resolver import VoiceResolver
+from studio.work.work_queues import WorkQueues
+
+log = logging.getLogger(__name__)
+
+WARMED = 16
+"""Favourites that the engine is made to remember at the start."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Speech:
+    """An answer under way, its first bytes ready. Iterate ``body`` once; `aclose` in any case."""
+
+    request_id: str
+    media_type: str
+    sample_rate: int
+    """Hz, of the file."""
+    seed: int
+    voice: str
+    revision: int | None
+    """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
+    queue_ms: float
+    first_audio_ms: float
+    body: AsyncGenerator[bytes, None]
+    """The file's bytes while they are made. Leaving the iteration cancels the take."""
+    delivery: Delivery = field(repr=False)
+    request: SpeechRequest = field(repr=False)
+    engine: SpeechEngine = field(repr=False)
+
+    @property
+    def take(self) -> Take:
+        """What is known of the take by now; complete once the body has ended."""
+        return self.delivery.take
+
+    async def timestamps(self, unit: Unit) -> list[Timed]:
+        """When its words or sentences are heard in the file; complete once the body has ended.
+
+        Raises CannotAlign, EngineStopped.
+        """
+        text, is_dialogue = self.request.text, self.request.cast is not None
+        words = await word_times(self.engine, text, is_dialogue, self.delivery.parts, self.request.speed)
+        return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
+
+    async def aclose(self) -> None:
+        """End the take now. Calling it again, or after the body has ended, does nothing."""
+        await self.body.aclose()
+        await self.delivery.aclose()
+
+
+class SpeechService:
+    """Speaks requests with the host's engine in the library's voices. Used from one event loop."""
+
+    def __init__(
+        self,
+        host: EngineHost,
+        voices: VoiceResolver,
+        limits: Limits | None = None,
+        retention: Retention | None = None,
+        fetcher: Fetcher | None = None,
+        make_register: Callable[[Limits, Metrics], Register] = Register,
+    ) -> None:
+        """``retention``: what stays of the takes in the library; None keeps none."""
+        self.host = host
+        self.voices = voices
+        self._parts = RecentTakes()  # of projects, which nobody lists
+        self.warming = HealthCheck("warming")
+        self.background: list[HealthCheck] = []
+        """How the work goes that nobody waits for."""
+        self.metrics = Metrics(host, self.background)
+        self.register = make_register(limits or Limits(None, None), self.metrics)
+        self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
+        if self.recorder:
+            self.background.append(self.recorder.watch)
+        self.queues = WorkQueues(host.max_waiting)
+        self._planner = Planner(voices, self.queues.texts)
+        self._references = References(self.queues.encodings, fetcher or Fetcher())
+
+    @property
+    def status(self) -> HostStatus:
+        return self.host.status
+
+    @property
+    def takes(self) -> RecentTakes:
+        """The latest, and those under way."""
+        return self.register.takes
+
+    def stats(self) -> EngineStats:
+        """The engine's counters. Raises NotReady, Unavailable."""
+        return self.host.engine().stats()
+
+    async def speak(
+        self,
+        request: SpeechRequest,
+        origin: Origin | None = None,
+        history: list[Reference] | None = None,
+        begun: BegunTake | None = None,
+    ) -> Speech:
+        """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
+
+        ``history`` is what was said before in a conversation; what is said now is added to it. ``begun`` is a take of
+        the same request that a limit cut: its sound comes first, and what is said now goes on after it.
+        Raises InvalidRequest, UnknownVoice, InvalidClip, QueueFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        DegenerateSpeech and what Engine.speak raises.
+        """
+        origin = origin or Origin()
+        engine = self.host.engine()
+        plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
+        delivery = await self._open(request, plan, origin, engine)
+        try:
+            references = await delivery.unless_cancelled(self._references_of(request, plan, engine, origin))
+            parts = begun.parts if begun else ()
+            sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
+            sounds = begun.followed_by(sounds) if begun else sounds
+            as_file = DeliveredAs(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
+            encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
+        except EngineFull as error:
+            refusal = QueueFull(str(error), self._seconds_to_wait(engine))
+            delivery.forget()  # who is sent away ten times a second would push every real take out
+            await delivery.aclose(refusal)
+            raise refusal from error
+        except BaseException as error:
+            await delivery.aclose(error)
+            raise
+        return Speech(
+            request_id=origin.request_id,
+            media_type=encoder.media_type,
+            sample_rate=encoder.sample_rate,
+            seed=plan.seed,
+            voice=plan.label,
+            revision=plan.voice.revision if plan.voice and not plan.is_dialogue else None,
+            queue_ms=delivery.take.queue_ms or 0.0,
+            first_audio_ms=delivery.take.first_audio_ms or 0.0,
+            body=delivery.body(),
+            delivery=delivery,
+            request=request,
+            engine=engine,
+        )
+
+    async def _open(self, request: SpeechRequest, plan: Plan, origin: Origin, engine: SpeechEngine) -> Delivery:
+        """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
+        take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
+        if origin.background:
+            delivery = Delivery(take, self._parts, self.register.part_left, None)
+        else:
+            await self.register.enter(take)
+            recording = None
+            if self.recorder and request.store:
+                recording = self.recorder.open(draft_of(request, plan, take), made_by(engine.info))
+            delivery = Delivery(take, self.register, self.register.left, recording)
+        self.register.add(delivery)
+        return delivery
+
+    async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
+        """What ``saving`` puts into the library, its codes with it if the engine is up, else at the first use of them.
+
+        Raises what it raises.
+        """
+        voice = await saving
+        if self.status.state == "ready":
+            try:
+                await self.voices.references(self.host.engine(), voice, self.queues.encodings)
+            except (EngineError, InvalidClip) as error:
+                # It is saved all the same; whoever speaks in it is told what is wrong.
+                log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
+        return voice
+
+    async def reading(self, request: SpeechRequest, caller: str) -> str:
+        """The request's text as it would be read. Raises InvalidRequest, QueueFull, NotReady, Unavailable."""
+        card = self.host.engine().info.card
+        return await self.queues.texts.run(caller, reading_of, request, self.voices, card) or request.text
+
+    def check_alignment(self) -> None:
+        """Raises CannotAlign where the engine cannot tell when words are heard, NotReady, Unavailable."""
+        if why := self.host.engine().info.cannot_align:
+            raise CannotAlign(why)
+
+    def check(self, request: SpeechRequest) -> None:
+        """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        if not request.clips:
+            self.voices.find(request.voice)
+
+    def line(self, caller: str) -> dict[str, object]:
+        """How full the engine and its line are, and which of the caller's own requests are under way.
+
+        Raises NotReady.
+        """
+        engine = self.host.engine()
+        stats = engine.stats()
+        return {
+            "object": "queue",
+            "running": stats.running,
+            "waiting": stats.waiting,
+            "max_rows": engine.info.max_rows,
+            "max_waiting": engine.info.max_waiting,
+            "max_per_caller": self.register.at_a_time,
+            "work": self.queues.figures,
+            "requests": [take.as_json() for take in self.register.active(caller)],
+        }
+
+    @property
+    def at_a_time(self) -> int:
+        """How many requests of one caller can be spoken at a time. Raises NotReady, Unavailable."""
+        rows = self.host.engine().info.max_rows
+        return rows if (most := self.register.at_a_time) is None else min(rows, most)
+
+    def close(self) -> None:
+        """Have the last takes written. Blocking, some seconds at most."""
+        if self.recorder is not None:
+            self.recorder.stop()
+
+    def _seconds_to_wait(self, engine: SpeechEngine) -> int:
+        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        pace = sum(latest) / len(latest) if latest else 1.0
+        line = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * line), 1), 30)
+
+    async def warm_voices(self) -> None:
+        """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.
+
+        Does nothing without an engine. Raises EngineError when it stops meanwhile, LibraryUnavailable.
+        """
+        if not await self.host.comes_up():
+            return
+        engine, favourites, troubles = self.host.engine(), 0, 0
+        if engine.info.card.normalize:
+            await to_thread.run_sync(normalised, "It is 5 pm.")  # its rules are compiled at the first use
+        for voice in await to_thread.run_sync(self.voices.first_choices):
+            favourites += voice.favourite
+            try:
+                references = await self.voices.references(engine, voice, self.queues.encodings)
+                if voice.favourite and favourites <= WARMED:
+                    # One frame of each favourite: the engine then remembers its state after the reference.
+                    async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                        pass
+            except LibraryUnavailable:
+                raise
+            except (StudioError, InvalidUtterance) as error:
+                troubles += 1
+                self.warming.report_failure(f"the voice {voice.name} cannot be made ready", error)
+        if not troubles:
+            self.warming.report_success()
+
+    async def _references_of(
+        self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin
+    ) -> dict[str, tuple[Reference, ...]]:
+        """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
+        found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
+        for part in plan.parts:
+            if part.label == OWN_CLIP and OWN_CLIP not in found:
+                encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
+                # All of one speaker, where the engine would number them.
+                later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
+                found[OWN_CLIP] = (*encoded[:1], *later)
+            elif part.voice is not None and part.who not in found:
+                found[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
+        return found
+
+    async def _encoded(self, clip: OwnClip, engine: SpeechEngine, origin: Origin) -> Reference:
+        assert clip.text is not None, "no clip is without words"
+        return await self._references.encode(engine, clip.sound, clip.text, origin.caller, origin.is_bounded)

@@ -1,0 +1,298 @@
+"""Starts the studio: one FastAPI app of API and page, served until it is stopped, on a Space too."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import fields
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal
+
+if os.environ.get("SPACES_ZERO_GPU"):
+    import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
+
+# Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
+from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
+from studio import __version__
+from studio.serving.public_port import PublicPort
+from studio.settings import Settings, SettingsError
+from studio.engine_host import EngineHost, Reporter, StartEngine
+from studio.start.terminal import Terminal
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+# Gradio sets the second one too, while the engine starts: there already, it is changed in place, and CUDA, which reads
+# the environment without a lock, finds no list that has moved.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
+
+KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
+"""FISH_KVCACHE_ATTN, in the engine's words."""
+
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+def engine_config(settings: Settings) -> EngineConfig:
+    """What the settings say to the engine."""
+    return EngineConfig(
+        model=settings.model,
+        device=settings.device,
+        codec_device=settings.codec_device,
+        dtype=settings.dtype,
+        codec_dtype=settings.codec_dtype,  # type: ignore[arg-type]  # the settings allow no other
+        max_rows=settings.max_rows,
+        max_waiting=settings.max_waiting,
+        max_context=settings.max_context,
+        threads=settings.threads,
+        memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
+        prefix_bytes=settings.prefix_cache_mb * 2**20,
+        graphs=settings.graphs,
+        kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
+        weights=settings.weights,  # type: ignore[arg-type]
+        twelve_bits=settings.twelve_bits,
+        reproducible=settings.reproducible,
+    )
+
+
+def create_app(
+    settings: Settings,
+    start_engine: StartEngine = Engine.start,
+    reporter: Reporter | None = None,
+) -> FastAPI:
+    """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
+
+    ``start_engine`` makes the engine, ``reporter`` hears how that goes.
+    In the profile zero the page is not on it: Gradio launches that itself.
+    """
+    return _app_around(EngineHost(engine_config(settings), start_engine, reporter), settings)
+
+
+def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
+    """As `create_app`, for an engine that may be starting already."""
+    from fastapi import FastAPI
+
+    from studio.api import install_api
+    from studio.supervisor import trim_heap_regularly
+    from studio.services import open_studio
+
+    studio, worker = open_studio(settings, host)
+    library, service = studio.library, studio.speech
+    is_full = settings.profile == "full"  # on ZeroGPU, nothing speaks in the background
+    jobs = [(library.watch, library.clear_away)]
+    jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if is_full else []
+    watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
+    service.background += watches
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        host.start()
+        if library.backup:
+            library.backup.start()
+        heaps = asyncio.create_task(trim_heap_regularly())
+        work = [asyncio.create_task(watch.restart_forever(job)) for watch, job in jobs]
+        try:
+            yield
+        finally:
+            for task in (heaps, *work):
+                task.cancel()
+            await asyncio.gather(heaps, *work, return_exceptions=True)
+            await studio.recogniser_fetch.cancel()
+            await asyncio.to_thread(host.stop)
+            await asyncio.to_thread(service.close)
+            await asyncio.to_thread(studio.client_files.close)
+            if library.backup:
+                await asyncio.to_thread(library.backup.stop)
+            await asyncio.to_thread(library.store.checkpoint)
+
+    app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.studio = studio
+    install_api(app, studio)
+    if settings.page and settings.profile == "full":
+        from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
+
+        mount_page(app, studio)
+    return app
+
+
+def _start_engine(settings: Settings) -> StartEngine:
+    """An engine in this process, or a fleet of them."""
+    if not settings.has_fleet:
+        return Engine.start
+    from fleet.start import start_fleet  # who has one engine needs no Ray
+
+    return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
+
+
+def _way_in() -> StartEngine:
+    """What gives a speech process the engines that this one has."""
+    from fleet.start import way_in
+
+    return way_in()
+
+
+def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
+    """The engine is ready once there is a server before it, and all that both have loaded is frozen.
+
+    For this process alone: who makes an app after the other would never be rid of one.
+    """
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SpeechEngine:
+        engine = start_engine(config, progress)
+        serving.wait()
+        freeze_heap()
+        return engine
+
+    return start
+
+
+def main() -> int:
+    """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
+    names = ", ".join(each.name.upper() for each in fields(Settings))
+    epilog = f"Settings are environment variables; see docs/settings.md: {names}."
+    about = "Serves the voice studio. “voices” as the first word is the command line of the library: add --help to it."
+    parser = argparse.ArgumentParser("fish-voice-studio", "%(prog)s [voices COMMAND …]", about, epilog)
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.parse_args()
+    try:
+        settings = Settings.from_environment()
+        logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+        terminal = Terminal(settings)
+        if settings.profile == "zero":
+            return _serve_zero(settings, terminal)
+        port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
+        _check_home(settings)
+        terminal.starting()
+    except SettingsError as error:
+        return _not_started(error)
+    check_interrupt = _interruptible()
+    serving = threading.Event()
+    host = EngineHost(engine_config(settings), _frozen_after(_start_engine(settings), serving), terminal)
+    if not settings.has_fleet:  # neither imports what the other does, so that none finds a module half made
+        host.start()
+    try:
+        return _serve(settings, terminal, port, host, serving, check_interrupt)
+    except SettingsError as error:
+        return _not_started(error)
+    except KeyboardInterrupt:  # while the web layer was imported
+        return 0
+    finally:
+        host.begin_stop()  # before its start, which waits for the server, goes on
+        serving.set()
+        host.stop()
+
+
+def _interruptible() -> Callable[[], None]:
+    """From now on SIGINT and SIGTERM are noted, a second one raised; returns what raises the one that was noted.
+
+    Raised within an import, it could be lost in a callback, or leave a lock of the import system held for all threads.
+    Also where a shell has what it starts in the background ignore this signal: the server heeds it later, too.
+    """
+    has_come = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if has_come.is_set():
+            raise KeyboardInterrupt
+        has_come.set()
+
+    def check() -> None:
+        for number in STOPPING:
+            signal.signal(number, signal.default_int_handler)
+        if has_come.is_set():
+            raise KeyboardInterrupt
+
+    for number in STOPPING:
+        signal.signal(number, interrupt)
+    return check
+
+
+def _check_home(settings: Settings) -> None:
+    """Raises SettingsError where the library's folder cannot be made, or nothing can be put into it."""
+    home = Path(settings.studio_home)
+    try:
+        home.mkdir(0o700, parents=True, exist_ok=True)
+        if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "the studio's user may not write there")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {why}") from error
+
+
+def _not_started(error: SettingsError) -> int:
+    print(f"The studio did not start: {error}", file=sys.stderr)
+    return 1
+
+
+def _serve(
+    settings: Settings,
+    terminal: Terminal,
+    port: PublicPort,
+    host: EngineHost,
+    serving: threading.Event,
+    check_interrupt: Callable[[], None],
+) -> int:
+    """Serve until stopped; the exit code. ``serving`` is set once the port is listened at.
+
+    Raises KeyboardInterrupt for one that came while the web layer was imported.
+    """
+    from studio.serving.server import config_of
+    from fleet.frontends.worker_pool import WorkerPool, StudioServer
+
+    app = _app_around(host, settings)
+    processes = WorkerPool(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
+    server = StudioServer(config_of(app, settings), port, processes, serving)
+
+    def leave() -> None:
+        server.should_exit = True
+
+    terminal.on_failure = leave
+    if terminal.has_failed:
+        return 1
+    check_interrupt()
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        return 0
+    return 1 if terminal.has_failed or not server.started else 0
+
+
+def _serve_zero(settings: Settings, terminal: Terminal) -> int:
+    """Serve on ZeroGPU, where each of Gradio's requests has a GPU for one call; Gradio launches the page itself."""
+    import spaces
+
+    def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+        return spaces.GPU(duration=seconds)(task)
+
+    terminal.starting()
+    try:
+        # In this thread: the host's stand-in for CUDA is there for the one that imported it.
+        engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)
+    except (EngineError, OSError, RuntimeError, MemoryError) as error:
+        terminal.failed(str(error))
+        return 1
+    app = create_app(settings, lambda config, progress: engine, terminal)
+    asyncio.run(_launch_until_stopped(app))
+    return 0
+
+
+async def _launch_until_stopped(app: FastAPI) -> None:
+    from studio.ui.zerogpu import launch_page  # Gradio takes seconds to import
+
+    stopped = asyncio.Event()
+    for number in STOPPING:
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with app.router.lifespan_context(app):
+        await app.state.studio.speech.host.ready()
+        page = launch_page(app, app.state.studio)
+        await stopped.wait()
+        page.close(verbose=False)

@@ -1,0 +1,105 @@
+"""The studio's figures for Prometheus: what became of takes, how long they waited, how busy the engine is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from studio.engine_host import EngineHost
+from studio.supervisor import HealthCheck
+from studio.takes.record import Take
+
+SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60)
+_FIGURES: tuple[tuple[type[GaugeMetricFamily] | type[CounterMetricFamily], str, str], ...] = (
+    (GaugeMetricFamily, "running", "Utterances being spoken."),
+    (GaugeMetricFamily, "waiting", "Utterances in the queue."),
+    (CounterMetricFamily, "frames", "Frames made."),
+    (CounterMetricFamily, "busy_seconds", "Time spent computing."),
+    (GaugeMetricFamily, "prefix_bytes", "Memory of known voices."),
+    (CounterMetricFamily, "prefix_hits", "Takes whose voice was known."),
+    (CounterMetricFamily, "prefix_misses", "Takes whose voice was not."),
+    (CounterMetricFamily, "book_errors", "Caches that miscounted."),
+)
+"""Those of EngineStats that are told, each by its own name; of several engines each has its own, and none is a sum."""
+
+RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 5)
+
+
+class Metrics:
+    """One registry for one studio; takes are added as they end, the engine is read when asked."""
+
+    def __init__(self, host: EngineHost, background: list[HealthCheck]) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_EngineFigures(host))
+        self._registry.register(_BackgroundFigures(background))
+        self._takes = Counter("studio_takes", "Takes that ended, by how.", ["state"], registry=self._registry)
+        kept = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
+        self._kept = Counter("studio_takes_kept", kept, ["outcome"], registry=self._registry)
+        self._audio = Counter("studio_audio_seconds", "Sound made, in seconds.", registry=self._registry)
+        self._first = Histogram(
+            "studio_first_audio_seconds",
+            "From a request understood to its first encoded bytes.",
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._queue = Histogram("studio_queue_seconds", "Wait for a row.", buckets=SECONDS, registry=self._registry)
+        self._rtf = Histogram(
+            "studio_rtf", "Seconds of work for a second of sound.", buckets=RATIOS, registry=self._registry
+        )
+
+    def recorded(self, outcome: str) -> None:
+        """Count a take by what the library kept of it. Any thread may call it."""
+        self._kept.labels(outcome).inc()
+
+    def ended(self, take: Take) -> None:
+        """Count a take that has come to its end, whatever end."""
+        self._takes.labels(take.state).inc()
+        self._audio.inc(take.audio_s)
+        if take.first_audio_ms is not None:
+            self._first.observe(take.first_audio_ms / 1000)
+        if take.queue_ms is not None:
+            self._queue.observe(take.queue_ms / 1000)
+        if take.state == "finished" and take.rtf is not None:
+            self._rtf.observe(take.rtf)
+
+    def text(self) -> bytes:
+        """Prometheus' text format, version 0.0.4."""
+        return generate_latest(self._registry)
+
+
+class _EngineFigures(Collector):
+    def __init__(self, host: EngineHost) -> None:
+        self._host = host
+
+    def collect(self) -> Iterator[Metric]:
+        ready = self._host.status.state == "ready"
+        yield GaugeMetricFamily("studio_ready", "1 when the studio can speak.", value=float(ready))
+        if not ready:
+            return
+        engine = self._host.engine()
+        yield GaugeMetricFamily("engine_rows", "Utterances that can be spoken at a time.", value=engine.info.max_rows)
+        stats = engine.stats()
+        labels = ["replica"] if stats.replicas else []
+        for kind, name, told in _FIGURES:
+            family = kind(f"engine_{name}", told, labels=labels)
+            for replica, own in stats.replicas.items():
+                family.add_metric([replica], getattr(own, name))
+            if not stats.replicas:
+                family.add_metric([], getattr(stats, name))
+            yield family
+
+
+class _BackgroundFigures(Collector):
+    def __init__(self, background: list[HealthCheck]) -> None:
+        self._background = background
+
+    def collect(self) -> Iterator[Metric]:
+        fine = GaugeMetricFamily("studio_background_ok", "1 while this work goes well.", labels=["work"])
+        failures = CounterMetricFamily("studio_background_failures", "What went wrong in it.", labels=["work"])
+        for each in self._background:
+            fine.add_metric([each.name], float(each.status.error is None))
+            failures.add_metric([each.name], each.status.failures)
+        yield from (fine, failures)

@@ -1,0 +1,46 @@
+"""One studio with two speech processes, whose takes of more than a frame go on until they are ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from studio.settings import Settings
+from tests.fleet.frontends.engines import held
+from tests.fleet.frontends.several import Several, several, until
+from tests.studio.sounds import tone, wav
+
+KEYS = [f"key-{number}" for number in range(20)]
+
+
+@pytest.fixture(scope="package")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
+    voices = tmp_path_factory.mktemp("voices")
+    (voices / "anna.wav").write_bytes(wav(tone(1.5, hertz=300)))
+    (voices / "anna.txt").write_text("My name is Anna.\n")
+    settings = Settings(
+        studio_home=str(tmp_path_factory.mktemp("home")),
+        voices=str(voices),
+        model="test/model",
+        api_keys=Settings.from_environment({"API_KEYS": ",".join(KEYS)}).api_keys,
+        speech_processes=2,
+        max_rows=8,
+        max_per_caller=2,
+        requests_per_minute=8,
+    )
+    with several(settings, lambda: held) as studio:
+        yield studio
+        pids, folder = studio.pids, studio.processes._folder
+    assert folder is not None and not Path(folder).exists()
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+@pytest.fixture
+def key(studio: Several, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of a caller whom no other test is; all its takes are over afterwards."""
+    studio.ready(2)
+    found = KEYS.pop()
+    yield found
+    until(lambda: not any(studio.spoken_by(number) for number in range(2)))

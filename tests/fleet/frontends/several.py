@@ -1,0 +1,102 @@
+"""A studio with speech processes: real ones, over real HTTP, with engines that a test steers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+
+from fleet.frontends.worker_pool import StudioServer, WorkerPool
+from studio.engine_host import StartEngine
+from studio.serving.public_port import PublicPort
+from studio.serving.server import config_of
+from studio.settings import Settings
+from studio.speech.speech_service import SpeechService
+from studio.start.startup import create_app, engine_config
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import NO_TLS
+
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Several:
+    url: str
+    service: SpeechService
+    processes: WorkerPool
+    server: StudioServer
+
+    @contextlib.contextmanager
+    def client_at(self, number: int, **options: object) -> Iterator[httpx.Client]:
+        """With a connection to this process, over which all goes that comes one after another."""
+        for _ in range(60):
+            with httpx.Client(base_url=self.url, timeout=60, verify=NO_TLS, **options) as client:  # type: ignore[arg-type]
+                mine = client.get("/sign-in").extensions["network_stream"].get_extra_info("client_addr")
+                if _has_connection(self.pids[number], mine[1]):
+                    yield client
+                    return
+        raise AssertionError("no connection came to that process")
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that there are: one that has ended has none until it is begun anew."""
+        return [made.pid for each in self.processes._processes.values() if (made := each._process)]
+
+    def spoken_by(self, number: int) -> set[str]:
+        """The ids of takes under way in a process."""
+        return set(self.processes._processes[number]._member._takes)
+
+    def ready(self, count: int) -> None:
+        """Wait until so many take connections."""
+        until(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
+
+
+def _has_connection(pid: int, port: int) -> bool:
+    """Whether a process has the connection from a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    sockets = {f"socket:[{row[9]}]" for row in rows if int(row[2].partition(":")[2], 16) == port}
+    return any(os.readlink(each) in sockets for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink())
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def several(
+    settings: Settings,
+    join: Callable[[], StartEngine],
+    start_engine: StartEngine = FakeEngine.start,
+    page: bool = False,
+) -> Iterator[Several]:
+    """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for the speech processes."""
+    settings = replace(settings, page=page, port=0)
+    public = PublicPort(settings)
+    app = create_app(settings, start_engine)
+    service = app.state.studio.speech
+    processes = WorkerPool(settings, engine_config(settings), service, join, lambda line: None)
+    config = config_of(app, settings)
+    config.timeout_graceful_shutdown = 2
+    server = StudioServer(config, public, processes, threading.Event())
+    port = public.first[0].getsockname()[1]
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    studio = Several(f"http://127.0.0.1:{port}", service, processes, server)
+    try:
+        service.host.wait(120)
+        studio.ready(settings.speech_processes or 0)
+        yield studio
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        assert not thread.is_alive()

@@ -1,0 +1,152 @@
+"""How many speech processes there are, where they listen, what becomes of one that cannot start, of all at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from engine import EngineConfig, EngineStats
+from fleet.frontends.worker_handle import Order, WorkerHandle
+from fleet.frontends.worker_pool import how_many
+from studio.engine_host import EngineHost
+from studio.library import Library
+from studio.paths import ROOT
+from studio.serving.public_port import PublicPort
+from studio.serving.server import ListeningServer
+from studio.settings import Settings, SettingsError
+from studio.speech.speech_service import SpeechService
+from studio.voices.resolver import VoiceResolver
+from tests.fleet.frontends.engines import broken
+from tests.fleet.frontends.several import until
+from tests.studio.fake_engine import FakeEngine
+
+HERE = Settings(host="127.0.0.1", port=0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "device", "replicas", "cores", "count"),
+    [
+        (None, "4 × cuda", 4, 16, 4),
+        (None, "4 × cuda", 4, 6, 3),
+        (None, "1 × cuda", 1, 16, 0),
+        (None, "2 × cpu", 2, 16, 0),
+        (3, "2 × cpu", 2, 2, 3),
+        (1, "4 × cuda", 4, 16, 0),
+        (0, "4 × cuda", 4, 16, 0),
+    ],
+)
+def test_how_many(wanted: int | None, device: str, replicas: int, cores: int, count: int) -> None:
+    engine = FakeEngine(EngineConfig("test"))
+    engine.info = replace(engine.info, device=device)
+    stats = EngineStats(0, 0, 0, 0, 0, 0.0)
+    engine.stats = lambda: replace(stats, replicas={str(n): stats for n in range(replicas)})  # type: ignore[method-assign]
+    assert how_many(Settings(speech_processes=wanted), engine, cores) == count
+
+
+def test_without_a_fleet_there_is_nothing_to_share() -> None:
+    with pytest.raises(SettingsError, match=r"SPEECH_PROCESSES=2 needs engines in processes of their own, .* ENGINES"):
+        Settings.from_environment({"SPEECH_PROCESSES": "2"})
+    assert Settings.from_environment({"SPEECH_PROCESSES": "0"}).speech_processes == 0
+    assert Settings.from_environment({"SPEECH_PROCESSES": "2", "ENGINES": "2"}).speech_processes == 2
+
+
+def test_several_listen_at_one_port_and_nobody_else_can() -> None:
+    public = PublicPort(HERE)
+    try:
+        mine = [sockets[0] for sockets in public.several(3)]
+        port = mine[0].getsockname()[1]
+        assert {each.getsockname() for each in mine} == {("127.0.0.1", port)}
+        for each in mine:
+            each.listen()
+        with pytest.raises(SettingsError, match=rf"PORT={port}: another program listens there"):
+            PublicPort(replace(HERE, port=port))
+    finally:
+        public.close()
+    PublicPort(replace(HERE, port=port)).close()
+
+
+async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
+    """And not held back until they have acknowledged what was sent before: 40 ms on a connection that is kept."""
+    made: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
+
+    class Noted(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            made.put_nowait(transport)
+            super().connection_made(transport)
+
+    async def nothing(scope: object, receive: object, send: object) -> None:
+        """No request comes."""
+
+    public, server = PublicPort(HERE), ListeningServer(uvicorn.Config(nothing, http=Noted, lifespan="off"))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    listening = [await server.listen(sockets) for sockets in public.several(2)]
+    try:
+        for sockets in public.several(2):
+            _, caller = await asyncio.open_connection(*sockets[0].getsockname())
+            transport = await made.get()
+            caller.close()
+            assert transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        for each in listening:
+            each.close()
+        public.close()
+
+
+async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
+    settings = replace(HERE, studio_home=str(tmp_path), voices=str(tmp_path))
+    host = EngineHost(EngineConfig("test"), FakeEngine.start)
+    service = SpeechService(host, VoiceResolver(Library(tmp_path)))
+    order = Order(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
+    public = PublicPort(settings)
+    process = WorkerHandle("speech process 1", order, public.first, service)
+    await process.start()
+    assert await process.ended() == "it could not start: the engines are elsewhere"
+    public.close()
+
+
+STUDIO = """
+import signal, sys
+from studio.settings import Settings
+from tests.fleet.frontends.engines import held
+from tests.fleet.frontends.several import several
+
+if __name__ == "__main__":
+    home, voices = sys.argv[1:]
+    with several(Settings(studio_home=home, voices=voices, speech_processes=2), lambda: held) as studio:
+        print(studio.url, studio.processes._folder, *studio.pids, flush=True)
+        signal.pause()
+"""
+
+
+def test_a_studio_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(STUDIO)
+    voices = tmp_path / "voices"
+    voices.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(program), str(tmp_path / "home"), str(voices)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as studio:
+        assert studio.stdout is not None
+        url, folder, *pids = studio.stdout.readline().split()
+        said = {"input": "hello", "response_format": "pcm"}
+        with httpx.stream("POST", f"{url}/v1/audio/speech", json=said, timeout=30) as answer:
+            assert answer.status_code == 200
+            studio.send_signal(signal.SIGKILL)
+            with pytest.raises(httpx.TransportError):
+                answer.read()
+        until(lambda: not any(Path("/proc", pid).exists() for pid in pids))
+        until(lambda: not Path(folder).exists())
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{url}/health")

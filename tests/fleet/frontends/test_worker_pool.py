@@ -1,0 +1,245 @@
+"""What holds over all processes of a studio: limits, the queue, ends, takes, voices, sign-ins, a process's death."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from websockets.sync.client import connect
+
+from fleet.frontends import worker_handle
+from fleet.frontends.messages import Message
+from fleet.frontends.worker_handle import WorkerHandle
+from studio.api.fish.message_pack import pack, unpack
+from studio.settings import Settings
+from tests.fleet.frontends.engines import reluctant
+from tests.fleet.frontends.several import Several, several, until
+from tests.studio.sounds import tone, wav
+
+SPEECH = "/v1/audio/speech"
+BOTH = (0, 1)
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def said(frames: int = 1) -> dict[str, object]:
+    return {"input": "hello", "max_new_tokens": frames, "response_format": "pcm", "voice": "anna"}
+
+
+@contextlib.contextmanager
+def under_way(studio: Several, key: str, number: int) -> Iterator[tuple[str, httpx.Response]]:
+    """A take that goes on in this process until it is ended: its id, and the answer."""
+    with studio.client_at(number, headers=bearer(key)) as client, client.stream("POST", SPEECH, json=said(6)) as answer:
+        assert answer.status_code == 200, answer.read()
+        yield answer.headers["x-request-id"], answer
+
+
+def metric(client: httpx.Client, name: str, **labels: str) -> float:
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    return sum(
+        sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) -> None:
+    with under_way(studio, key, 0), under_way(studio, key, 1):
+        for number in BOTH:
+            with studio.client_at(number, headers=bearer(key)) as client:
+                refused = client.post(SPEECH, json=said())
+            assert refused.status_code == 429, "wherever the next one comes to"
+            assert "you have 2 requests under way; at most 2" in refused.json()["error"]["message"]
+            assert refused.headers["retry-after"] == "1"
+        with studio.client_at(0, headers=bearer("key-0")) as client:
+            assert client.post(SPEECH, json=said()).status_code == 200, "another caller has a share of their own"
+    until(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+    with studio.client_at(1, headers=bearer(key)) as client:
+        assert client.post(SPEECH, json=said()).status_code == 200, "who left has given the places back"
+
+
+def test_a_callers_requests_a_minute_count_together(studio: Several, key: str) -> None:
+    with studio.client_at(0, headers=bearer(key)) as first, studio.client_at(1, headers=bearer(key)) as second:
+        statuses = [client.post(SPEECH, json=said()).status_code for _ in range(6) for client in (first, second)]
+    assert statuses[:8] == [200] * 8 and 429 in statuses[8:]
+
+
+def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
+    items = [{"input": "hello"}] * 4
+    with studio.client_at(0, headers=bearer(key)) as client:
+        told = client.post(SPEECH + "/batch", json=said() | {"items": items, "input": None}).json()
+    assert told["succeeded"] == 4, "no more than its share at a time"
+
+
+@pytest.mark.parametrize("asked", BOTH)
+def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str, asked: int) -> None:
+    with under_way(studio, key, 0) as (request_id, answer), studio.client_at(asked, headers=bearer(key)) as client:
+        ended = client.delete(f"/v1/requests/{request_id}")
+        assert ended.status_code == 200 and ended.json()["cancelled"]
+        with pytest.raises(httpx.RemoteProtocolError):
+            answer.read()
+        until(lambda: client.delete(f"/v1/requests/{request_id}").status_code == 404)
+        assert client.get(f"/v1/takes/{request_id}").json()["state"] == "cancelled"
+
+
+def states_in_queue(client: httpx.Client) -> dict[str, str]:
+    return {each["id"]: each["state"] for each in client.get("/v1/queue").json()["requests"]}
+
+
+def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, key: str) -> None:
+    with under_way(studio, key, 0) as (one, _), under_way(studio, key, 1) as (other, _):
+        for number in BOTH:
+            with studio.client_at(number, headers=bearer(key)) as client:
+                until(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})
+                assert client.get("/v1/queue", headers=bearer("key-0")).json()["requests"] == []
+                assert client.delete(f"/v1/takes/{one}").status_code == 409, "it is still being spoken"
+
+
+def test_what_was_spoken_is_there_for_every_process(studio: Several, key: str) -> None:
+    with studio.client_at(0, headers=bearer(key)) as one, studio.client_at(1, headers=bearer(key)) as other:
+        before = {name: metric(one, name) for name in ("studio_takes_total", "studio_first_audio_seconds_count")}
+        ids = []
+        for client in (one, other, one):
+            spoken = client.post(SPEECH, json=said())
+            ids.append(spoken.headers["x-request-id"])
+            take = other.get(f"/v1/takes/{ids[-1]}").json()  # at once, and at times through the other one
+            assert take["state"] == "finished" and take["audio"]
+            sound = one.get(f"/v1/takes/{ids[-1]}/audio").content
+            assert sound[:4] == b"RIFF" and len(sound) > 4000
+        assert [take["id"] for take in other.get("/v1/takes").json()["data"]] == ids[::-1]
+        for name, value in before.items():
+            assert metric(other, name) == value + 3, name
+        assert metric(one, "studio_takes_kept_total", outcome="kept") >= 3
+
+
+def test_a_voice_is_there_at_once_and_gone_at_once(studio: Several, key: str) -> None:
+    form = {"name": "new voice", "ref_text": "One two three.", "consent": "A tone: nobody's voice."}
+    with studio.client_at(0, headers=bearer(key)) as one, studio.client_at(1, headers=bearer(key)) as other:
+        made = one.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", wav(tone(2)))})
+        assert made.status_code < 300, made.text
+        for client in (one, other):
+            spoken = client.post(SPEECH, json=said() | {"voice": "new voice"})
+            assert spoken.status_code == 200 and spoken.headers["x-voice"] == "new-voice"
+        assert other.delete("/v1/voices/new-voice").status_code == 200
+        for client in (one, other):
+            assert client.post(SPEECH, json=said() | {"voice": "new voice"}).status_code == 400
+
+
+def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -> None:
+    """Those that speak in the speech processes, the others in the studio's own."""
+    head = bearer(key)
+    with studio.client_at(0, headers=head) as one, studio.client_at(1, headers=head) as other:
+        form = {"title": "fish voice", "texts": "One two three."}
+        voice = one.post("/model", data=form, files={"voices": ("upload", wav(tone(2)))}).json()["_id"]
+        assert voice in [each["_id"] for each in other.get("/model").json()["items"]]
+        users = {client.get("/wallet/self/api-credit").json()["user_id"] for client in (one, other)}
+        assert len(users) == 1
+        for client in (one, other):
+            body = {"text": "hello", "format": "wav", "reference_id": voice}
+            with client.stream("POST", "/v1/tts", json=body) as answer:
+                assert answer.headers["x-voice"] == "fish-voice"
+                assert next(answer.iter_raw())[:4] == b"RIFF"
+            refused = client.post("/v1/tts", json={"text": "hello", "reference_id": "nobody"})
+            assert (refused.status_code, set(refused.json())) == (400, {"status", "message"})
+        until(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+        url = studio.url.replace("http", "ws") + "/v1/tts/live"
+        with connect(url, proxy=None, additional_headers=head) as socket:
+            socket.send(pack({"event": "start", "request": {"text": "hello", "format": "wav", "reference_id": voice}}))
+            socket.send(pack({"event": "flush"}))
+            assert unpack(socket.recv(20, decode=False))["audio"][:4] == b"RIFF"
+            (request_id,) = states_in_queue(other)
+            assert one.delete(f"/v1/requests/{request_id}").json()["cancelled"]
+            while (message := unpack(socket.recv(20, decode=False)))["event"] == "audio":
+                pass
+            assert message["reason"] == "error" and "cancelled" in message["message"]
+
+
+def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key: str) -> None:
+    with studio.client_at(0) as one, studio.client_at(1) as other:
+        signed = one.post("/sign-in", data={"key": key})
+        assert signed.status_code == 303
+        cookie = signed.headers["set-cookie"].partition(";")[0]
+        for client in (one, other):
+            assert client.post(SPEECH, json=said(), headers={"cookie": cookie}).status_code == 200
+        other.post("/sign-out", headers={"cookie": cookie})
+        for client in (one, other):
+            assert client.post(SPEECH, json=said(), headers={"cookie": cookie}).status_code == 401
+
+
+def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio: Several, key: str) -> None:
+    victim = studio.pids[0]
+    with under_way(studio, key, 0) as (broken, lost), under_way(studio, key, 1) as (_, kept):
+        heard = kept.iter_raw()
+        next(heard)
+        os.kill(victim, signal.SIGKILL)
+        with pytest.raises(httpx.TransportError):
+            lost.read()
+        until(lambda: not studio.spoken_by(0))
+        with studio.client_at(1, headers=bearer(key)) as client:
+            until(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one goes on
+            take = client.get(f"/v1/takes/{broken}").json()
+            assert (take["state"], take["error"]) == ("failed", "the process that spoke it has ended")
+            assert client.post(SPEECH, json=said()).status_code == 200, "the place is free again"
+        with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
+            for _ in range(20):  # whoever's turn it would be
+                assert client.get("/ready", headers={"connection": "close"}).status_code == 200
+    studio.ready(2)
+    assert victim not in studio.pids
+    with studio.client_at(0, headers=bearer(key)) as client:
+        assert client.post(SPEECH, json=said()).status_code == 200
+        assert client.get("/health").json()["background"]["speech process 1"] == {"ok": True, "failures": 1}
+        with studio.client_at(0, headers=bearer("key-0")) as owner:  # the only one to see warnings
+            warnings = owner.get("/v1/diagnostics").json()["warnings"]
+        assert any("speech process 1" in line and "SIGKILL" in line for line in warnings)
+
+
+def test_a_process_that_stands_still_is_replaced(studio: Several, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_handle, "SILENT_SECONDS", 3.0)
+    victim = studio.pids[1]
+    os.kill(victim, signal.SIGSTOP)
+    until(lambda: victim not in studio.pids)
+    studio.ready(2)
+
+
+def test_a_process_that_is_asked_to_end_is_replaced_when_its_streams_have_ended(studio: Several, key: str) -> None:
+    victim = studio.pids[0]
+    with under_way(studio, key, 0) as (request_id, answer):
+        os.kill(victim, signal.SIGTERM)
+        studio.ready(1)  # it has ceased to listen
+        with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
+            assert client.delete(f"/v1/requests/{request_id}").status_code == 200
+        with pytest.raises(httpx.RemoteProtocolError):
+            answer.read()
+    until(lambda: victim not in studio.pids)
+    studio.ready(2)
+
+
+def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+    hear = WorkerHandle._hear
+
+    def noted(process: WorkerHandle, message: Message) -> None:
+        if (tmp_path / "stops").exists():
+            heard.append(process._process.pid)
+        hear(process, message)
+
+    monkeypatch.setattr(WorkerHandle, "_hear", noted)
+    settings = Settings(studio_home=str(tmp_path / "home"), model="test/model", speech_processes=2, max_rows=8)
+    with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
+        leaving = studio.pids[0]
+        os.kill(leaving, signal.SIGTERM)
+        until(lambda: heard.count(leaving) > 1 or leaving not in studio.pids)
+        (tmp_path / "may-stop").touch()
+        assert heard.count(leaving) > 1

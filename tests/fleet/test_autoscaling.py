@@ -1,0 +1,86 @@
+"""How many replicas a fleet has: what is asked for, what there is, and what Ray Serve is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine import ConfigError, EngineConfig
+from fleet import start
+from fleet.autoscaling import Size, size_of
+from studio.settings import Settings, SettingsError
+
+
+def asked(
+    engines: int | tuple[int, int] | None, gpus: int = 2, cores: int = 8, may_grow: bool = True, **config: Any
+) -> Size:
+    where = "the cluster" if may_grow else "this machine"
+    return size_of(engines, gpus, cores, EngineConfig("some/model", **config), where, may_grow)
+
+
+def test_a_number_a_range_and_one_for_each_gpu() -> None:
+    assert asked(2) == Size(2, 2)
+    assert asked(None) == asked(None, may_grow=False) == Size(2, 2)
+    assert asked(None, gpus=0) == Size(1, 1)
+    assert asked((1, 2), may_grow=False) == Size(1, 2)
+    assert asked((2, 40)) == Size(2, 40), "a cloud brings the machines for more"
+    assert (str(Size(3, 3)), str(Size(2, 40))) == ("3", "2-40")
+
+
+@pytest.mark.parametrize(
+    ("engines", "there", "told"),
+    [
+        (3, {"gpus": 2}, "ENGINES=3, but the cluster has 2 GPUs, and each engine takes one: set ENGINES=2 or less"),
+        ((3, 9), {"gpus": 2}, "ENGINES=3-9, but the cluster has 2 GPUs, .* set the first of its numbers to 2 or less"),
+        ((1, 3), {"gpus": 1, "may_grow": False}, "this machine has 1 GPU, .* set ENGINES to numbers up to 1"),
+        ((1, 9), {"gpus": 0, "may_grow": False}, "has 8 cores and no GPU .* set ENGINES to numbers up to 8"),
+    ],
+)
+def test_more_than_there_can_be(engines: int | tuple[int, int], there: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        asked(engines, **there)
+
+
+def test_it_is_read_from_the_settings() -> None:
+    assert Settings.from_environment({"ENGINES": "2-8"}).engines == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("8-2", "the second number must be the larger one"),
+        ("2-2", "the second number must be the larger one"),
+        ("2-", "a whole number from 1 to 1024, or all, or two such numbers as 2-8"),
+        ("-8", "a whole number from 1 to 1024, or all, or two such numbers as 2-8"),
+        ("0-4", "a whole number from 1 to 1024, or all, or two such numbers as 2-8"),
+    ],
+)
+def test_ranges_that_are_none(text: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Settings.from_environment({"ENGINES": text})
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(("max_rows", "on_gpu", "target"), [(64, True, 44.8), (None, True, 5.6), (None, False, 2.8)])
+def test_what_serve_is_told(monkeypatch: pytest.MonkeyPatch, max_rows: int | None, on_gpu: bool, target: float) -> None:
+    from ray import serve
+
+    class Told(Exception):
+        """Instead of a start."""
+
+    def told(targets: list[Any], **options: Any) -> None:
+        raise Told(targets[0].target._bound_deployment)
+
+    monkeypatch.setattr(serve, "run_many", told)
+    config = EngineConfig("some/model", max_rows=max_rows)
+    with pytest.raises(Told) as scaled:
+        start.deploy(config, "a plan", Size(2, 8), on_gpu, lambda doing, fraction: None)
+    (deployment,) = scaled.value.args
+    scaling = deployment._deployment_config.autoscaling_config
+    assert (scaling.min_replicas, scaling.max_replicas) == (2, 8)
+    assert scaling.target_ongoing_requests == pytest.approx(target)
+    with pytest.raises(Told) as fixed:
+        start.deploy(config, "a plan", Size(3, 3), on_gpu, lambda doing, fraction: None)
+    assert fixed.value.args[0]._deployment_config.autoscaling_config is None
+    assert fixed.value.args[0].num_replicas == 3

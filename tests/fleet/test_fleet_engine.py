@@ -1,0 +1,257 @@
+"""The fleet as one engine: what it is, how it starts and ends, that leaving and stopping reach the replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+
+import numpy as np
+import pytest
+
+from engine import ConfigError, EngineStopped
+from fleet import fleet_engine
+from fleet import membership as fleet_replicas
+from fleet.fleet_engine import FleetEngine
+from tests.engine.speaking import hear, until
+from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
+
+
+@contextmanager
+def fleet(line: FakeTransport, head: str | None = None) -> Iterator[tuple[FleetEngine, list[str]]]:
+    """A fleet over the line, and what it has freed."""
+    freed: list[str] = []
+
+    async def connect() -> FakeTransport:
+        return line
+
+    engine = FleetEngine(connect, lambda: freed.append("once"), head)
+    try:
+        yield engine, freed
+    finally:
+        engine.stop()
+
+
+async def test_it_has_the_rows_of_all() -> None:
+    with fleet(FakeTransport(3)) as (engine, _):
+        assert (engine.info.max_rows, engine.info.max_waiting) == (12, 6)
+        assert engine.info.device == "3 × cpu"
+        assert engine.info.codec_fingerprint == INFO.codec_fingerprint
+
+
+async def test_takes_of_any_event_loop() -> None:
+    with fleet(FakeTransport()) as (engine, _):
+        takes = await asyncio.gather(*(hear(engine, utterance(seed)) for seed in range(6)))
+        elsewhere = await asyncio.to_thread(lambda: asyncio.run(hear(engine, utterance(9))))
+    for seed, take in [*enumerate(takes), (9, elsewhere)]:
+        assert np.array_equal(take.codes, codes_of(seed, 0, 10))
+
+
+async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_engine, "HEAD_SECONDS", 0.05)
+    head = socket.create_server(("127.0.0.1", 0))
+    port = head.getsockname()[1]
+    with fleet(FakeTransport(), f"127.0.0.1:{port}") as (engine, _):
+        head.settimeout(10)
+        head.accept()[0].close()
+        assert engine.stats().trouble is None and engine.failure is None
+        head.close()
+        await until(lambda: engine.stats().trouble is not None)
+        assert "Ray's head does not answer" in str(engine.stats().trouble) and engine.failure is None
+        assert len((await hear(engine, utterance(1))).codes)
+        with socket.create_server(("127.0.0.1", port)):
+            await until(lambda: engine.stats().trouble is None)
+
+
+async def test_figures_are_the_sums_and_each_ones_own() -> None:
+    with fleet(FakeTransport()) as (engine, _):
+        await hear(engine, utterance(frames=10))
+        await until(lambda: engine.stats().frames == 10)
+        stats = engine.stats()
+    assert stats.replicas.keys() == {"a", "b"}
+    assert sorted(each.frames for each in stats.replicas.values()) == [0, 10]
+    assert stats.finished == 1
+
+
+async def test_one_that_says_nothing_does_not_keep_the_others_figures_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
+    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 1000.0)
+    line = FakeTransport()
+    with fleet(line) as (engine, _):
+        line.deaf = {"a"}
+        calls = line.calls["a stats"]
+        await until(lambda: line.calls["a stats"] > calls)
+        line.engines["b"].frames = 7
+        await until(lambda: engine.stats().replicas["b"].frames == 7)
+
+
+async def test_leaving_frees_the_row() -> None:
+    line = FakeTransport(1)
+    with fleet(line) as (engine, _):
+        async with aclosing(engine.speak(utterance(frames=100_000))) as chunks:
+            await anext(chunks)
+        await until(lambda: line.opened[0].cancels == 1)
+
+
+async def test_a_stop_ends_every_take_and_frees_once() -> None:
+    line = FakeTransport()
+    with fleet(line) as (engine, freed):
+        chunks = engine.speak(utterance(frames=100_000))
+        await anext(chunks)
+        await asyncio.to_thread(engine.stop)
+        with pytest.raises(EngineStopped):
+            while True:
+                await anext(chunks)
+        with pytest.raises(EngineStopped):
+            await hear(engine, utterance())
+        with pytest.raises(EngineStopped):
+            await engine.encode_reference(np.zeros(4, np.float32), 44_100, "words")
+        engine.stop()
+        assert engine.failure == "the engine was stopped"
+    assert freed == ["once"] and line.is_closed
+    assert [stream.cancels for stream in line.opened] == [1]
+    assert "fleet" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_a_stop_ends_whoever_waits_for_an_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
+    line = FakeTransport(1)
+    with fleet(line) as (engine, _):
+        line.deaf = {"a"}
+        encoding = asyncio.create_task(engine.encode_reference(np.zeros(4, np.float32), 44_100, "words"))
+        aligning = asyncio.create_task(engine.align("ab", np.zeros((2, 6), np.int16)))
+        asked = line.calls["a stats"]
+        await until(lambda: line.calls["a encode_reference"] + line.calls["a align"] == 2)
+        await until(lambda: line.calls["a stats"] > asked)
+        await asyncio.to_thread(engine.stop)
+        for waiting in (encoding, aligning):
+            await until(waiting.done)
+            with pytest.raises(EngineStopped, match="the engine was stopped"):
+                await waiting
+    gc.collect()
+    assert "was destroyed but it is pending" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (
+            {"fingerprint": "other"},
+            "the replicas a and b differ: its checkpoint is other and that of the others weights",
+        ),
+        ({"dtype": "bfloat16"}, "its dtype is bfloat16 and that of the others float32: give all the same MODEL, DTYPE"),
+        ({"codec_fingerprint": "x"}, "its codec is x"),
+    ],
+)
+def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str], told: str) -> None:
+    line = FakeTransport(b=other)
+    with pytest.raises(ConfigError, match=told), fleet(line):
+        pass
+    assert line.is_closed
+    assert "fleet" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_without_a_replica_it_does_not_start() -> None:
+    with pytest.raises(EngineStopped, match="no replica came up"), fleet(FakeTransport(0)):
+        pass
+
+
+async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeTransport(3)
+    line.deaf, line.up = {"b"}, {"a", "b", "c"}
+    with fleet(line) as (engine, _):
+        assert engine.info.max_rows == 8
+        line.deaf = set()
+        await until(lambda: engine.info.max_rows == 12)
+
+
+def test_one_that_goes_during_the_start_does_not_end_it() -> None:
+    line = FakeTransport(2)
+    line.gone = {"a"}
+    with fleet(line) as (engine, _):
+        assert engine.info.max_rows == 4
+
+
+def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
+    line = FakeTransport(2)
+    line.deaf = {"a", "b"}
+    with pytest.raises(EngineStopped, match="2 replicas are up, and none has said"), fleet(line):
+        pass
+    assert line.is_closed
+
+
+async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeTransport(3, c={"fingerprint": "other"})
+    line.up = {"a"}
+    with fleet(line) as (engine, _):
+        assert engine.info.max_rows == 4
+        line.up = {"a", "b", "c"}
+        await until(lambda: len(engine.stats().replicas) == 2)
+        assert engine.info.max_rows == 8, "the rows of those that are there"
+        await asyncio.gather(*(hear(engine, utterance(seed)) for seed in range(8)))
+    assert {stream.replica for stream in line.opened} == {"a", "b"}
+
+
+async def test_a_question_that_reaches_another_than_was_meant_does_not_end_the_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeTransport(3)
+    line.up = {"a", "b"}
+    with fleet(line) as (engine, _):
+        line.gone, line.up = {"a"}, {"a", "b", "c"}
+        await until(lambda: "c" in engine.stats().replicas)
+        assert engine.failure is None
+
+
+async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.1)
+    monkeypatch.setattr(fleet_engine, "ABSENT_SECONDS", 0.3)
+    monkeypatch.setattr(fleet_engine, "ANSWER_SECONDS", 0.0)
+    line = FakeTransport()
+    with fleet(line) as (engine, _):
+        assert engine.failure is None
+        line.deaf = {"a", "b"}
+        await until(lambda: engine.failure is not None)
+        assert "no replica of the fleet answers" in (engine.failure or "")
+        line.deaf = {"a"}
+        await until(lambda: engine.failure is None)
+
+
+async def test_a_clip_waits_for_a_replica_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeTransport()
+    line.up = {"a"}
+    with fleet(line) as (engine, _):
+        line.up = set()
+        encoding = asyncio.create_task(engine.encode_reference(np.zeros(6, np.float32), 44_100, "words"))
+        await until(lambda: not engine.stats().replicas)
+        line.up = {"b"}
+        assert (await encoding).frames == 6
+
+
+async def test_a_clip_is_encoded_elsewhere_when_a_replica_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.02)
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
+    line = FakeTransport()
+    with fleet(line) as (engine, _):
+        line.deaf = {"a"}
+        for _ in range(4):  # whoever is asked first
+            reference = await engine.encode_reference(np.zeros((2, 6), np.float32), 44_100, "words")
+            assert reference.codes.shape == (2, 6), "one channel, not two"
+        assert (await engine.align("ab", reference.codes)).tolist() == [0, 3, 6]
+    assert line.calls["b encode_reference"] == 4

@@ -1,0 +1,1 @@
+"""Tests of the port, the server and the log."""

@@ -1,0 +1,228 @@
+"""Work in the background goes on after whatever breaks it off, and everybody who asks is told how it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from engine import AudioChunk, EngineConfig, Utterance
+from studio.errors import LibraryFull, LibraryUnavailable
+from studio.library import Library, VoiceChanges, VoiceDraft
+from studio.library.projects.part_queue import PartQueue
+from studio.settings import Settings
+from studio.supervisor import HealthCheck
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Retention
+from tests.studio.clips import new_sample
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.library.worker import stored_take
+from tests.studio.projects.test_projects import made, parts_of, until
+from tests.studio.server import Served, serve
+
+Steer = Callable[..., Steered]
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.supervisor.FIRST_PAUSE", 0.02)
+    monkeypatch.setattr("studio.projects.worker.AGAIN_SECONDS", 0.02)
+
+
+def fails(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
+    """A method raises these first, in this order, and then does what it did; those still to be raised."""
+    left, does = list(errors), getattr(owner, name)
+
+    def method(self: object, *arguments: Any, **more: Any) -> Any:
+        if left:
+            raise left.pop(0)
+        return does(self, *arguments, **more)
+
+    monkeypatch.setattr(owner, name, method)
+    return left
+
+
+def background(served: Served) -> dict[str, dict[str, Any]]:
+    health = httpx.get(f"{served.url}/health")
+    assert health.status_code == 200 and health.json()["status"] == "ready"
+    work = health.json()["background"]
+    assert health.json()["degraded"] == any(not each["ok"] for each in work.values())
+    return work
+
+
+def until_well(served: Served, name: str, failures: int) -> None:
+    deadline = time.monotonic() + 10
+    while background(served)[name] != {"ok": True, "failures": failures}:
+        assert time.monotonic() < deadline, background(served)
+
+
+def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_written(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = fails(monkeypatch, PartQueue, "recover", LibraryUnavailable("locked"), KeyError("unforeseen"))
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}], start=True)
+    until(served, project, "done")
+    assert not left
+    until_well(served, "projects", 2)
+
+
+@pytest.mark.parametrize("voice", ["nobody", "anna"])
+def test_a_part_whose_end_could_not_be_noted_is_not_said_to_be_spoken_for_ever(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
+) -> None:
+    left = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
+    left += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
+    fails(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
+    served, _ = steered()
+    project = made(served, items=[{"input": "One.", "voice": voice}, {"input": "Two."}], start=True)
+    now = until(served, project, "incomplete" if voice == "nobody" else "done")
+    assert now["parts"]["speaking"] == 0 and now["parts"]["done"] == (1 if voice == "nobody" else 2)
+    assert background(served)["projects"]["failures"] >= 2
+
+
+def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    done = PartQueue.done
+
+    def full(self: PartQueue, *arguments: Any) -> None:
+        if not goes_on.is_set():
+            raise LibraryFull("the library has no room left on its disk")
+        done(self, *arguments)
+
+    monkeypatch.setattr(PartQueue, "done", full)
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
+    deadline = time.monotonic() + 10
+    while background(served)["projects"]["failures"] < 3:
+        assert time.monotonic() < deadline
+    assert not background(served)["projects"]["ok"]
+    assert any("no room left" in (part["error"] or "") for part in parts_of(served, project))
+    with served.client() as client:
+        told = client.get("/v1/diagnostics").json()["background"]["projects"]["error"]
+        metrics = client.get("/metrics").text
+    assert "the sound of a part could not be kept" in told
+    assert 'studio_background_ok{work="projects"} 0.0' in metrics and "engine_book_errors_total 0.0" in metrics
+    goes_on.set()
+    done_now = until(served, project, "done")
+    assert done_now["parts"]["failed"] == 0 and all(part["attempts"] == 1 for part in parts_of(served, project))
+    assert background(served)["projects"]["ok"]
+
+
+class BuggyEngine(FakeEngine):
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        if "bug" in utterance.text:
+            raise ZeroDivisionError("unforeseen")
+        async for chunk in super().speak(utterance):
+            yield chunk
+
+
+def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) -> None:
+    settings = Settings(model="test/model", voices=str(voices_folder))
+    with serve(settings, BuggyEngine.start) as served:
+        project = made(served, items=[{"input": "A bug."}, {"input": "Two."}], start=True)
+        now = until(served, project, "incomplete")
+        assert (now["parts"]["done"], now["parts"]["failed"]) == (1, 1)
+        assert "ZeroDivisionError" in parts_of(served, project)[0]["error"]
+
+
+def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, steered: Steer) -> None:
+    library = Library(tmp_path / "home")
+    voice = library.voices.create(VoiceDraft("Aaron"), [new_sample()])
+    library.voices.edit("aaron", VoiceChanges(favourite=True))
+    library.files.path(voice.samples[0].clip).write_bytes(b"noise")
+    served, engine = steered(studio_home=str(tmp_path / "home"))
+    deadline = time.monotonic() + 10
+    while len(engine.encoded) < 2 or not background(served)["warming"]["failures"]:
+        assert time.monotonic() < deadline
+    assert [text for *_, text in engine.encoded] == ["My name is anna.", "My name is bert."]
+    with served.client() as client:
+        assert "Aaron" in client.get("/v1/diagnostics").json()["background"]["warming"]["error"]
+
+
+def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, _ = steered()
+    library: Library = served.app.state.studio.speech.voices.library
+    left = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
+
+    def speak() -> bool:
+        with served.client() as client:
+            answer = client.post("/v1/audio/speech", json={"input": "Two words"})
+            return bool(client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["stored"])
+
+    assert not speak() and not left
+    assert background(served)["recorder"] == {"ok": False, "failures": 1}
+    assert speak()
+    assert background(served)["recorder"] == {"ok": True, "failures": 1}
+
+
+async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(tmp_path: Path) -> None:
+    recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
+    said = stored_take("req_1", "words", "anna")
+    lost, open_one = recorder.open(said, "a model"), recorder.open(said, "a model")
+    lost.write(np.ones(1000, np.float32))
+    open_one.write(np.ones(10, np.float32))
+    del lost
+    assert recorder.check() == (2020, 2020), "it may be right as long as something is recorded"
+    open_one.close(Take("req_1", "finished", "anna", 1, 1.0), 44_100)
+    await recorder.settle()
+    recorder.stop()
+    assert recorder.check() == (0, 0) and recorder._held == 0
+
+
+def test_an_engine_whose_start_breaks_off_has_failed_and_is_not_starting_for_ever(
+    voices_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)  # where the stack is printed
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
+        raise KeyError("unforeseen")
+
+    with serve(Settings(voices=str(voices_folder)), start, wait=False) as served:
+        with pytest.raises(KeyError):
+            served.app.state.studio.speech.host.wait(30)
+        health = httpx.get(f"{served.url}/health")
+        assert (health.status_code, health.json()["status"]) == (503, "failed")
+        assert "KeyError" in health.json()["error"]
+
+
+async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    watch, outcomes = HealthCheck("counting"), iter([OSError("a"), OSError("a"), ValueError("b"), None])
+
+    async def work() -> None:
+        if error := next(outcomes):
+            raise error
+
+    await asyncio.wait_for(watch.restart_forever(work), 10)
+    assert next(outcomes, "done") == "done" and watch.status.failures == 3
+    told = [record.getMessage() for record in caplog.records if record.name == "studio.supervisor"]
+    assert told == [f"counting broke off and is being restarted: {what}" for what in "ab"], "the same is told once"
+    assert [bool(record.exc_info) for record in caplog.records if record.name == "studio.supervisor"] == [False, True]
+
+
+def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.library.CLEAR_SECONDS", 0.02)
+    served, _ = steered()
+    library: Library = served.app.state.studio.speech.voices.library
+    left = fails(monkeypatch, type(library.takes), "purge", LibraryUnavailable("locked"))
+    with library.store.writing() as db:  # as it would be an hour after its deletion
+        kept = stored_take("req_1", "secret words", "anna")
+        library.takes.undo_seconds = 0.0
+        audio = library.files.put(b"secret sound")
+        row = dataclasses.asdict(kept) | {"parameters": "{}", "timings": "{}", "starred": 0, "deleted": 1.0}
+        db.table("takes").insert(row | {"audio": audio})
+    deadline = time.monotonic() + 10
+    while left or library.files.path(audio).exists():  # a purge that had begun before may have cleared it already
+        assert time.monotonic() < deadline
+    until_well(served, "clearing", 1)

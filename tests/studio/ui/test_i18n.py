@@ -1,0 +1,119 @@
+"""What the page says: each language whole and in order, every phrase used, and the language that a browser asks for."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from studio.i18n import Phrases
+from studio.paths import ROOT
+from studio.settings import Settings
+from studio.ui import field_labels
+from studio.ui.page import AREAS
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+
+PAGE = ROOT / "assets" / "page"
+FILES = {path.stem: json.loads(path.read_text("utf-8")) for path in (PAGE / "words").glob("*.json")}
+ENGLISH = FILES["en"]
+MARK = re.compile(r"\{\{([\w.-]+)\}\}")
+
+
+def forms(phrase: str | dict[str, str]) -> list[str]:
+    return [phrase] if isinstance(phrase, str) else list(phrase.values())
+
+
+def shape(phrase: str | dict[str, str]) -> tuple[set[str], list[str]]:
+    """The {names} that are put in, and the markup."""
+    told = forms(phrase)
+    return {name for form in told for name in re.findall(r"\{(\w+)\}", form)}, sorted(re.findall(r"<[^>]+>", told[-1]))
+
+
+def used() -> tuple[set[str], list[str]]:
+    """Keys in markup and in Gradio's fields, and patterns of those in the scripts, where ${…} may be anything."""
+    markup = [path.read_text("utf-8") for path in PAGE.rglob("*.html")]
+    marked = set(MARK.findall("".join([*markup, *(str(each) for each in vars(field_labels).values())])))
+    sources = [*PAGE.rglob("*.js"), *(ROOT / "studio").rglob("*.py")]
+    scripts = "".join(path.read_text("utf-8") for path in sources)
+    whole = re.findall(r'"([a-z]\w*\.[\w.-]+)"', scripts)
+    made = [re.split(r"\$\{[^}]*\}", each) for each in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)]
+    return marked, [re.escape(each) for each in whole] + [r"[\w.-]*".join(map(re.escape, parts)) for parts in made]
+
+
+@pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
+def test_a_language_says_all_that_english_says(language: str) -> None:
+    said = FILES[language]
+    assert list(said) == list(ENGLISH)  # in its order too: they are read side by side
+    assert [key for key in ENGLISH if shape(said[key]) != shape(ENGLISH[key])] == []
+    assert [key for key in ENGLISH if not all(form.strip() for form in forms(said[key]))] == []
+
+
+def test_every_phrase_is_used_and_every_mark_has_one() -> None:
+    marked, patterns = used()
+    told = re.compile("|".join(patterns))
+    assert marked - ENGLISH.keys() - {"script", "language"} == set()
+    assert [key for key in ENGLISH if key not in marked and not told.fullmatch(key)] == []
+
+
+def test_phrases_of_markup_fit_into_it() -> None:
+    """Into an attribute too; and one that is put in by the server has no plural."""
+    marked, _ = used()
+    for said in FILES.values():
+        assert [key for key in said if any('"' in form or "&" in form for form in forms(said[key]))] == []
+        assert [key for key in marked & said.keys() if not isinstance(said[key], str)] == []
+
+
+@pytest.mark.parametrize(
+    ("wishes", "chosen", "language"),
+    [
+        ("de-AT,de;q=0.9,en;q=0.8", "", "de"),
+        ("fr,ja;q=0.5,de;q=0.7", "", "de"),
+        ("zh-Hans-CN", "", "zh-CN"),
+        ("zh", "", "zh-CN"),
+        ("ja;q=0,de;q=x,*", "", "en"),
+        ("", "", "en"),
+        ("de", "ja", "ja"),
+        ("de", "../x", "de"),
+    ],
+)
+def test_the_language_is_the_one_wished_for_most_that_there_is(wishes: str, chosen: str, language: str) -> None:
+    assert Phrases.read(PAGE / "words").language_of(wishes, chosen) == language
+
+
+def test_a_phrase_is_put_in_as_it_is_whatever_it_stands_in() -> None:
+    phrases = Phrases({"en": {"a.b": "It's <b>5</b> & \\ more", "a.many": {"other": "x"}}})
+    filled = phrases.fill(b'{"html": "<p>{{a.b}}</p> {{a.many}} {{a.c}} {{s}}"}', "en", s="/page.js")
+    assert b"<b>" not in filled and b"'" not in filled
+    assert json.loads(filled)["html"] == "<p>It's <b>5</b> & \\ more</p> {{a.many}} {{a.c}} /page.js"
+
+
+def test_the_page_comes_in_the_language_of_its_reader(tmp_path: Path) -> None:
+    settings = Settings(model=str(tmp_path), studio_home=str(tmp_path / "home"))
+    with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
+        for headers, language in (
+            ({"Accept-Language": "de-CH"}, "de"),
+            ({"Cookie": "studio_language=ja"}, "ja"),
+            ({}, "en"),
+        ):
+            answer = client.get("/", headers=headers)
+            said = FILES[language]
+            assert f'<html lang="{language}"' in re.sub(r"\s+", " ", answer.text)
+            assert set(MARK.findall(answer.text)) == set()
+            assert said["speak.script"] in answer.text
+            assert (
+                unescape(re.findall('name="description" content="(.*?)"', answer.text)[0]) == said["shell.description"]
+            )
+            assert {"Accept-Language", "Cookie"} <= {each.strip() for each in answer.headers["vary"].split(",")}
+            script = re.findall(r'(/page/\w+/page[\w.-]*\.js)\\?"', answer.text)[0]
+            assert said["player.speaking"] in client.get(script).text
+            assert MARK.findall(client.get("/config", headers=headers).text) == []
+    assert all(f"area-{area}" in answer.text for area in AREAS)
+
+
+def test_every_language_can_be_chosen_in_settings() -> None:
+    markup = (PAGE / "settings" / "settings.html").read_text("utf-8")
+    assert set(re.findall(r'<option value="([\w-]+)" lang="\1"', markup)) == FILES.keys()
