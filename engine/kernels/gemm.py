@@ -74,25 +74,16 @@ def _split_k_gemm(
         inside = (k < end - start)[None, :]
         if TMA:  # what is outside of the tensors comes as zeros
             xs = x_tiles.load([tl.program_id(2) * BLOCK_M, start])
-            ws = weight_tiles.load([block * BLOCK_N, start])
         else:
             xs = tl.load(x_at + start, mask=inside, other=0.0)
         if (SIX or SCALED) and xs.dtype == tl.bfloat16:  # integers become float16 in one step, bfloat16 in more
             xs = tl.clamp(xs.to(tl.float32), -65504.0, 65504.0).to(tl.float16)
-        if SIX:
-            total += _group_product(lines, scales, line, start, depth, xs)
-            if GATED:
-                total_up += _group_product(lines + up, scales, columns + line, start, depth, xs)
-        else:
-            if not TMA:
-                ws = tl.load(lines + k[None, :] + start, mask=inside, other=0.0)
-            total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
-            if GATED:
-                if TMA:
-                    ups = weight_tiles.load([columns + block * BLOCK_N, start])
-                else:
-                    ups = tl.load(lines + k[None, :] + up + start, mask=inside, other=0.0)
-                total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
+        total = _added(total, lines, weight_tiles, block * BLOCK_N, scales, line, start, depth, inside, xs, SIX, TMA)
+        if GATED:
+            total_up = _added(
+                total_up, lines + up, weight_tiles, columns + block * BLOCK_N, scales, columns + line,
+                start, depth, inside, xs, SIX, TMA,
+            )  # fmt: skip
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
     if SPLITS > 1:
@@ -114,13 +105,26 @@ def _split_k_gemm(
 
 
 @triton.jit
-def _group_product(lines, scales, line, start, depth, xs):
-    """The product of x (rows, GROUP) with the group of six-bit weights that begins at `start`, (lines, rows)."""
-    words = tl.multiple_of(depth // 16, 4)
-    word = tl.multiple_of(start // 16, 4) + tl.arange(0, GROUP // 16)[None, :]
-    ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
-    own = tl.load(scales + line * (depth // GROUP) + start // GROUP).to(tl.float32)
-    return tl.dot(ws.to(xs.dtype), tl.trans(xs), input_precision="ieee") * own[:, None]
+def _added(
+    total, lines, tiles, first, scales, line, start, depth, inside, xs, SIX: tl.constexpr, TMA: tl.constexpr
+):  # fmt: skip
+    """total (lines, rows) plus the product of x (rows, BLOCK_K) with the weights from `start` on of these lines.
+
+    `lines` points to their beginnings, `first` is the number of the first; in six bits BLOCK_K is a group.
+    """
+    if SIX:
+        words = tl.multiple_of(depth // 16, 4)
+        word = tl.multiple_of(start // 16, 4) + tl.arange(0, GROUP // 16)[None, :]
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
+        own = tl.load(scales + line * (depth // GROUP) + start // GROUP).to(tl.float32)
+        total += tl.dot(ws.to(xs.dtype), tl.trans(xs), input_precision="ieee") * own[:, None]
+    else:
+        if TMA:
+            ws = tiles.load([first, start])
+        else:
+            ws = tl.load(lines + start + tl.arange(0, xs.shape[1])[None, :], mask=inside, other=0.0)
+        total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
+    return total
 
 
 @triton.jit

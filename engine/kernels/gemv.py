@@ -102,18 +102,23 @@ def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
         word = tl.multiple_of(start // 16, 4) + tl.arange(0, BLOCK_K // 16)[None, :]
-        return six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
-    k = start + tl.arange(0, BLOCK_K)[None, :]
-    return tl.load(lines + k, mask=k < depth, other=0.0).to(tl.float32)
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
+    else:
+        k = start + tl.arange(0, BLOCK_K)[None, :]
+        ws = tl.load(lines + k, mask=k < depth, other=0.0).to(tl.float32)
+    return ws
 
 
 @triton.jit
-def _group_scales(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
-    """Scales of the groups from `start` on; 1 where there are none."""
+def _group_scales(scales, line, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
+    """Scales of each line's groups from `start` on; 1 where there are none."""
     if SIX:
         group = start // GROUP + tl.arange(0, BLOCK_K // GROUP)[None, :]
-        return tl.load(lines + group, mask=group < depth // GROUP, other=0.0).to(tl.float32)
-    return 1.0
+        at = scales + line * (depth // GROUP) + group
+        own = tl.load(at, mask=group < depth // GROUP, other=0.0).to(tl.float32)
+    else:
+        own = 1.0
+    return own
 
 
 @triton.jit
@@ -128,7 +133,6 @@ def _gemv(
     size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # of a line, in words or weights
     each = tl.minimum(column, columns - 1).to(tl.int64)[:, None]
     line, up = each * size, columns.to(tl.int64) * size
-    group, group_up = each * (depth // GROUP), columns.to(tl.int64) * (depth // GROUP)
     if PDL and HAS_RESIDUAL:
         launch_dependents()
     if PRELOAD > 0:
@@ -147,10 +151,10 @@ def _gemv(
     squares_2 = squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
         ws = _weights(weight + line, start, depth, BLOCK_K, SIX)
-        w_scales = _group_scales(scales + group, start, depth, BLOCK_K, SIX)
+        w_scales = _group_scales(scales, each, start, depth, BLOCK_K, SIX)
         if GATED:
             ups = _weights(weight + up + line, start, depth, BLOCK_K, SIX)
-            up_scales = _group_scales(scales + group_up + group, start, depth, BLOCK_K, SIX)
+            up_scales = _group_scales(scales, columns + each, start, depth, BLOCK_K, SIX)
         wide, more = load_inputs(x, norm, start, depth, BLOCK_K, HAS_NORM)
         squares_1 += more
         y_1 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART) * w_scales
