@@ -34,7 +34,7 @@ class EngineConfig:
     codec_device: str | None = None
     """None: the same device."""
     dtype: str | None = None
-    """float32 or bfloat16 for the autoregressive models; None: bfloat16 on CUDA, float32 elsewhere."""
+    """float32 or bfloat16 for the autoregressive models; None: float32 on a CPU, bfloat16 elsewhere."""
     codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = None
     """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs. None: float32, or tf32
     where memory is short."""

@@ -49,7 +49,7 @@ def check_kernels() -> dict[str, float]:
             out[key + " gated"] = error(gated, kernels.linear_twin(fx, wide, fg, 1e-6, gated=True))
     keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
-    table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
+    table = rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)
     qkv = torch.randn(3, 48 * 128, device=DEVICE).bfloat16()
     gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
     norms = (gains[0], gains[1])

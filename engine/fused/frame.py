@@ -106,8 +106,7 @@ class FusedTransformer:
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
-        angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
-        self._table = torch.view_as_real(angles).contiguous()
+        self._table = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
 
     def __call__(
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"

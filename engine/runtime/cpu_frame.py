@@ -101,7 +101,8 @@ class CpuTransformer:
         self._sizes, self._norm = sizes, Norm(plain.norm.weight, sizes.norm_eps)
         self._layers = [CpuLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
         self._buffers: dict[int, Buffers] = {}
-        self.angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)[:, None]
+        angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)
+        self.angles = torch.view_as_complex(angles)[:, None]
         """Rotations by position, (positions, 1, head_dim / 2)."""
 
     def __call__(self, x: Tensor, rope: Tensor, attend: Attend) -> Tensor:

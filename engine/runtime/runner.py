@@ -210,7 +210,7 @@ class Runner:
         for row in rows:
             row.position += 1
         if self.device.type != "cuda":
-            return Frames(rows, frame, None)
+            return Frames(rows, frame.cpu(), None)
         host = torch.empty(frame.shape, dtype=frame.dtype, pin_memory=True)
         host.copy_(frame, non_blocking=True)
         done = torch.cuda.Event()

@@ -287,6 +287,8 @@ def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:
         return "graphs are switched off"
     if device.type != "cuda":
         return f"it needs a CUDA device, not {device.type}"
+    if torch.version.hip is not None:  # whose compute capabilities look like NVIDIA's
+        return "its kernels are for NVIDIA's GPUs, and this torch is for AMD's"
     if torch.cuda.get_device_capability(device) < (8, 0):
         return f"{torch.cuda.get_device_name(device)} is older than compute capability 8.0"
     try:
@@ -309,7 +311,7 @@ def _device(name: str | None) -> torch.device:
 
 def _dtype(name: str | None, device: torch.device) -> torch.dtype:
     if name is None:
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
     if name not in _DTYPES:
         raise ConfigError(f"dtype {name!r} is not one of {', '.join(_DTYPES)}")
     return _DTYPES[name]

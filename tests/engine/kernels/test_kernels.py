@@ -160,7 +160,7 @@ def test_rotation_and_attention_over_slots_are_the_plain_ones(
     heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
 ) -> None:
     context, layers, slots = 300, 2, 4
-    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    table = rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)
     gains = tuple((1 + random(head_dim, scale=0.1, seed=s)).to(dtype) for s in (1, 2)) if normed else None
     qkv = random(3, (heads + 2 * kv_heads) * head_dim, dtype=dtype)
     keys, values = (random(layers, slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
@@ -184,7 +184,7 @@ def test_attention_over_few_keys_is_the_plain_one(
     pairs: bool, heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
 ) -> None:
     context, slots = 10, 4
-    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    table = rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)
     gains = tuple((1 + random(head_dim, scale=0.1, seed=s)).to(dtype) for s in (1, 2)) if normed else None
     keys, values = (random(slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
     plain_keys, plain_values = keys.clone(), values.clone()
@@ -202,7 +202,7 @@ def test_positions_of_several_prompts_attend_as_each_would_by_itself(
     heads: int, kv_heads: int, dtype: torch.dtype
 ) -> None:
     context, head_dim = 300, 32
-    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    table = rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)
     gains = (1 + random(head_dim, scale=0.1, seed=1)).to(dtype), (1 + random(head_dim, scale=0.1, seed=2)).to(dtype)
     keys, values = (random(5, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
     runs = (2, 100, 20), (0, 0, 3), (4, 299, 1), (2, 120, 1), (1, 60, 12), (3, 0, 1)  # slot, first position, how many
