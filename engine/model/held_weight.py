@@ -22,6 +22,8 @@ BITS: dict[Weights, tuple[int, int]] = {"bf16": (16, 16), "int8": (8, 8), "int6"
 """Of the slow and of the fast AR's layers; 16 stands for whatever type the model has."""
 GROUP = 64
 """Weights that share a scale in six bits."""
+_AT_ONCE = 2**21
+"""Weights that are quantised together: that takes some twenty bytes a weight."""
 _PER_WORD = 5
 """Whole weights of six bits in a word."""
 
@@ -40,13 +42,9 @@ class HeldWeight:
         """A weight (outputs, inputs), quantised."""
         if bits == 16:
             return cls(weight)
-        if bits == 8:
-            scales = weight.float().abs().amax(1).clamp(min=1e-12) / 127
-            return cls((weight.float() / scales[:, None]).round_().to(torch.int8), scales)
-        groups = weight.float().unflatten(1, (-1, GROUP))
-        scales = (groups.abs().amax(2) / 31).clamp(min=1e-7).half()
-        whole = (groups / scales[..., None].float()).round_().clamp_(-32, 31).to(torch.int32) + 32
-        return cls(_packed(whole.flatten(1)), scales)
+        quantise = _in_eight_bits if bits == 8 else _in_six_bits
+        parts = map(quantise, weight.split(max(1, _AT_ONCE // weight.shape[1])))
+        return cls(*map(torch.cat, zip(*parts, strict=True)))
 
     @classmethod
     def empty(cls, outputs: int, inputs: int, bits: int) -> HeldWeight:
@@ -148,6 +146,19 @@ class Quantiser:
         held = HeldWeight.of(tensor, part.bits)
         assert held.scales is not None
         return {name: held.values, name.removesuffix("weight") + "scales": held.scales}
+
+
+def _in_eight_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Values and scales of rows, as `HeldWeight` has them."""
+    scales = weight.float().abs().amax(1).clamp(min=1e-12) / 127
+    return (weight.float() / scales[:, None]).round_().to(torch.int8), scales
+
+
+def _in_six_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
+    groups = weight.float().unflatten(1, (-1, GROUP))
+    scales = (groups.abs().amax(2) / 31).clamp(min=1e-7).half()
+    whole = (groups / scales[..., None].float()).round_().clamp_(-32, 31).to(torch.int32) + 32
+    return _packed(whole.flatten(1)), scales
 
 
 def _packed(whole: Tensor) -> Tensor:

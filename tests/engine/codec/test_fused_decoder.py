@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.codec import TransformerConfig
+from engine.codec import ONLY_ENCODES, TransformerConfig, part_on
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
@@ -79,6 +79,14 @@ def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
         slots = torch.arange(2, device=DEVICE)
         heard = torch.cat([decoder(piece.contiguous(), slots) for piece in codes.split(sizes, 2)], 1)
         assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
+
+
+def test_it_needs_nothing_of_what_only_encodes() -> None:
+    codec, codes = random_codec(transformer()).to(DEVICE), torch.arange(8).view(1, 1, 8).repeat(1, 3, 1).to(DEVICE)
+    part = part_on(codec, torch.device(DEVICE), without=ONLY_ENCODES)
+    whole, alone = (fused.FusedDecoder(each, 1)(codes, torch.zeros(1).long().to(DEVICE)) for each in (codec, part))
+    assert torch.equal(whole, alone)
+    assert next(part.encoder.parameters()).is_meta
 
 
 def test_more_frames_than_it_was_made_for_are_refused() -> None:
