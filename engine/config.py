@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from engine.engine_errors import ConfigError
 
@@ -13,7 +13,10 @@ MIN_CONTEXT = 256
 """Positions below which hardly a sentence fits beside the prompt's own words."""
 
 
-Weights = Literal["dtype", "fp8", "fp8-all"]
+Weights = Literal["bf16", "int8", "int6"]
+"""In how many bits the layers of the autoregressive models are held: bf16, as `dtype` says; int8, a scale a row; int6,
+a scale for 64 weights in the slow AR, and in the fast AR as int8."""
+_FORMER_WEIGHTS: dict[Any, Weights | None] = {"auto": None, "dtype": "bf16", "fp8": "int8", "fp8-all": "int8"}
 TwelveBits = Literal["none", "words", "tiles"]
 """What is held of weights in twelve bits: nothing; the words that one row or two read; and besides the same words of
 gates and ups, the largest weights, as the tiles that three to eight rows read."""
@@ -30,9 +33,10 @@ class EngineConfig:
     codec_device: str | None = None
     """None: the same device."""
     dtype: str | None = None
-    """float32 or bfloat16 for the autoregressive models; None: bfloat16 on CUDA, float32 elsewhere."""
-    codec_dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
-    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs."""
+    """float32 or bfloat16 for the autoregressive models; None: float32 on a CPU, bfloat16 elsewhere."""
+    codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = None
+    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs. None: float32, or tf32
+    where memory is short."""
     max_rows: int | None = None
     """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere, or as many of these as there is memory for."""
     max_waiting: int = 64
@@ -41,16 +45,15 @@ class EngineConfig:
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096, or what fits."""
     memory_bytes: int | None = None
     """What the engine may hold; more is refused with the numbers. None: what is free on a GPU, else anything."""
-    prefix_bytes: int = 2**29
-    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
+    prefix_bytes: int | None = None
+    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept. None:
+    512 MiB, or 128 where memory is short."""
     graphs: bool = True
     """On CUDA, draw a frame by one graph over fused kernels; False: plain torch."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
     weights: Weights | None = None
-    """dtype: as the dtype says; fp8: the slow AR's feed-forward weights in float8 with a scale a row; fp8-all: its
-    attention's and the fast AR's too. fp8 needs CUDA, compute capability 8.9 and the attention kernel. None: dtype, or
-    fp8 where that does not fit."""
+    """None: on a GPU by what memory is free, elsewhere bf16."""
     twelve_bits: bool = True
     """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
     which changes their products by less than float32's own rounding; up to eight rows the largest weights."""
@@ -62,6 +65,10 @@ class EngineConfig:
     """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
 
     def __post_init__(self) -> None:
+        if self.weights in _FORMER_WEIGHTS:
+            object.__setattr__(self, "weights", _FORMER_WEIGHTS[self.weights])
+        if self.weights not in (None, *get_args(Weights)):
+            raise ConfigError(f"weights {self.weights!r} is not one of {', '.join(get_args(Weights))}")
         for name, low in (
             ("max_rows", 1),
             ("max_waiting", 0),

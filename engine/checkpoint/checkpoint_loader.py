@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,9 +17,10 @@ from engine.checkpoint.checkpoint_source import Source, open_source
 from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.codec import Codec, fingerprint
 from engine.codec.load import check_tensors
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Weights
 from engine.engine_errors import CheckpointError
-from engine.model.dual_ar import DualAR
+from engine.model.dual_ar import TEXT_TABLE, DualAR
+from engine.model.held_weight import Quantiser
 from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer
 from engine.transfer import Uploader
@@ -39,14 +41,21 @@ class Checkpoint:
     codec_fingerprint: Future[str]
     """Still being worked out when the rest has been loaded: a second for S2 Pro's."""
     tokenizer: Tokenizer
+    fingerprint: str
+    """Sixteen hex digits over sizes, tokens and a sample of every tensor as published: other weights differ in each of
+    them, and the same weights held in fewer bits do not."""
+    parameters: int
+    """Of both models."""
 
-    def fingerprint(self) -> str:
-        """Sixteen hex digits over sizes, tokens and a sample of every tensor: other weights differ in each of them."""
-        digest = hashlib.sha256(repr(self.config).encode())
-        for name, value in sorted(self.model.state_dict().items()):
-            few = value.flatten()[:: max(1, value.numel() // SAMPLED)][:SAMPLED]
-            digest.update(f"{name} {tuple(value.shape)}".encode() + few.float().cpu().numpy().tobytes())
-        return digest.hexdigest()[:16]
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _ReadTensor:
+    """A tensor as the file has it, by our name, and what the model's state holds of it."""
+
+    name: str
+    shape: tuple[int, ...]
+    sample: bytes
+    state: dict[str, Tensor]
 
 
 def load(
@@ -55,49 +64,76 @@ def load(
     codec_device: torch.device,
     dtype: torch.dtype,
     progress: Callable[[str, float], None] | None = None,
+    weights: Weights = "bf16",
 ) -> Checkpoint:
-    """Load the checkpoint that `find` found. Raises CheckpointError naming file, key, expected and found."""
+    """Load the checkpoint that `find` found. Raises CheckpointError naming file, key, expected and found.
+
+    Weights are quantised one by one as they come: the device never holds more than a few of them in ``dtype``.
+    """
     source = open_source(path)
     config, tokenizer = source.config, source.tokenizer()
     _check_fit(source)
     with ThreadPoolExecutor(1) as beside:  # reading the codec takes as long as reading the model
         loaded = beside.submit(source.codec)
-        model = _load_model(source, device, dtype, progress or (lambda what, done: None))
+        model, read = _load_model(source, device, dtype, weights, progress or (lambda what, done: None))
         codec = loaded.result()
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")
     codec_fingerprint = hasher.submit(fingerprint, codec.config, codec.state_dict())
     hasher.shutdown(wait=False)
-    return Checkpoint(config, model, _moved(codec, codec_device), codec_fingerprint, tokenizer)
+    parameters = sum(math.prod(tensor.shape) for tensor in read) + sum(p.numel() for p in codec.parameters())
+    codec = _moved(codec, codec_device)
+    return Checkpoint(config, model, codec, codec_fingerprint, tokenizer, _fingerprint(config, read), parameters)
 
 
 def _load_model(
-    source: Source, device: torch.device, dtype: torch.dtype, progress: Callable[[str, float], None]
-) -> DualAR:
+    source: Source,
+    device: torch.device,
+    dtype: torch.dtype,
+    weights: Weights,
+    progress: Callable[[str, float], None],
+) -> tuple[DualAR, list[_ReadTensor]]:
     with only_shapes():
-        model = DualAR(source.config)
-    upload = Uploader(device)
+        model, as_published = DualAR(source.config, weights), DualAR(source.config)
+    upload, quantiser = Uploader(device), Quantiser(model)
 
-    def read(tensor: LazyTensor) -> Tensor:
-        try:
-            value = tensor.read()
-        except ValueError as error:
-            raise CheckpointError(f"{source.weights_path}: {error}") from error
-        if not value.is_floating_point() or value.element_size() < 2:
-            name = source.file_key(tensor.name)
-            raise CheckpointError(f"{source.weights_path}: {name} is {value.dtype} and has no scales")
-        return upload(value, dtype)
+    def read(stored: LazyTensor) -> _ReadTensor:
+        name, tensor = stored.name, _numbers(source, stored)
+        few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
+        sample = few.to(dtype).float().numpy().tobytes()
+        if name == TEXT_TABLE and device.type == "cuda":  # 0.7 GiB of S2 Pro's, of which a prompt needs a few rows
+            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype)})
+        return _ReadTensor(name, stored.shape, sample, quantiser(name, upload(tensor, dtype)))
 
+    tensors: list[_ReadTensor] = []
     with ExitStack() as stack:
         stored = source.weights(stack)
-        shapes = {tensor.name: tensor.shape for tensor in stored}
-        check_tensors(source.weights_path, model, shapes, source.file_key)
+        check_tensors(
+            source.weights_path, as_published, {tensor.name: tensor.shape for tensor in stored}, source.file_key
+        )
         threads = stack.enter_context(ThreadPoolExecutor(READERS))
-        tensors: dict[str, Tensor] = {}
-        for name, value in zip(shapes, threads.map(read, stored), strict=True):
-            tensors[name] = value
+        for tensor in threads.map(read, stored):
+            tensors.append(tensor)
             progress("loading weights", len(tensors) / len(stored))
-    model.load_state_dict(tensors, assign=True)
-    return model.eval().requires_grad_(False)
+    model.load_state_dict({key: value for tensor in tensors for key, value in tensor.state.items()}, assign=True)
+    return model.eval().requires_grad_(False), tensors
+
+
+def _numbers(source: Source, stored: LazyTensor) -> Tensor:
+    try:
+        tensor = stored.read()
+    except ValueError as error:
+        raise CheckpointError(f"{source.weights_path}: {error}") from error
+    if not tensor.is_floating_point() or tensor.element_size() < 2:
+        name = source.file_key(stored.name)
+        raise CheckpointError(f"{source.weights_path}: {name} is {tensor.dtype} and has no scales")
+    return tensor
+
+
+def _fingerprint(config: ModelConfig, read: list[_ReadTensor]) -> str:
+    digest = hashlib.sha256(repr(config).encode())
+    for tensor in sorted(read, key=lambda tensor: tensor.name):
+        digest.update(f"{tensor.name} {tuple(tensor.shape)}".encode() + tensor.sample)
+    return digest.hexdigest()[:16]
 
 
 def _moved(codec: Codec, device: torch.device) -> Codec:

@@ -15,11 +15,13 @@ from engine.codec.transformer import WindowAttention
 from engine.engine_errors import CheckpointError
 from engine.model.shapes import only_shapes
 from engine.torch_file import read_torch_file
+from engine.transfer import Uploader
 
-_ONLY_DECODES = (
+ONLY_DECODES = (
     "decoder.", "quantizer.post_module.", "quantizer.upsample.",
     "timbre.default", "timbre.hidden.", "timbre.colouring.",
 )  # fmt: skip
+ONLY_ENCODES = "encoder.", "quantizer.pre_module.", "quantizer.downsample."
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (
     # (suffix of the gain, suffix of the direction, suffix of the folded weight)
@@ -46,11 +48,21 @@ def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, 
     return codec.to(device).eval().requires_grad_(False)
 
 
+def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Codec:
+    """A codec that has copies on this device of all tensors whose names do not begin so, and shapes of those."""
+    with only_shapes():
+        part = Codec(codec.config)
+    upload, state = Uploader(device), codec.state_dict().items()
+    copies = {name: upload(value, value.dtype) for name, value in state if not name.startswith(without)}
+    part.load_state_dict(copies, assign=True, strict=False)
+    return part.eval().requires_grad_(False)
+
+
 def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
     """Sixteen hex digits over everything in a codec's state that decides which codes and which vector a clip gets."""
     digest = hashlib.sha256(repr(config).encode())
     for key, value in sorted(state.items()):
-        if not key.startswith(_ONLY_DECODES):
+        if not key.startswith(ONLY_DECODES):
             digest.update(value.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()[:16]
 

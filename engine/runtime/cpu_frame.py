@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.config import TransformerSizes
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
+from engine.model.held_weight import give, held_by
 from engine.model.host_sampling import SlotDraws
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -58,8 +59,9 @@ class CpuLayer:
     def of(cls, block: Block) -> CpuLayer:
         """Take a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
         attention, ffn, sizes = block.attention, block.feed_forward, block.attention.sizes
-        gate_up = torch.cat([ffn.w1.weight, ffn.w3.weight]).detach()
-        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
+        gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
+        for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
+            give(part, half)
         qk_norm = None
         if sizes.qk_norm:
             q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
@@ -67,18 +69,14 @@ class CpuLayer:
             qk_norm = Norm(gains, sizes.norm_eps)
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
-            qkv=_transposed(attention.wqkv),
+            qkv=held_by(attention.wqkv).values.t(),
             qkv_bias=None if attention.wqkv.bias is None else attention.wqkv.bias.detach(),
             qk_norm=qk_norm,
-            output=_transposed(attention.wo),
+            output=held_by(attention.wo).values.t(),
             ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
-            gate_up=gate_up.t(),
-            down=_transposed(ffn.w2),
+            gate_up=gate_up.values.t(),
+            down=held_by(ffn.w2).values.t(),
         )
-
-
-def _transposed(part: nn.Linear) -> Tensor:
-    return part.weight.detach().t()
 
 
 class Buffers:
@@ -105,7 +103,8 @@ class CpuTransformer:
         self._sizes, self._norm = sizes, Norm(plain.norm.weight, sizes.norm_eps)
         self._layers = [CpuLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
         self._buffers: dict[int, Buffers] = {}
-        self.angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)[:, None]
+        angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)
+        self.angles = torch.view_as_complex(angles)[:, None]
         """Rotations by position, (positions, 1, head_dim / 2)."""
 
     def __call__(self, x: Tensor, rope: Tensor, attend: Attend) -> Tensor:
@@ -202,7 +201,7 @@ class CpuFrame:
         self._model, self._input, self._draws = model, slots.input, SlotDraws(slots, books + 1)
         self._slow, self._fast = CpuTransformer(model.slow, context), CpuTransformer(model.fast, books)
         self._kept, self._fast_kept = SlotKeys(cache, rows, context), CodebookKeys(config.fast, rows, books)
-        self._head, self._fast_head = model.head().detach().t(), _transposed(model.fast_output)
+        self._head, self._fast_head = model.head().detach().t(), model.fast_output.weight.detach().t()
 
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:
         slots, positions = [row.slot for row in rows], [row.position for row in rows]

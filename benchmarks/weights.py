@@ -1,6 +1,6 @@
-"""What float8 weights do to a checkpoint that speaks: how its own takes look to it with them, frame by frame.
+"""What quantised weights do to a checkpoint that speaks: how its own takes look to it with them, frame by frame.
 
-python -m benchmarks.float8 CHECKPOINT [--out FILE]
+python -m benchmarks.weights CHECKPOINT [--out FILE]
 
 On a CPU in float32, so that nothing but the rounding of the weights counts. Each frame is judged after what was really
 spoken before it, so that one that differs does not lead the others astray.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,8 @@ from torch import Tensor
 from benchmarks.common.report import Report, table
 from engine import Engine, EngineConfig, Sampling, Utterance
 from engine.checkpoint import Checkpoint, load
-from engine.config import Weights
-from engine.fused.float8 import FLOAT8, in_float8
-from engine.kernels import quantised
-from engine.model.dual_ar import Causal, DualAR
+from engine.model.dual_ar import Causal
+from engine.model.held_weight import BITS
 from engine.model.prompt import build_prompt
 
 TEXTS = (
@@ -40,6 +37,8 @@ TEXTS = (
     "He laughed, and the whole room laughed with him.",
 )
 SEEDS = range(4)
+
+Spoken = tuple[Utterance, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,23 +58,28 @@ class Take:
         return cls(torch.from_numpy(ids)[None], torch.from_numpy(every)[None], len(prompt))
 
 
-async def speak(folder: Path) -> list[tuple[Utterance, np.ndarray]]:
-    """Every text with every seed: the codes (codebooks, frames) that the checkpoint makes of it."""
+def taken(folder: Path, texts: int = len(TEXTS), seeds: int = len(SEEDS)) -> list[Spoken]:
+    """The first texts with the first seeds: the codes (codebooks, frames) that the checkpoint makes of each."""
+    return asyncio.run(
+        _speak(folder, [Utterance(t, (), Sampling(seed=s)) for t in TEXTS[:texts] for s in SEEDS[:seeds]])
+    )
+
+
+async def _speak(folder: Path, utterances: list[Utterance]) -> list[Spoken]:
     engine = Engine.start(EngineConfig(str(folder), device="cpu"))
 
-    async def take(utterance: Utterance) -> tuple[Utterance, np.ndarray]:
+    async def take(utterance: Utterance) -> Spoken:
         return utterance, np.concatenate([chunk.codes async for chunk in engine.speak(utterance)], 1)
 
-    utterances = [Utterance(text, (), Sampling(seed=seed)) for text in TEXTS for seed in SEEDS]
     takes = await asyncio.gather(*(take(utterance) for utterance in utterances))
     engine.stop()
     return takes
 
 
-def logits(model: DualAR, takes: list[Take]) -> tuple[Tensor, Tensor]:
+def logits(checkpoint: Checkpoint, spoken: list[Spoken]) -> tuple[Tensor, Tensor]:
     """Of every frame's semantic token (frames, columns), and of its residual codes (frames · codes, columns)."""
-    semantic, residual = [], []
-    for take in takes:
+    model, semantic, residual = checkpoint.model, [], []
+    for take in (Take.of(utterance, codes, checkpoint) for utterance, codes in spoken):
         x = model.embed(take.ids, take.codes)
         hidden = model.slow(x, torch.arange(x.shape[1])[None], Causal())[0, take.start - 1 : -1]
         semantic.append(F.linear(hidden, model.head()))
@@ -83,15 +87,6 @@ def logits(model: DualAR, takes: list[Take]) -> tuple[Tensor, Tensor]:
         x = torch.cat([model.fast_project_in(hidden)[:, None], known], 1)
         residual.append(model.fast_logits(x, torch.arange(x.shape[1])[None], Causal())[:, 1:].flatten(0, 1))
     return torch.cat(semantic), torch.cat(residual)
-
-
-def rounded(model: DualAR, weights: Weights) -> DualAR:
-    """A copy whose weights are what their float8 stands for."""
-    model = copy.deepcopy(model)
-    for weight in in_float8(model, weights):
-        values, scales = quantised(weight.data)
-        weight.data = values.float() * scales[:, None]
-    return model
 
 
 def compare(oracle: Tensor, other: Tensor) -> tuple[float, float]:
@@ -102,15 +97,15 @@ def compare(oracle: Tensor, other: Tensor) -> tuple[float, float]:
 
 
 @torch.inference_mode()
-def judge(folder: Path, spoken: list[tuple[Utterance, np.ndarray]]) -> list[dict[str, Any]]:
-    """A row of figures for each kind of float8 weights."""
-    checkpoint = load(folder, torch.device("cpu"), torch.device("cpu"), torch.float32)
-    takes = [Take.of(utterance, codes, checkpoint) for utterance, codes in spoken]
-    oracle, figures = logits(checkpoint.model, takes), []
-    for weights in FLOAT8:
-        if weights == "dtype":
+def judge(folder: Path, spoken: list[Spoken]) -> list[dict[str, Any]]:
+    """A row of figures for each kind of quantised weights."""
+    cpu, figures, oracle = torch.device("cpu"), [], None
+    for weights in BITS:
+        found = logits(load(folder, cpu, cpu, torch.float32, weights=weights), spoken)
+        if oracle is None:
+            oracle = found
             continue
-        semantic, residual = map(compare, oracle, logits(rounded(checkpoint.model, weights), takes))
+        semantic, residual = map(compare, oracle, found)
         figures.append(
             {
                 "weights": weights,
@@ -129,10 +124,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     report = Report(options.out)
-    spoken = asyncio.run(speak(options.checkpoint))
+    spoken = taken(options.checkpoint)
     report.add({"takes": len(spoken), "frames": sum(codes.shape[1] for _, codes in spoken)})
     figures = judge(options.checkpoint, spoken)
-    report.add({"float8": figures})
+    report.add({"weights": figures})
     table(f"Likeliest token and codes kept, of {report.results['frames']} frames", figures)
     report.close()
 
