@@ -182,6 +182,7 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         codec_fingerprint=checkpoint.codec_fingerprint.result(),
         parameters=checkpoint.parameters,
         fingerprint=checkpoint.fingerprint,
+        weights=plan.size.weights,
         memory=str(plan.memory),
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
