@@ -152,8 +152,8 @@ def _load_model(
         for tensor in threads.map(lambda name, place: read(name, files[place[0]].get_tensor(place[1])), names, places):
             tensors.append(tensor)
             progress("loading weights", len(tensors) / len(names))
-    found = {tensor.name: tensor.shape for tensor in tensors}
-    check_tensors(folder / "model.safetensors", as_published, found, published_key)
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
+    check_tensors(folder / "model.safetensors", as_published, shapes, published_key)
     model.load_state_dict({key: value for tensor in tensors for key, value in tensor.state.items()}, assign=True)
     return model.eval().requires_grad_(False), tensors
 

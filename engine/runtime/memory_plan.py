@@ -68,11 +68,13 @@ class Size(NamedTuple):
     bits, fewer voices are kept and fewer sizes of prompts have graphs."""
 
 
-_SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)
+_ROOMY = (8, 4096), (6, 4096), (4, 4096), (4, 2048)
+_SMALL = (3, 4096), (2, 4096), (3, 2048), (2, 2048)
+_SMALLEST = (1, 2048), (1, 1024)
 """Rows and positions of each, the best first: two rows of half the length are better than one."""
-_ROOMY, _SMALLEST = _SIZES[:3], _SIZES[-2:]
+_SIZES = *_ROOMY, *_SMALL, *_SMALLEST
 _KINDS: tuple[tuple[Weights, bool, tuple[tuple[int, int], ...]], ...] = (
-    ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _SIZES[:-2]), ("int6", True, _SMALLEST),
+    ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _ROOMY + _SMALL), ("int6", True, _SMALLEST),
 )  # fmt: skip
 """On a GPU, weights, whether compact, and sizes to try where none of them is set."""
 
@@ -97,8 +99,8 @@ def sizes(
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
         Size(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
-        for kind, is_compact, those in kinds
-        for some, long in those
+        for kind, is_compact, candidates in kinds
+        for some, long in candidates
     ]
     return list(dict.fromkeys(tries))
 
