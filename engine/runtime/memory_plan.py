@@ -68,11 +68,9 @@ class Size(NamedTuple):
     bits, fewer voices are kept and fewer sizes of prompts have graphs."""
 
 
-_ROOMY = (8, 4096), (6, 4096), (4, 4096), (4, 2048)
-_SMALL = (3, 4096), (2, 4096), (3, 2048), (2, 2048)
-_SMALLEST = (1, 2048), (1, 1024)
+_SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)
 """Rows and positions of each, the best first: two rows of half the length are better than one."""
-_SIZES = *_ROOMY, *_SMALL, *_SMALLEST
+_ROOMY, _SMALL, _SMALLEST = (*_SIZES[:3], (4, 2048)), _SIZES[3:-2], _SIZES[-2:]
 _KINDS: tuple[tuple[Weights, bool, tuple[tuple[int, int], ...]], ...] = (
     ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _ROOMY + _SMALL), ("int6", True, _SMALLEST),
 )  # fmt: skip
