@@ -101,11 +101,11 @@ def judge(folder: Path, spoken: list[Spoken]) -> list[dict[str, Any]]:
     """A row of figures for each kind of quantised weights."""
     cpu, figures, oracle = torch.device("cpu"), [], None
     for weights in BITS:
-        found = logits(load(folder, cpu, cpu, torch.float32, weights=weights), spoken)
+        both = logits(load(folder, cpu, cpu, torch.float32, weights=weights), spoken)
         if oracle is None:
-            oracle = found
+            oracle = both
             continue
-        semantic, residual = map(compare, oracle, found)
+        semantic, residual = map(compare, oracle, both)
         figures.append(
             {
                 "weights": weights,

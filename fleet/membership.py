@@ -259,11 +259,13 @@ def unlike(one: EngineInfo, other: EngineInfo) -> str | None:
         ("checkpoint", "fingerprint"),
         ("codec", "codec_fingerprint"),
         ("dtype", "dtype"),
+        ("kind of weights", "weights"),
         ("context", "max_context"),
     ):
         mine, theirs = getattr(one, field_name), getattr(other, field_name)
         if mine != theirs:
             return (
-                f"its {what} is {theirs} and that of the others {mine}: give all the same MODEL, DTYPE and MAX_CONTEXT"
+                f"its {what} is {theirs} and that of the others {mine}: "
+                "give all the same MODEL, DTYPE, WEIGHTS and MAX_CONTEXT"
             )
     return None

@@ -131,8 +131,8 @@ def _gemv(
     """Grid (columns / BLOCK_N,); shapes and constants in the module's docstring."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # of a line, in words or weights
-    each = tl.minimum(column, columns - 1).to(tl.int64)[:, None]
-    line, up = each * size, columns.to(tl.int64) * size
+    own_line = tl.minimum(column, columns - 1).to(tl.int64)[:, None]
+    line, up = own_line * size, columns.to(tl.int64) * size
     if PDL and HAS_RESIDUAL:
         launch_dependents()
     if PRELOAD > 0:
@@ -151,10 +151,10 @@ def _gemv(
     squares_2 = squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
         ws = _weights(weight + line, start, depth, BLOCK_K, SIX)
-        w_scales = _group_scales(scales, each, start, depth, BLOCK_K, SIX)
+        w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)
         if GATED:
             ups = _weights(weight + up + line, start, depth, BLOCK_K, SIX)
-            up_scales = _group_scales(scales, columns + each, start, depth, BLOCK_K, SIX)
+            up_scales = _group_scales(scales, columns + own_line, start, depth, BLOCK_K, SIX)
         wide, more = load_inputs(x, norm, start, depth, BLOCK_K, HAS_NORM)
         squares_1 += more
         y_1 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART) * w_scales

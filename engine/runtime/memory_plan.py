@@ -70,9 +70,9 @@ class Size(NamedTuple):
 
 _SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)
 """Rows and positions of each, the best first: two rows of half the length are better than one."""
-_ROOMY, _SMALLEST = _SIZES[:3], _SIZES[-2:]
+_ROOMY, _SMALL, _SMALLEST = (*_SIZES[:3], (4, 2048)), _SIZES[3:-2], _SIZES[-2:]
 _KINDS: tuple[tuple[Weights, bool, tuple[tuple[int, int], ...]], ...] = (
-    ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _SIZES[:-2]), ("int6", True, _SMALLEST),
+    ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _ROOMY + _SMALL), ("int6", True, _SMALLEST),
 )  # fmt: skip
 """On a GPU, weights, whether compact, and sizes to try where none of them is set."""
 
@@ -97,8 +97,8 @@ def sizes(
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
         Size(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
-        for kind, is_compact, those in kinds
-        for some, long in those
+        for kind, is_compact, candidates in kinds
+        for some, long in candidates
     ]
     return list(dict.fromkeys(tries))
 

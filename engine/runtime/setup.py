@@ -88,9 +88,11 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kept and sets:
             tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
-            # A reproducible take must not depend on when it is spoken either: there, all sizes come first.
-            told = functools.partial(tell, "capturing graphs")
-            capture(*sets, progress=told, kept=kept, only_first=not config.reproducible)
+            # A reproducible take must not depend on when it is spoken either; and an encoder on demand gives memory
+            # back, which cannot be done beside a capture.
+            all_first = config.reproducible or plan.size.compact
+            progress = functools.partial(tell, "capturing graphs")
+            capture(*sets, progress=progress, kept=kept, only_first=not all_first)
     info = _info(config, plan, checkpoint, card)
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
@@ -103,17 +105,17 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     if fused:
         clips.prepare().result()
     if plan.precision is not None:
-        reserve(
-            plan.size.rows * max(GraphStreams.FRAMES) * codec.config.frame_samples * 4
-        )  # a decode of all, in float32
-    return checkpoint, info, loop, clips, _missing_graphs(sets, clips)
+        longest = max(GraphStreams.FRAMES) * codec.config.frame_samples
+        reserve(plan.size.rows * longest * 4)  # a decode of all, in float32
+    return checkpoint, info, loop, clips, _missing_graphs(sets, clips if fused else None)
 
 
-def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder) -> Iterator[int]:
+def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder | None) -> Iterator[int]:
     """Capture them, one a step, and then give back the memory in which they were rehearsed."""
     yield from capture_missing(*sets)
     if sets:
         torch.cuda.empty_cache()
+    if clips:
         clips.prepare()  # whose reserve has gone with it
 
 
@@ -181,6 +183,7 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         codec_fingerprint=checkpoint.codec_fingerprint.result(),
         parameters=checkpoint.parameters,
         fingerprint=checkpoint.fingerprint,
+        weights=plan.size.weights,
         memory=str(plan.memory),
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",

@@ -23,6 +23,5 @@ class OnDemandEncoder:
         if torch.cuda.mem_get_info(audio.device)[0] < self._needed:
             return self._codec.encode(audio.cpu()).to(audio.device)
         codes = FusedEncoder(part_on(self._codec, audio.device, without=ONLY_DECODES), len(audio))(audio)
-        torch.cuda.synchronize(audio.device)
         torch.cuda.empty_cache()
         return codes

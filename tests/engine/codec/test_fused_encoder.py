@@ -48,7 +48,6 @@ def test_an_encoder_on_demand_finds_them_wherever_there_is_room(monkeypatch: pyt
     """Its codec stays in the host's memory, and so it is as good as before."""
     codec, free = with_transformers(0, 2).cpu(), [1000]
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[0], 2000))
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
     on_gpu, fused_encoder = list[int](), on_demand.FusedEncoder
 
     def noted(part: Codec, rows: int) -> Any:

@@ -36,13 +36,15 @@ def bytes_of(plan: MemoryPlan, name: str) -> int:
     return dict(plan.items)[name]
 
 
-def chosen(config: ModelConfig, free: float, weights: Weights | None = None) -> tuple[Size, MemoryPlan]:
-    """What an engine of nothing set has within so many GiB of a GPU."""
+def chosen(
+    config: ModelConfig, free: float, weights: Weights | None = None, rows: int | None = None
+) -> tuple[Size, MemoryPlan]:
+    """What an engine of which nothing else is set has within so many GiB of a GPU."""
 
     def plan(size: Size) -> MemoryPlan:
         return plan_memory(config, CodecConfig(), BFLOAT16, size, None, "tf32" if size.compact else "float32")
 
-    tries = sizes(None, None, weights, 8, config.max_context, quantise=True, compact=True)
+    tries = sizes(rows, None, weights, rows or 8, config.max_context, quantise=True, compact=True)
     return largest(tries, plan, int(free * GIB), UNPLANNED)
 
 
@@ -90,7 +92,7 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
         (4.7, Size(1, 2048, "int6", compact=True)),
         (5.5, Size(1, 2048, "int6", compact=True)),
         (6.6, Size(2, 2048, "int8", compact=True)),
-        (7.4, Size(2, 4096, "int8", compact=True)),
+        (7.4, Size(4, 2048, "int8", compact=True)),
         (9.3, Size(4, 4096, "int8")),
         (11.2, Size(6, 4096, "int8")),
         (15.1, Size(6, 4096, "bf16")),
@@ -106,6 +108,7 @@ def test_what_is_not_set_is_chosen_by_the_memory_there_is(s2_pro: ModelConfig, f
 def test_what_is_set_is_kept(s2_pro: ModelConfig) -> None:
     assert chosen(s2_pro, 11.2, "bf16")[0] == Size(2, 2048, "bf16")
     assert chosen(s2_pro, 10.0, "bf16")[0] == Size(1, 2048, "bf16", compact=True)
+    assert chosen(s2_pro, 39.0, rows=64)[0] == Size(64, 2048, "bf16")
     assert chosen(s2_pro, 22.9, "int8")[0] == Size(8, 4096, "int8")
     assert sizes(3, 1500, "int8", 8, 4096, True, compact=False) == [Size(3, 1500, "int8")]
     assert {size.weights for size in sizes(None, None, None, 8, 4096, quantise=False, compact=False)} == {"bf16"}
