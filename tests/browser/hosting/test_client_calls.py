@@ -247,7 +247,7 @@ def test_an_answer_whose_reader_left_is_404(ann: httpx.Client) -> None:
     event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
     address = f"/gradio_api/call/synthesize_stream/{event}"
     with ann.stream("GET", address) as answer:
-        next(answer.iter_lines())
+        next(line for line in answer.iter_lines() if line == "event: generating")  # it has begun
     while ann.get("/v1/queue").json()["requests"]:  # until the server has seen it: two readers would share one answer
         pass
     while (again := ann.get(address)).status_code == 200:
