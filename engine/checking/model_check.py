@@ -30,7 +30,7 @@ MOST_CHARACTERS = 30
 FEWEST_CHARACTERS = 4
 """… and more than so many; a take that still goes on has missed its end."""
 WINDOW_SECONDS, SILENCE_DB = 0.05, -50.0
-COMPARED_TAKES, COMPARED_FRAMES = 6, 60
+COMPARED_TAKES, COMPARED_FRAMES = 20, 60
 """Takes whose logits are compared, and frames of each."""
 
 

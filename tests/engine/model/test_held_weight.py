@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks.weights import compare, logits, taken
 from engine import ConfigError, EngineConfig, Sampling, Utterance
+from engine.checking.forced_logits import Spoken, agreement, forced_logits
 from engine.checkpoint import load
 from engine.config import Weights
 from engine.model.held_weight import HeldWeight
 from tests.engine.speaking import hear, running_engine
 
+TEXTS = [
+    Utterance(text, (), Sampling(seed=0))
+    for text in (
+        "The morning was quiet, and the harbour lay under a thin mist.",
+        "One boat after the other came home.",
+    )
+]
 FRY = Path(__file__).resolve().parents[3] / "assets/fry"
 CPU = torch.device("cpu")
 
@@ -43,19 +51,22 @@ def test_six_bits_hold_every_number_at_every_place() -> None:
 
 
 @pytest.fixture(scope="module")
-def spoken() -> list[tuple[Utterance, np.ndarray]]:
-    return taken(FRY, texts=2, seeds=1)
+def spoken() -> list[Spoken]:
+    async def speak() -> list[Spoken]:
+        with running_engine(FRY, max_rows=1) as engine:
+            return [(text, (await hear(engine, text)).codes) for text in TEXTS]
+
+    return asyncio.run(speak())
 
 
 @pytest.mark.parametrize(("weights", "semantic", "residual"), [("int8", 0.0005, 0.003), ("int6", 0.003, 0.006)])
 @torch.inference_mode()
 def test_the_bundled_model_hardly_draws_otherwise(
-    spoken: list[tuple[Utterance, np.ndarray]], weights: Weights, semantic: float, residual: float
+    spoken: list[Spoken], weights: Weights, semantic: float, residual: float
 ) -> None:
     published, held = (load(FRY, CPU, CPU, torch.float32, weights=kind) for kind in ("bf16", weights))
-    both = [logits(checkpoint, spoken) for checkpoint in (published, held)]
-    divergences = [compare(oracle, other)[1] for oracle, other in zip(*both, strict=True)]
-    assert 0 < divergences[0] <= semantic and 0 < divergences[1] <= residual
+    found = agreement(*(forced_logits(checkpoint, spoken) for checkpoint in (published, held)))
+    assert 0 < found.semantic_kl <= semantic and 0 < found.residual_kl <= residual
     assert held.fingerprint == published.fingerprint and held.parameters == published.parameters
     size = sum(p.nbytes for p in held.model.slow.layers.state_dict().values())
     assert size < (0.29 if weights == "int8" else 0.23) * sum(
