@@ -32,34 +32,46 @@ class ModelCard:
 
     @classmethod
     def read(cls, folder: Path) -> ModelCard:
-        """Of folder/card.json; fields that are not known are left alone. README.md's header says the licence.
+        """Of folder/card.json; fields that are not known are left alone.
+
+        What it does not say of licence and languages is read from README.md's header.
 
         Raises CheckpointError naming file and field.
         """
-        path, licence = folder / "card.json", _licence(folder / "README.md")
+        path, header = folder / "card.json", _header(folder / "README.md")
+        said = cls(languages=_languages(header), licence=_licence(header))
         try:
             tree = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return cls(licence=licence)
+            return said
         except ValueError as error:
             raise CheckpointError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(tree, dict):
             raise CheckpointError(f"{path} must be a JSON object")
         tags = _strings(path, tree, "tags") if tree.get("tags") is not None else None
-        languages = _strings(path, tree, "languages")
-        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"), licence)
+        languages = _strings(path, tree, "languages") or said.languages
+        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"), said.licence)
 
 
-def _licence(readme: Path) -> str:
-    """What the header that the hub reads in a README.md calls the licence; empty where it does not."""
+def _header(readme: Path) -> str:
+    """The fields in front of a README.md, which the hub reads; empty where there are none."""
     if not readme.is_file():
         return ""
     with readme.open(encoding="utf-8", errors="replace") as file:
         text = file.read(HEADER_CHARACTERS)
-    header = text.split("\n---", 1)[0] if text.startswith("---\n") else ""
-    fields = dict(re.findall(r"^(license\w*):\s*[\"']?(.*?)[\"']?\s*$", header, re.MULTILINE))
+    return text.split("\n---", 1)[0] if text.startswith("---\n") else ""
+
+
+def _licence(header: str) -> str:
+    fields = dict(re.findall(r"^(license\w*):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", header, re.MULTILINE))
     named = fields.get("license", "")
     return str(fields.get("license_name", named) if named == "other" else named)
+
+
+def _languages(header: str) -> tuple[str, ...]:
+    """Those with a code of two letters, of a list in either of YAML's forms."""
+    listed = re.search(r"^language:(.*(?:\n[ \t]*-.*)*)", header, re.MULTILINE)
+    return tuple(dict.fromkeys(re.findall(r"\b[a-z]{2}\b", listed[1]))) if listed else ()
 
 
 def _flag(path: Path, tree: dict[str, object], name: str) -> bool:

@@ -26,6 +26,7 @@ from engine.config import ModelConfig
 from engine.engine_errors import CheckpointError
 from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer
+from engine.model_card import ModelCard
 
 _TOKENIZER_BYTES = 64 * 2**20
 
@@ -77,6 +78,10 @@ class Source:
             return self.family.codec(self.tree)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{self.config_path} says the codec's sizes wrongly: {error}") from error
+
+    def card(self) -> ModelCard:
+        """What it says of itself."""
+        return ModelCard.read(self.folder)
 
     def tokenizer(self) -> Tokenizer:
         data = self._file(tokenizer_files.TOKENIZER)
@@ -174,6 +179,10 @@ class GgufSource(Source):
             fitted = shaped(tensor, shapes.get(tensor.name, tensor.shape))
             tensors[tensor.name] = fitted.read()
         return build_codec(self.codec_config, tensors, self.path, "cpu")
+
+    def card(self) -> ModelCard:
+        card = super().card()
+        return replace(card, licence=card.licence or self._packed.licence)
 
     @cached_property
     def _packed(self) -> Packed:

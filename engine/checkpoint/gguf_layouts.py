@@ -51,6 +51,7 @@ class Packed:
     """Files inside, by name."""
     weights: list[LazyTensor]
     codec: list[LazyTensor]
+    licence: str = ""
 
 
 def unpacked(file: GgufFile) -> Packed:
@@ -60,7 +61,8 @@ def unpacked(file: GgufFile) -> Packed:
     if layout is None:
         known = " or ".join(repr(name) for name in _LAYOUTS)
         raise CheckpointError(f"{file.path} holds a model of architecture {architecture!r}, expected {known}")
-    return layout(file)
+    licence = file.keys.get("general.license")
+    return replace(layout(file), licence=licence if isinstance(licence, str) else "")
 
 
 def _with_keys(file: GgufFile) -> Packed:

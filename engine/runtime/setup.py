@@ -71,7 +71,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     The last of them makes the engine faster, and is for the time when it is ready: see `Loop.run_in_gaps`.
     """
     plan = _plan(config, tell)
-    card = ModelCard.read(plan.source.folder)
+    card = plan.source.card()
     tell(f"memory: {plan.memory}", 0.0)
     with _kept_kernels(plan) as kept:  # what compiles them takes as long to start as weights to load
         codec_place = torch.device("cpu") if plan.size.compact else plan.codec_device

@@ -75,6 +75,7 @@ def write_with_keys(folder: Path, published: Path, kind: GGMLQuantizationType | 
     writer.add_layer_norm_rms_eps(text["norm_eps"])
     writer.add_rope_freq_base(text["rope_base"])
     writer.add_vocab_size(text["vocab_size"])
+    writer.add_license("fish-audio")
     whole = {
         "codebook_size": audio["vocab_size"], "num_codebooks": audio["num_codebooks"],
         "semantic_begin_id": tree["semantic_start_token_id"], "semantic_end_id": tree["semantic_end_token_id"],
@@ -153,6 +154,7 @@ def test_every_tensor_arrives_where_it_belongs(tmp_path: Path, published: Path, 
     codes = torch.randint(64, (1, 4, 10))
     difference = found.codec.decode(codes) - expected.codec.decode(codes)
     assert difference.abs().max() < (1e-6 if layout == "files inside" else 2e-2)  # the other one has it in 16 bits
+    assert open_source(path).card().licence == ("fish-audio" if layout == "sizes as keys" else "")
     assert found.tokenizer.encode("the end.") == expected.tokenizer.encode("the end.")
 
 
