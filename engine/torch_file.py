@@ -38,4 +38,9 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
         isinstance(key, str) and isinstance(value, Tensor) for key, value in tree.items()
     ):
         raise CheckpointError(f"{path} does not hold a dictionary of tensors")
+    for name, value in tree.items():
+        if value.layout is not torch.strided or value.device.type != "cpu" or value.is_quantized:
+            raise CheckpointError(
+                f"{path} holds {name} as a {value.layout} tensor of {value.dtype}; save it as a plain one"
+            )
     return tree

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_PIECE = 2**22
-"""Weights that are worked out at once, so that a table of a gigabyte needs little beside itself."""
+_PIECE = 2**20
+"""Weights that are worked out at once: what that needs beside the result stays in the processor's caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def _typed(dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
 
 def _as(part: Tensor, dtype: torch.dtype) -> Tensor:
     """Bytes (n, k) as numbers (n, k / size) float32."""
-    return part.contiguous().view(dtype).float()
+    return (part if dtype.itemsize == 1 else part.contiguous()).view(dtype).float()
 
 
 def _q8_0(blocks: Tensor) -> Tensor:

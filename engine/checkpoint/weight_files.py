@@ -19,7 +19,10 @@ _INDEX_BYTES = 32 * 2**20
 
 
 def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
-    """Every tensor by its name in the files, which stay open as long as ``stack``. Raises CheckpointError."""
+    """Every tensor by its name in the files, which stay open as long as ``stack``.
+
+    Raises CheckpointError; reading a tensor that is damaged raises ValueError.
+    """
     path = folder / TORCH_FILE
     if path.is_file() and not any(folder.glob("model*.safetensors*")):
         tensors = read_torch_file(path, ("state_dict",))
@@ -29,8 +32,15 @@ def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
         file = stack.enter_context(_open(path))
         for name in file.keys():  # noqa: SIM118  (no dictionary)
             shape = tuple(file.get_slice(name).get_shape())
-            found.append(LazyTensor(name, shape, partial(file.get_tensor, name)))
+            found.append(LazyTensor(name, shape, partial(_stored, file, name)))
     return found
+
+
+def _stored(file: safe_open, name: str) -> Tensor:
+    try:
+        return file.get_tensor(name)
+    except SafetensorError as error:
+        raise ValueError(f"{name} cannot be read: {error}") from error
 
 
 def weight_file(folder: Path) -> Path:

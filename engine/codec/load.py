@@ -44,6 +44,8 @@ def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, 
         codec = Codec(config)
     whole = _with_all_heads(codec, fold_weight_norm(tensors))
     check_tensors(path, codec, {key: value.shape for key, value in whole.items()})
+    if wrong := [key for key, value in whole.items() if not value.is_floating_point()]:
+        raise CheckpointError(f"{path}: {wrong[0]} is {whole[wrong[0]].dtype}, expected numbers with a fraction")
     codec.load_state_dict({key: value.float() for key, value in whole.items()}, assign=True)
     return codec.to(device).eval().requires_grad_(False)
 

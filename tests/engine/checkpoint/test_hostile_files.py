@@ -51,6 +51,13 @@ def refusal(folder: Path, name: str) -> str:
     return message
 
 
+def write_model(folder: Path) -> None:
+    """The model's own file as it was, whatever was done to it."""
+    codec = (folder / "codec.pth").read_bytes()
+    write_flat(folder, CODEC)
+    (folder / "codec.pth").write_bytes(codec)
+
+
 def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     tree = json.loads((folder / "config.json").read_text())
     change(tree)
@@ -108,6 +115,22 @@ def test_tensors_that_lack_come_too_many_or_have_another_shape_are_named(folder:
 def test_whole_numbers_are_no_weights(folder: Path) -> None:
     save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": torch.zeros(48, dtype=torch.int64)}))
     assert "fast_norm.weight is torch.int64" in refusal(folder, "model.pth")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "meta", "complex"])
+def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
+    odd = {
+        "sparse": torch.eye(3).to_sparse(),
+        "meta": torch.zeros(48, device="meta"),
+        "complex": torch.zeros(48, dtype=torch.complex64),
+    }[kind]
+    save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": odd}))
+    assert "fast_norm.weight" in refusal(folder, "model.pth")
+    tensors = torch.load(folder / "codec.pth", weights_only=True)
+    name = "quantizer.pre_module.norm.weight"
+    torch.save({**tensors, name: odd if kind != "complex" else tensors[name].to(torch.complex64)}, folder / "codec.pth")
+    write_model(folder)
+    assert name in refusal(folder, "codec.pth")
 
 
 def test_a_table_that_only_seems_large_is_refused_by_its_shape(folder: Path) -> None:
