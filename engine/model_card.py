@@ -39,18 +39,18 @@ class ModelCard:
         Raises CheckpointError naming file and field.
         """
         path, header = folder / "card.json", _header(folder / "README.md")
-        said = cls(languages=_languages(header), licence=_licence(header))
+        from_readme = cls(languages=_languages(header), licence=_licence(header))
         try:
             tree = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return said
+            return from_readme
         except ValueError as error:
             raise CheckpointError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(tree, dict):
             raise CheckpointError(f"{path} must be a JSON object")
         tags = _strings(path, tree, "tags") if tree.get("tags") is not None else None
-        languages = _strings(path, tree, "languages") or said.languages
-        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"), said.licence)
+        languages = _strings(path, tree, "languages") or from_readme.languages
+        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"), from_readme.licence)
 
 
 def _header(readme: Path) -> str:

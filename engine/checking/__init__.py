@@ -1,1 +1,1 @@
-"""Whether a checkpoint speaks as it should: its takes, its logits in fewer bits and beside fish-speech's own code."""
+"""Checks a model: its takes, and its logits with quantised weights and against fish-speech's own code."""

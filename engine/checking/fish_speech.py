@@ -1,4 +1,4 @@
-"""A checkpoint's tensors in fish-speech's own classes, where that package is installed: the independent judgement."""
+"""Logits of a checkpoint by fish-speech's own classes, if that package is installed: an independent implementation."""
 
 from __future__ import annotations
 
@@ -57,12 +57,11 @@ def _residual(theirs: Any, take: ForcedTake, first: Tensor) -> Tensor:
     theirs.max_batch_size = theirs.max_seq_len = -1
     theirs.setup_caches(count, books, dtype=first.dtype)
     theirs.forward_generate_fast(first, torch.tensor([0], device=first.device))
-    found = []
+    steps = []
     for book in range(1, books):
         x = theirs.fast_embeddings(take.frames[book - 1])
-        found.append(theirs.forward_generate_fast(x, torch.tensor([book], device=first.device))[:, 0])
-    logits = torch.stack(found, 1)
-    return logits.flatten(0, 1)
+        steps.append(theirs.forward_generate_fast(x, torch.tensor([book], device=first.device))[:, 0])
+    return torch.stack(steps, 1).flatten(0, 1)
 
 
 def _theirs(checkpoint: Checkpoint, positions: int) -> Any:

@@ -1,4 +1,4 @@
-"""Logits of takes that were spoken already, frame by frame: one that differs does not lead the others astray."""
+"""Teacher-forced logits: each frame is predicted after the frames that were really spoken."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A checkpoint put to the test: it speaks sentences, and its logits are compared in fewer bits and with fish-speech's.
+"""Checks a model: it speaks sentences, and its logits are compared with those of quantised weights and fish-speech.
 
-Sound is judged by what can be measured without listening: whether takes end, how loud they are, how long they are
-silent. Whether the words can be understood is for a recogniser to say.
+Of the sound this measures where takes end, their level and their silences. Word errors need a speech recogniser, which
+the caller may have.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CheckedTake:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ModelReport:
-    """What was found."""
+    """The results."""
 
     info: EngineInfo
     load_seconds: float
@@ -69,7 +69,7 @@ class ModelReport:
 
 
 def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object] = print) -> ModelReport:
-    """Load the model and try it. Blocking: minutes for a large one. Raises CheckpointError, ConfigError."""
+    """Load the model and check it. Blocking: minutes for a large one. Raises CheckpointError, ConfigError."""
     tell("loading")
     begin = time.perf_counter()
     engine = Engine.start(config)

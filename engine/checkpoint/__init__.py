@@ -1,4 +1,4 @@
-"""From a folder, a file or a hub id to loaded models, whichever way a checkpoint of the family is stored."""
+"""Finds, reads, verifies and loads checkpoints of every supported family and file format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON that strangers wrote: no larger than it may be, and an object."""
+"""Untrusted JSON files: bounded in size, with an object at the top."""
 
 from __future__ import annotations
 

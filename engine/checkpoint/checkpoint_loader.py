@@ -66,7 +66,7 @@ def load(
     progress: Callable[[str, float], None] | None = None,
     weights: Weights = "bf16",
 ) -> Checkpoint:
-    """Load the checkpoint that `find` found. Raises CheckpointError naming file, key, expected and found.
+    """Load the checkpoint at a path that `find` returned. Raises CheckpointError naming file, key, expected and found.
 
     Weights are quantised one by one as they come: the device never holds more than a few of them in ``dtype``.
     """

@@ -40,10 +40,10 @@ def is_unused(key: str) -> bool:
 
 def published_key(name: str) -> str:
     """The model's tensor name → that in the published files. Raises KeyError."""
-    found = _replaced(name, tuple((ours, theirs) for theirs, ours in _PUBLISHED))
-    if found is None:
+    key = _replaced(name, tuple((ours, theirs) for theirs, ours in _PUBLISHED))
+    if key is None:
         raise KeyError(name)
-    return found
+    return key
 
 
 def flat_key(name: str) -> str:

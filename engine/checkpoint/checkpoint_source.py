@@ -1,4 +1,4 @@
-"""A checkpoint as it is stored, behind one interface: a folder of files, or a GGUF file and what lies beside it."""
+"""One interface to stored checkpoints: a folder of files, or a GGUF file with its companions."""
 
 from __future__ import annotations
 
@@ -97,16 +97,16 @@ class Source:
             stored = with_joined_qkv(with_scales(stored))
         except ValueError as error:
             raise CheckpointError(f"{self.weights_path}: {error}") from error
-        found: dict[str, LazyTensor] = {}
+        tensors: dict[str, LazyTensor] = {}
         for tensor in stored:
             name = model_key(tensor.name)
-            if name is None or name in found:
+            if name is None or name in tensors:
                 raise CheckpointError(f"{self.weights_path}: unexpected tensor {tensor.name}")
-            found[name] = replace(tensor, name=name)
+            tensors[name] = replace(tensor, name=name)
         residual, head = self.config.residual_codes, "fast_output.weight"
-        if residual and head in found:
-            found[head] = first_rows(found[head], residual)
-        return list(found.values())
+        if residual and head in tensors:
+            tensors[head] = first_rows(tensors[head], residual)
+        return list(tensors.values())
 
     def file_key(self, name: str) -> str:
         """The model's tensor name → that in these files, as far as a message needs it."""
@@ -200,5 +200,5 @@ class GgufSource(Source):
 
 
 def open_source(path: Path) -> Source:
-    """The checkpoint that `find` found."""
+    """The checkpoint at a path that `find` returned."""
     return GgufSource(path) if path.suffix.lower() == GGUF else Source(path)

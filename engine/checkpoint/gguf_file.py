@@ -1,6 +1,6 @@
 """The GGUF container (version 2 and 3, little-endian): keys, and tensors that stay on the disk until they are read.
 
-Whatever a header says is held against the file's size before it is believed.
+Every count, length and offset in the header is checked against the size of the file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def open_gguf(path: Path) -> GgufFile:
 
 
 class _DamagedError(Exception):
-    """Something that a well-formed file cannot say."""
+    """The header contradicts itself or the size of the file."""
 
 
 class _Cursor:
@@ -122,18 +122,18 @@ def _read(path: Path, data: np.ndarray) -> GgufFile:
     if version not in (2, 3):
         raise CheckpointError(f"{path} is of GGUF version {version}; 2 and 3 in little-endian order can be read")
     tensors, keys = cursor.count(_MOST, "tensors"), cursor.count(_MOST, "keys")
-    found = {}
+    values = {}
     for _ in range(keys):
         key = cursor.text()
-        found[key] = cursor.value(cursor.whole("<I"))
+        values[key] = cursor.value(cursor.whole("<I"))
     infos = [_info(path, cursor) for _ in range(tensors)]
-    alignment = found.get("general.alignment", 32)
+    alignment = values.get("general.alignment", 32)
     if not isinstance(alignment, int) or not 1 <= alignment <= 2**16:
         raise _DamagedError(f"its alignment is {alignment!r}")
     start = -(-cursor.at // alignment) * alignment
     if len({name for name, *_ in infos}) < len(infos):
         raise _DamagedError("a tensor's name occurs twice")
-    return GgufFile(path, found, [_tensor(data, start, alignment, *info) for info in infos])
+    return GgufFile(path, values, [_tensor(data, start, alignment, *info) for info in infos])
 
 
 def _info(path: Path, cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:

@@ -43,7 +43,7 @@ _SIZES = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Packed:
-    """What a GGUF file holds of a checkpoint."""
+    """The parts of a checkpoint in a GGUF file."""
 
     tree: Mapping[str, Any]
     """Its config.json, or what would stand there."""

@@ -1,4 +1,4 @@
-"""Tensors of files whose numbers are read one by one, and what turns those of other layouts into the model's."""
+"""Tensors in files, read one at a time, and the conversions from other layouts to the model's."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def with_scales(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
     Raises ValueError, also from `LazyTensor.read`.
     """
     names = {tensor.name for tensor in tensors}
-    found = {}
+    by_weight = {}
     for tensor in tensors:
         weight = _SCALES.sub(".weight", tensor.name)
         if weight != tensor.name and weight in names:
-            found[weight] = tensor
-    scales = {tensor.name for tensor in found.values()}
+            by_weight[weight] = tensor
+    scales = {tensor.name for tensor in by_weight.values()}
     rest = [tensor for tensor in tensors if tensor.name not in scales]
-    return [_scaled(tensor, found[tensor.name]) if tensor.name in found else tensor for tensor in rest]
+    return [_scaled(tensor, by_weight[tensor.name]) if tensor.name in by_weight else tensor for tensor in rest]
 
 
 def first_rows(tensor: LazyTensor, rows: int) -> LazyTensor:

@@ -1,4 +1,4 @@
-"""Where a checkpoint is: a folder, a file, or on the hub, from which it is downloaded with a progress bar."""
+"""Finds a checkpoint: a folder, a file, or a hub repository, which is downloaded with a progress bar."""
 
 from __future__ import annotations
 

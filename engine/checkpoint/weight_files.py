@@ -25,15 +25,15 @@ def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
     """
     path = folder / TORCH_FILE
     if path.is_file() and not any(folder.glob("model*.safetensors*")):
-        tensors = read_torch_file(path, ("state_dict",))
-        return [LazyTensor(name, tuple(value.shape), partial(_same, value)) for name, value in tensors.items()]
-    found = []
+        state = read_torch_file(path, ("state_dict",))
+        return [LazyTensor(name, tuple(value.shape), partial(_same, value)) for name, value in state.items()]
+    tensors = []
     for path in _shards(folder):
         file = stack.enter_context(_open(path))
         for name in file.keys():  # noqa: SIM118  (no dictionary)
             shape = tuple(file.get_slice(name).get_shape())
-            found.append(LazyTensor(name, shape, partial(_stored, file, name)))
-    return found
+            tensors.append(LazyTensor(name, shape, partial(_stored, file, name)))
+    return tensors
 
 
 def _stored(file: safe_open, name: str) -> Tensor:

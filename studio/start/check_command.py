@@ -1,4 +1,4 @@
-"""fish-voice-studio check MODEL: loads a model, lets it speak, and prints how well it does, as a table and as JSON."""
+"""fish-voice-studio check MODEL: loads a model, generates sentences, and prints measurements as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _figures(report: ModelReport, recogniser: Recogniser | None) -> dict[str, An
         "longest_silence_seconds": round(max(take.longest_silence for take in takes), 2),
         "real_time_factor": round(sum(take.real_time_factor * take.seconds for take in takes) / max(seconds, 1e-9), 3),
         "word_error": None,
-        "by_weights": {weights: asdict(found) for weights, found in report.by_weights.items()},
+        "by_weights": {weights: asdict(agreement) for weights, agreement in report.by_weights.items()},
         "fish_speech": None if report.fish_speech is None else asdict(report.fish_speech),
         "greedy_frames_kept": report.greedy_frames_kept,
         "sentences": [_sentence(take) for take in takes],
@@ -171,9 +171,9 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         compared["fish-speech"] = figures["fish_speech"]
     if compared:
         lines += ["", f"{'compared with':<14}{'semantic kept':>14}{'KL':>10}{'residual kept':>15}{'KL':>10}"]
-    for name, found in compared.items():
-        kept = f"{found['semantic_kept']:>14.4f}{found['semantic_kl']:>10.5f}"
-        lines.append(f"{name:<14}{kept}{found['residual_kept']:>15.4f}{found['residual_kl']:>10.5f}")
+    for name, row in compared.items():
+        kept = f"{row['semantic_kept']:>14.4f}{row['semantic_kl']:>10.5f}"
+        lines.append(f"{name:<14}{kept}{row['residual_kept']:>15.4f}{row['residual_kl']:>10.5f}")
     lines += ["", f"{'seconds':>8}{'end':>9}{'dB':>8}{'silence':>9}{'RTF':>7}  sentence"]
     for row in figures["sentences"]:
         level = "–" if row["level_db"] is None else row["level_db"]

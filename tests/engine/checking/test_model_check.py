@@ -17,9 +17,9 @@ RATE = 44_100
 
 
 def checked(folder: Path, *texts: str) -> ModelReport:
-    said: list[str] = []
-    report = check_model(EngineConfig(str(folder), "cpu", max_rows=1), texts, said.append)
-    assert said[0] == "loading" and said[-1] == "comparing logits"
+    lines: list[str] = []
+    report = check_model(EngineConfig(str(folder), "cpu", max_rows=1), texts, lines.append)
+    assert lines[0] == "loading" and lines[-1] == "comparing logits"
     return report
 
 
@@ -33,10 +33,10 @@ def test_a_model_agrees_with_fish_speechs_code_and_nearly_with_itself_in_fewer_b
         write_flat(tmp_path, CODEC, **(AUDIO8 if family == "Audio8" else {}))
     report = checked(tmp_path, "One boat after the other.", "And back.")
     assert report.info.family == family and len(report.takes) == 2
-    found = report.fish_speech
-    assert found is not None and report.greedy_frames_kept == 1.0
-    assert found.semantic_kept == found.residual_kept == 1.0
-    assert found.semantic_kl < 1e-6 and found.residual_kl < 1e-6
+    same = report.fish_speech
+    assert same is not None and report.greedy_frames_kept == 1.0
+    assert same.semantic_kept == same.residual_kept == 1.0
+    assert same.semantic_kl < 1e-6 and same.residual_kl < 1e-6
     eight, six = report.by_weights["int8"], report.by_weights["int6"]
     assert 0 < eight.semantic_kl < six.semantic_kl < 1
 

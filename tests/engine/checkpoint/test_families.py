@@ -108,8 +108,8 @@ def compare_logits(folder: Path, reference: upstream.DualARTransformer) -> None:
     assert (start - expected_input).abs().max() <= TOLERANCE * expected_input.abs().max()
     expected = upstream.fast_logits(reference, start[-1], codes[:, 0])
     x = torch.cat([start[-1:], model.fast.embeddings(codes[:-1, 0])])[None]
-    found = model.fast_logits(x, torch.arange(config.num_codebooks)[None], Causal())[0, 1:]
-    assert (found - expected[:, : found.shape[1]]).abs().max() <= TOLERANCE * expected.abs().max()
+    ours = model.fast_logits(x, torch.arange(config.num_codebooks)[None], Causal())[0, 1:]
+    assert (ours - expected[:, : ours.shape[1]]).abs().max() <= TOLERANCE * expected.abs().max()
 
 
 @pytest.mark.parametrize("family", ["S1", "S1 of many codes", "S2", "Audio8"])
@@ -177,8 +177,8 @@ def test_a_codec_whose_heads_share_keys_is_upstreams_with_copies_of_them(tmp_pat
     expected = upstream.decode(upstream.load_codec(tmp_path), codes)
     torch.save(shared, tmp_path / "codec.pth")
     cpu = torch.device("cpu")
-    found = load(tmp_path, cpu, cpu, torch.float32).codec.decode(codes[None])[0, 0]
-    assert (found - expected).abs().max() <= TOLERANCE
+    ours = load(tmp_path, cpu, cpu, torch.float32).codec.decode(codes[None])[0, 0]
+    assert (ours - expected).abs().max() <= TOLERANCE
 
 
 def test_audio8_says_its_codecs_sizes_in_its_config(tmp_path: Path) -> None:

@@ -147,25 +147,25 @@ def test_blocks_are_dequantised_as_the_gguf_package_does(number: int) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_tensor_arrives_where_it_belongs(tmp_path: Path, published: Path, layout: str) -> None:
     path = LAYOUTS[layout](tmp_path, published)
-    expected, found = load_path(published), load_path(path)
-    assert found.config == expected.config and found.fingerprint == expected.fingerprint
+    expected, loaded = load_path(published), load_path(path)
+    assert loaded.config == expected.config and loaded.fingerprint == expected.fingerprint
     for name, value in expected.model.state_dict().items():
-        assert torch.equal(found.model.state_dict()[name], value), name
+        assert torch.equal(loaded.model.state_dict()[name], value), name
     codes = torch.randint(64, (1, 4, 10))
-    difference = found.codec.decode(codes) - expected.codec.decode(codes)
+    difference = loaded.codec.decode(codes) - expected.codec.decode(codes)
     assert difference.abs().max() < (1e-6 if layout == "files inside" else 2e-2)  # the other one has it in 16 bits
     assert open_source(path).card().licence == ("fish-audio" if layout == "sizes as keys" else "")
-    assert found.tokenizer.encode("the end.") == expected.tokenizer.encode("the end.")
+    assert loaded.tokenizer.encode("the end.") == expected.tokenizer.encode("the end.")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_eight_bits_come_as_the_gguf_package_reads_them(tmp_path: Path, published: Path, layout: str) -> None:
-    found = load_path(LAYOUTS[layout](tmp_path, published, Q8)).model.state_dict()
+    loaded = load_path(LAYOUTS[layout](tmp_path, published, Q8)).model.state_dict()
     expected = load_path(published).model.state_dict()
     name = "slow.layers.1.attention.wqkv.weight"
     quantised = gguf.dequantize(gguf.quantize(expected[name].numpy(), Q8), Q8)
-    assert np.array_equal(found[name].numpy(), quantised)
-    assert torch.equal(found["slow.norm.weight"], expected["slow.norm.weight"])
+    assert np.array_equal(loaded[name].numpy(), quantised)
+    assert torch.equal(loaded["slow.norm.weight"], expected["slow.norm.weight"])
 
 
 def test_a_file_alone_in_a_folder_is_found_and_of_several_one_must_be_named(tmp_path: Path, published: Path) -> None:
@@ -295,10 +295,10 @@ def test_safetensors_in_eight_bits_are_their_numbers_times_scales(tmp_path: Path
         written[name], written[name.removesuffix(".weight") + suffix] = whole, scales
         expected[name] = whole.float() * scales.float().reshape(-1, 1)
     save_file({**written, "_buf.x": torch.zeros(3)}, folder / "model.safetensors")
-    found = load_path(folder).model.state_dict()
+    loaded = load_path(folder).model.state_dict()
     for index, name in enumerate(expected):
         ours = name.replace("text_model.model.", "slow.").replace("audio_decoder.", "fast.")
-        assert torch.equal(found[ours], expected[name]), name
+        assert torch.equal(loaded[ours], expected[name]), name
         if index == 0:
             stem = name.removesuffix(".weight") + suffix
             del written[stem]
