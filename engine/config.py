@@ -124,7 +124,7 @@ class ModelConfig:
     """Token id of semantic code 0."""
     semantic_end: int
     """Token id of the last semantic code, inclusive."""
-    family: str = field(default="S2 Pro", repr=False)
+    family: str = field(default="S2", repr=False)
     prompt_layout: PromptLayout = field(default="chat", repr=False)
     scales_codes: bool = field(default=True, repr=False)
     """Whether a frame's embedding, the sum of its token's and its codes' rows, is divided by √(num_codebooks + 1)."""

@@ -7,6 +7,7 @@ the caller may have.
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -68,8 +69,33 @@ class ModelReport:
     """Share of a greedy take's frames that fish-speech's code draws too; None where it is not installed."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Speech:
+    """What an engine that has ended since left behind."""
+
+    info: EngineInfo
+    load_seconds: float
+    peak_memory: int | None
+    takes: tuple[CheckedTake, ...]
+    spoken: tuple[Spoken, ...]
+    greedy: Spoken
+
+
 def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object] = print) -> ModelReport:
     """Load the model and check it. Blocking: minutes for a large one. Raises CheckpointError, ConfigError."""
+    speech = _speech(config, texts, tell)
+    gc.collect()
+    torch.cuda.empty_cache()  # the logits are those of the whole weights, for which the engine's have to go
+    tell("comparing logits")
+    try:
+        compared = _compared(config.model, speech, speech.info.device)
+    except torch.OutOfMemoryError:
+        tell("comparing logits on the CPU, where there is memory for the whole weights")
+        compared = _compared(config.model, speech, "cpu")
+    return ModelReport(speech.info, speech.load_seconds, speech.peak_memory, speech.takes, *compared)
+
+
+def _speech(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object]) -> _Speech:
     tell("loading")
     begin = time.perf_counter()
     engine = Engine.start(config)
@@ -85,11 +111,9 @@ def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str]
         _, codes = asyncio.run(_spoken(engine, texts[0], temperature=0.0))
         greedy = (Utterance(texts[0]), codes[:, :COMPARED_FRAMES])
         memory = _peak_memory(engine.info.device)
+        return _Speech(engine.info, load_seconds, memory, tuple(takes), tuple(spoken), greedy)
     finally:
         engine.stop()
-    tell("comparing logits")
-    by_weights, fish_speech, kept = _compared(config, engine.info, spoken, greedy)
-    return ModelReport(engine.info, load_seconds, memory, tuple(takes), by_weights, fish_speech, kept)
 
 
 async def _spoken(engine: Engine, text: str, seed: int = 0, temperature: float = 0.7) -> tuple[CheckedTake, np.ndarray]:
@@ -122,31 +146,31 @@ def _longest(flags: np.ndarray) -> int:
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
-def _compared(
-    config: EngineConfig, info: EngineInfo, spoken: Sequence[Spoken], greedy: Spoken
-) -> tuple[dict[str, Agreement], Agreement | None, float | None]:
-    device, dtype = torch.device(info.device), cast(torch.dtype, getattr(torch, info.dtype))
-    checkpoint = load(find(config.model), device, torch.device("cpu"), dtype)
-    if not spoken:
+def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agreement], Agreement | None, float | None]:
+    """With fewer bits, with fish-speech, and the share of greedy frames that fish-speech draws too."""
+    if not speech.spoken:
         return {}, None, None
-    full = forced_logits(checkpoint, spoken)
+    dtype = cast(torch.dtype, getattr(torch, speech.info.dtype))
+    checkpoint = load(find(model), torch.device(device), torch.device("cpu"), dtype)
+    full = forced_logits(checkpoint, speech.spoken)
     by_weights: dict[str, Agreement] = {
-        weights: agreement(full, forced_logits(checkpoint, spoken, checkpoint.model.held_as(weights)))
+        weights: agreement(full, forced_logits(checkpoint, speech.spoken, checkpoint.model.held_as(weights)))
         for weights in BITS
         if weights != "bf16"
     }
     if not is_installed():
         return by_weights, None, None
     residual = full[1].shape[1]
-    semantic, theirs = fish_speech_logits(checkpoint, spoken)
+    semantic, theirs = fish_speech_logits(checkpoint, speech.spoken)
     matched = agreement(full, (semantic, theirs[:, :residual]))
-    return by_weights, matched, _frames_kept(fish_speech_logits(checkpoint, [greedy]), greedy[1], residual)
+    if not speech.greedy[1].shape[1]:
+        return by_weights, matched, None
+    kept = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
+    return by_weights, matched, kept
 
 
-def _frames_kept(logits: Logits, codes: np.ndarray, residual: int) -> float | None:
+def _frames_kept(logits: Logits, codes: np.ndarray, residual: int) -> float:
     """The share of frames (codebooks, frames) whose every code is the likeliest by these logits."""
-    if not codes.shape[1]:
-        return None
     first = logits[0].argmax(1)[:, None]
     others = logits[1][:, :residual].argmax(1).view(len(first), -1)
     best = torch.cat([first, others], 1).cpu().numpy()

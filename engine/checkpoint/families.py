@@ -60,7 +60,6 @@ def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
             eos_token=int(tree["eos_token_id"]),
             semantic_start=int(tree["semantic_start_token_id"]),
             semantic_end=int(tree["semantic_end_token_id"]),
-            family="S2",
         )
     )
 
@@ -156,7 +155,7 @@ def _is_s2(tree: Tree) -> bool:
 
 FAMILIES = (
     Family("S2", "fish_qwen3_omni", _published),
-    Family("S2", "dual_ar", partial(_flat, family="S2"), is_meant=_is_s2),  # what merging a LoRA writes
+    Family("S2", "dual_ar", _flat, is_meant=_is_s2),  # what merging a LoRA writes
     Family(
         "S1",
         "dual_ar",

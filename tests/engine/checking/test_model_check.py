@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from engine import AudioChunk, EngineConfig, ModelReport, Timing, check_model
+from engine.checking import model_check
 from engine.checking.model_check import _measured
+from engine.checkpoint import Checkpoint, load
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.tiny import TinyCodec
 
@@ -56,3 +60,21 @@ def test_level_silence_and_ends_are_measured() -> None:
     assert measured(tone, "word " * 30)[0] == "early"
     assert measured(tone, "word", "length")[0] == "missing"
     assert measured(quiet, "word")[1] == float("-inf")
+
+
+def test_a_model_whose_whole_weights_do_not_fit_is_compared_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_flat(tmp_path, CODEC)
+    devices: list[str] = []
+
+    def load_once_more(path: Path, device: torch.device, *rest: Any) -> Checkpoint:
+        devices.append(device.type)
+        if len(devices) == 1:
+            raise torch.OutOfMemoryError
+        return load(path, device, *rest)
+
+    monkeypatch.setattr(model_check, "load", load_once_more)
+    lines: list[str] = []
+    report = check_model(EngineConfig(str(tmp_path), "cpu", max_rows=1), ["Once more."], lines.append)
+    assert report.by_weights and len(devices) == 2 and "on the CPU" in lines[-1]
