@@ -63,7 +63,7 @@ class Source:
     def config(self) -> ModelConfig:
         family = self.family
         try:
-            return family.read(self.tree, self._special_ids)
+            return replace(family.read(self.tree, self._special_ids), family=family.name)
         except KeyError as error:
             raise CheckpointError(f"{self.config_path} lacks the key {error}") from error
         except (TypeError, ValueError, OverflowError) as error:

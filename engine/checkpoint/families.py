@@ -64,8 +64,11 @@ def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
     )
 
 
-def _flat(tree: Tree, token_ids: TokenIds, **switches: Any) -> ModelConfig:
-    """fish-speech's layout, one object: the fast AR's sizes begin with fast_ and, where missing, are the slow one's."""
+def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, **switches: Any) -> ModelConfig:
+    """fish-speech's layout, one object: the fast AR's sizes begin with fast_ and, where missing, are the slow one's.
+
+    norm_fastlayer_input: what holds for a file without this key. switches: of ModelConfig, for the whole family.
+    """
     if tree.get("slow_backbone", "arktts") != "arktts":
         raise ValueError(f"slow_backbone is {tree['slow_backbone']!r}; of this family only pure attention can be read")
     own = {name: tree[f"fast_{name}"] for name in _FAST if tree.get(f"fast_{name}") is not None}
@@ -86,7 +89,7 @@ def _flat(tree: Tree, token_ids: TokenIds, **switches: Any) -> ModelConfig:
         semantic_start=start,
         semantic_end=tree.get("semantic_end_id") or start + sum(name.startswith("<|semantic:") for name in ids) - 1,
         scales_codes=bool(tree.get("scale_codebook_embeddings", False)),
-        fast_reads_norm=bool(tree.get("norm_fastlayer_input", False)),
+        fast_reads_norm=bool(tree.get("norm_fastlayer_input", norm_fastlayer_input)),
     )
     return _checked(replace(config, **switches))
 
@@ -159,12 +162,12 @@ FAMILIES = (
     Family(
         "S1",
         "dual_ar",
-        partial(_flat, family="S1", prompt_layout="interleave", residual_codes=1024),
+        partial(_flat, prompt_layout="interleave", residual_codes=1024),
     ),
     Family(
         "Audio8",
         "arktts",
-        partial(_flat, family="Audio8", scales_codes=False, joins_spaces=True),
+        partial(_flat, norm_fastlayer_input=True, scales_codes=False, joins_spaces=True),
         codec=_audio8_codec,
     ),
 )
