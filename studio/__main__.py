@@ -1,6 +1,6 @@
 """fish-voice-studio, or python -m studio: serves the studio.
 
-With "voices …" it is the command line of the library, with "check MODEL" it tries a model.
+After "voices" or "trash" it is the library's command line, after "check" it checks a model.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 def main() -> int:
     """The exit code of what was asked for."""
-    if sys.argv[1:2] == ["voices"]:
+    if sys.argv[1:2] in (["voices"], ["trash"]):
         from studio.cli import main as run_command  # which needs no model
 
         return run_command()

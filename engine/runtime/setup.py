@@ -82,7 +82,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         if plan.missing is None:
             prefills = COMPACT_PREFILL_SIZES if plan.size.compact else PREFILL_SIZES
             sets += runner.use_graphs(plan.kernel, config.reproducible, plan.twelve_bits, prefills)
-        streams = _streams(codec, plan, config.codec_dtype)
+        streams = _streams(codec, plan, config.codec_dtype or "float32")
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
@@ -133,12 +133,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
     is_fused = missing is None and codec_device.type == "cuda" and codec.timbre is None
-
-    def precision(size: Size) -> Precision | None:
-        return (config.codec_dtype or ("tf32" if size.compact else "float32")) if is_fused else None
+    precision = (config.codec_dtype or "tf32") if is_fused else None
 
     def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
-        fixed = model, codec, dtype, size, config.prefix_bytes, precision(size)
+        fixed = model, codec, dtype, size, config.prefix_bytes, precision
         return plan_memory(*fixed, twelve_bits, on_gpu=device.type == "cuda")
 
     if config.max_context and config.max_context > model.max_context:
@@ -152,7 +150,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     for more in _twelve_bits(config, dtype, missing, size):
         if (larger := plan(size, more)).fits(budget, spare=GIB):
             twelve_bits, memory = more, larger
-    settings = model.family, model, codec, dtype, size, kernel, precision(size), twelve_bits, config.reproducible
+    settings = model.family, model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
         source,
         device,
@@ -161,7 +159,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
         size,
         missing,
         kernel,
-        precision(size),
+        precision,
         twelve_bits,
         memory,
         repr(settings),

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.settings import Settings, SettingsError
 from studio.unicode_text import text_of
 from studio.voices.hearing.recogniser import RATE, FasterWhisper, Recogniser, check_name
@@ -64,16 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def word_errors(expected: Sequence[str], heard: Sequence[str]) -> int:
-    """Substitutions, insertions and deletions between two lists of words."""
-    row = list(range(len(heard) + 1))
-    for i, word in enumerate(expected, 1):
-        previous, row[0] = row[0], i
-        for j, other in enumerate(heard, 1):
-            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (word != other))
-    return row[-1]
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fish-voice-studio check", description="Tries a model and prints figures.")
     parser.add_argument("model", help="a folder, a GGUF file, a model.pth, or a hub id")
@@ -95,8 +86,11 @@ def _texts(options: argparse.Namespace) -> Sequence[str]:
 
 
 def _recogniser(name: str | None) -> Recogniser | None:
-    chosen = name or Settings.from_environment().transcriber
-    return FasterWhisper(check_name(chosen).partition(":")[2]) if chosen else None
+    chosen = name or Settings.load().transcriber
+    if not chosen:
+        return None
+    check_name(chosen)
+    return FasterWhisper(chosen.partition(":")[2])
 
 
 def _figures(report: ModelReport, recogniser: Recogniser | None) -> dict[str, Any]:
@@ -131,7 +125,7 @@ def _figures(report: ModelReport, recogniser: Recogniser | None) -> dict[str, An
         for take, row in zip(takes, figures["sentences"], strict=True):
             row["heard"] = _heard(take, info.sample_rate, recogniser)
             expected = _words(take.text)
-            row["word_errors"] = word_errors(expected, _words(row["heard"]))
+            row["word_errors"] = Levenshtein.distance(expected, _words(row["heard"]))
             wrong, words = wrong + row["word_errors"], words + len(expected)
         figures["word_error"] = round(wrong / max(1, words), 4)
     return figures

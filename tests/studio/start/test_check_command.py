@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from studio.start import check_command
-from studio.start.check_command import SENTENCES, SHORT, main, word_errors
+from studio.start.check_command import SENTENCES, SHORT, main
 from studio.voices.hearing.recogniser import Heard
 from tests import upstream
 
@@ -54,9 +54,3 @@ def test_what_cannot_be_checked_is_said_in_one_line(tmp_path: Path, capsys: pyte
         assert main(arguments) == 1
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.strip().splitlines()[-1].startswith("studio: ")
-
-
-def test_word_errors_count_what_was_left_out_added_and_replaced() -> None:
-    assert word_errors(["a", "b", "c"], ["a", "c"]) == 1
-    assert word_errors(["a", "b", "c"], ["a", "x", "c", "d"]) == 2
-    assert word_errors([], ["a"]) == 1
