@@ -25,8 +25,9 @@ from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import read_clip
 from studio.engine_host import EngineHost
-from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
+from studio.library import Library, NewSample, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
+from studio.library.takes.take import Take
 from studio.speech.request import OwnClip, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.voices.intake import take_in
@@ -107,9 +108,8 @@ def fill(home: Path, voices: int, takes: int) -> None:
     sample = NewSample(b"clip", "audio/wav", 5.0, "The words.", Cut(), 5.0, 90, {"snr_db": 40.0})
     first = library.voices.create(VoiceDraft("template"), [sample])
     library.codes.put(first.samples[0].cut_key, "codec", np.zeros((10, 108), np.int16))
-    take = StoredTake("req_0", 0.0, "x", first.id, first.address, 1, {"top_k": 30}, "finished", "stop", None,
-                      {"queue_ms": 1.0}, 100, 4.6)  # fmt: skip
-    library.takes.add(take)
+    take = Take("req_0", 0.0, first.address, 1, "finished", text="x", voice_id=first.id, parameters={"top_k": 30})
+    library.takes.add(replace(take, finish_reason="stop", queue_ms=1.0, frames=100, seconds=4.6))
     with library.store.writing() as db:
         voice = next(iter(db.table("voices").rows))
         row = next(iter(db.table("samples").rows))

@@ -35,9 +35,9 @@ class EngineConfig:
     """None: the same device."""
     dtype: str | None = None
     """float32 or bfloat16 for the autoregressive models; None: float32 on a CPU, bfloat16 elsewhere."""
-    codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = None
-    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs. None: float32, or tf32
-    where memory is short."""
+    codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = "float32"
+    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs; None takes it where it
+    can, else float32."""
     max_rows: int | None = None
     """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere, or as many of these as there is memory for."""
     max_waiting: int = 64

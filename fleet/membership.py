@@ -230,7 +230,7 @@ class Membership:
             member = self._members[name]
             known = member.open
             stats = await asyncio.wait_for(self.line.call(name, "stats"), QUESTION_SECONDS)
-        except (ReplicaLost, EngineStopped, asyncio.TimeoutError) as error:
+        except (TimeoutError, ReplicaLost, EngineStopped) as error:
             self.suspect(name)
             log.info("replica %s does not answer: %s", name, error or "no word within the limit")
             return
@@ -264,8 +264,6 @@ def unlike(one: EngineInfo, other: EngineInfo) -> str | None:
     ):
         mine, theirs = getattr(one, field_name), getattr(other, field_name)
         if mine != theirs:
-            return (
-                f"its {what} is {theirs} and that of the others {mine}: "
-                "give all the same MODEL, DTYPE, WEIGHTS and MAX_CONTEXT"
-            )
+            same = "give all the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
+            return f"its {what} is {theirs} and that of the others {mine}: {same}"
     return None

@@ -70,7 +70,9 @@ def start_fleet(
     """
     _check_ray()
     if config.device not in (None, "cpu", "cuda"):
-        raise ConfigError(f"a fleet gives each engine a GPU by itself: set DEVICE to cuda or cpu, not {config.device}")
+        raise ConfigError(
+            f"a fleet gives each engine a GPU by itself: set STUDIO_DEVICE to cuda or cpu, not {config.device}"
+        )
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(path)}
     os.environ.update(environment)
@@ -207,6 +209,7 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
             with _own_sigterm():
                 thread.submit(
                     ray.init,
+                    "local",  # not a cluster that RAY_ADDRESS names: that is for those who use Ray themselves
                     num_gpus=gpus,
                     include_dashboard=False,
                     object_store_memory=OBJECT_STORE_BYTES,
@@ -277,7 +280,7 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
         serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
     except ConnectionError as error:
         raise ConfigError(
-            f"RAY_ADDRESS={address}, but no Ray answers there: on this machine, run `ray start --head`, "
+            f"STUDIO_RAY_ADDRESS={address}, but no Ray answers there: on this machine, run `ray start --head`, "
             "or `ray start --address=HEAD:6379` to join one"
         ) from error
     except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
@@ -288,7 +291,7 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
                 f"the cluster at {address} runs Ray {ray_there} on Python {python_there}, and this studio Ray "
                 f"{ray_here} on Python {python_here}: start both from environments made alike"
             ) from error
-        raise ConfigError(f"RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
+        raise ConfigError(f"STUDIO_RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
     there = ray.cluster_resources()
     return int(there.get("GPU", 0)), int(there.get("CPU", 0))
 

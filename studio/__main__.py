@@ -1,4 +1,4 @@
-"""fish-voice-studio, or python -m studio: serves the studio; with "voices …" the command line of the library."""
+"""fish-voice-studio, or python -m studio: serves the studio; after "voices" or "trash" the library's command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 def main() -> int:
     """The exit code of what was asked for."""
-    if sys.argv[1:2] == ["voices"]:
+    if sys.argv[1:2] in (["voices"], ["trash"]):
         from studio.cli import main as run_command  # which needs no model
 
         return run_command()

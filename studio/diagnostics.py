@@ -8,14 +8,13 @@ import platform
 import shutil
 import time
 from collections import deque
-from dataclasses import fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from studio import __version__
 from studio.library import Library
-from studio.settings import Settings
+from studio.settings import PREFIX, Settings
 
 PACKAGES = (
     "torch",
@@ -37,14 +36,13 @@ SECRET = "api_keys"  # noqa: S105  (a setting's name)
 
 def settings_in_force(settings: Settings) -> list[dict[str, object]]:
     """Every setting: name of its variable, value, and whether that is the default or was set. Keys are only counted."""
-    usual = Settings()
     return [
         {
-            "name": each.name.upper(),
-            "value": _shown(each.name, value := getattr(settings, each.name)),
-            "source": "default" if value == getattr(usual, each.name) else "environment",
+            "name": PREFIX + name.upper(),
+            "value": _shown(name, getattr(settings, name)),
+            "source": "environment" if name in settings.model_fields_set else "default",
         }
-        for each in fields(settings)
+        for name in Settings.model_fields
     ]
 
 

@@ -170,7 +170,7 @@ def canonical(name: str) -> str:
 
 @cache
 def distributions_by_package() -> dict[str, set[str]]:
-    """By the files that they say they have: Python 3.10's own list knows fewer."""
+    """By the files that they say they have."""
     found: dict[str, set[str]] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]

@@ -83,7 +83,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         if plan.missing is None:
             prefills = COMPACT_PREFILL_SIZES if plan.size.compact else PREFILL_SIZES
             sets += runner.use_graphs(plan.kernel, config.reproducible, plan.twelve_bits, prefills)
-        streams = _streams(codec, plan, config.codec_dtype)
+        streams = _streams(codec, plan, config.codec_dtype or "float32")
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
@@ -134,12 +134,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
     is_fused = missing is None and codec_device.type == "cuda" and codec.timbre is None
-
-    def precision(size: Size) -> Precision | None:
-        return (config.codec_dtype or ("tf32" if size.compact else "float32")) if is_fused else None
+    precision = (config.codec_dtype or "tf32") if is_fused else None
 
     def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
-        fixed = model, codec, dtype, size, config.prefix_bytes, precision(size)
+        fixed = model, codec, dtype, size, config.prefix_bytes, precision
         return plan_memory(*fixed, twelve_bits, on_gpu=device.type == "cuda")
 
     if config.max_context and config.max_context > model.max_context:
@@ -153,7 +151,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     for more in _twelve_bits(config, dtype, missing, size):
         if (larger := plan(size, more)).fits(budget, spare=GIB):
             twelve_bits, memory = more, larger
-    settings = model, codec, dtype, size, kernel, precision(size), twelve_bits, config.reproducible
+    settings = model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
         folder,
         device,
@@ -162,7 +160,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
         size,
         missing,
         kernel,
-        precision(size),
+        precision,
         twelve_bits,
         memory,
         repr(settings),
@@ -227,10 +225,10 @@ def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, 
     return ("words", "tiles") if size.rows > 2 else ("words",)
 
 
-def _streams(codec: Codec, plan: _Plan, precision: Precision | None) -> CodecStreams:
+def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
     """The codec's side of the engine. The fused decoder copies the weights; the plain decoder's are freed."""
     if plan.precision is None:
-        return PlainStreams(codec, precision or "float32")
+        return PlainStreams(codec, precision)
     from engine.codec.fused.decoder import FusedDecoder  # only here, for it needs Triton
 
     part = part_on(codec, plan.codec_device, without=ONLY_ENCODES) if plan.size.compact else codec

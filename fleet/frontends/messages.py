@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from studio.takes.record import Take
+from studio.library.takes.take import Take
 from studio.takes.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")

@@ -9,9 +9,9 @@ from itertools import count
 
 from fleet.frontends.messages import Answer, Channel, Entered, Left, Recorded, TakesChanged, Warned
 from studio.errors import TooManyRequests
+from studio.library.takes.take import Take, TakeState
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
-from studio.takes.record import Take, TakeState
 from studio.takes.recorder import Outcome
 from studio.takes.register import Register
 

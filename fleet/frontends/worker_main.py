@@ -119,13 +119,13 @@ class _Process:
 
 def _voices(settings: Settings) -> VoiceResolver:
     """Those of the library that the studio has opened. Blocking."""
-    return VoiceResolver(Library(Path(settings.studio_home)), read_aliases(Path(settings.voices)))
+    return VoiceResolver(Library(Path(settings.home), settings.trash_days), read_aliases(Path(settings.voices)))
 
 
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
     """As the studio's own, but for what is counted and listed."""
-    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
+    fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     return SpeechService(host, voices, limits, retention, fetcher, partial(ReportingRegister, channel))
 

@@ -39,12 +39,10 @@ class ProcessEnded(StudioError):
 
 
 def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
-    """Speech processes beside the studio's own; 0 where that does it all."""
-    wanted = settings.speech_processes
-    if wanted is None:
-        engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
-        wanted = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
-    return wanted if wanted > 1 else 0
+    """Speech processes beside the studio's own, one for each engine on a GPU; 0 where that does it all."""
+    engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
+    count = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
+    return count if count > 1 else 0
 
 
 def _cores() -> int:

@@ -26,5 +26,5 @@ def install_layers(app: FastAPI, settings: Settings) -> None:
         expose_headers=list(EXPOSED),
     )
     app.add_middleware(FrameAncestors, settings=settings)
-    app.add_middleware(SendTimeout, seconds=settings.send_timeout)
+    app.add_middleware(SendTimeout)
     app.add_middleware(RequestIds)

@@ -24,9 +24,9 @@ class SpeechApi:
         routers = (
             speech_routes(service),
             batch_routes(service),
-            socket_routes(service, settings),
+            socket_routes(service),
             tts_routes(service),
-            live_routes(service, settings),
+            live_routes(service),
         )
         self.app = FastAPI(openapi_url=None)
         install_layers(self.app, settings)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest
-from studio.library.projects.project_records import Part, PartTake, ProjectSettings
+from studio.library.projects.project_records import Part, ProjectSettings
+from studio.library.takes.take import Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Placed:
     """A part's take at its place, in samples of the timeline's rate."""
 
     part: Part
-    take: PartTake
+    take: Take
     start: int
     """The first sample."""
     skipped: int = 0
@@ -77,7 +78,7 @@ class Timeline:
         return [alone(self.placed[start:end]) for start, end in spans if start < end]
 
 
-Edges = Callable[[PartTake], tuple[int, int]]
+Edges = Callable[[Take], tuple[int, int]]
 """Samples of silence at the beginning and the end of a take."""
 
 

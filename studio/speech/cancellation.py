@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -36,14 +35,13 @@ class CancelToken:
             raise self._error()
         self._task = task = asyncio.current_task()
         assert task is not None, "it is awaited by a task"
-        if sys.version_info >= (3, 11):
-            others = task.cancelling()
+        others = task.cancelling()
         try:
             return await work
         except asyncio.CancelledError:
             if not self._is_set:
                 raise
-            if sys.version_info >= (3, 11) and task.uncancel() > others:
+            if task.uncancel() > others:
                 raise  # somebody else has cancelled the task too
             raise self._error() from None
         finally:

@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from engine import Reference, SpeechEngine, Utterance
-from studio.library.records import SpokenPart
+from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.planning.plan import Plan
 from studio.speech.request import MAX_SEED
 from studio.speech.script_stream import ScriptStream, Sound, next_sound
-from studio.takes.record import TurnTime
 
 TURN_STEP = 1009
 """Between the seeds of two turns: more than a turn has parts, each of which has a seed of its own."""

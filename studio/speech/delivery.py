@@ -19,10 +19,9 @@ from studio.audio.formats import open_encoder
 from studio.audio.limiter import Limiter
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
-from studio.library.records import SpokenPart
+from studio.library.takes.take import SpokenPart, Take, TurnTime
 from studio.speech.cancellation import CancelToken
 from studio.speech.script_stream import Sound, next_sound
-from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
 from studio.threads import run_uninterrupted
 
@@ -197,12 +196,14 @@ class Delivery:
 
     def _account(self, sound: Sound) -> None:
         self._samples += len(sound.pcm)
+        heard = self._samples / self._source_rate
         self._record(
             replace(
                 self._take,
                 queue_ms=sound.waited * 1000,
                 generation_s=sound.worked,
-                audio_s=self._samples / self._source_rate,
+                audio_s=heard,
+                seconds=heard,
                 frames=self._take.frames + sound.frames,
                 finish_reason=sound.finish_reason,
                 turns=tuple(self._as_heard(turn) for turn in sound.turns),
@@ -210,7 +211,7 @@ class Delivery:
                 continues=self._take.continues or sound.continues,
             )
         )
-        ends = self._samples / self._source_rate / self._speed
+        ends = heard / self._speed
         parts = [part if part.end is not None else replace(part, end=ends) for part in sound.parts]
         self.parts += parts
         if self._recording is not None:

@@ -11,12 +11,11 @@ import numpy as np
 
 from engine import AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
 from studio.errors import DegenerateSpeech
-from studio.library.records import SpokenPart
+from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.quality import QualityCheck
 from studio.speech.request import MAX_SEED
 from studio.speech.script.brackets import manner_of
 from studio.speech.text import Pause, Script, Words
-from studio.takes.record import TurnTime
 
 MOST_TURNS = 64
 """Turns of a conversation that are kept; fewer fit into a context."""

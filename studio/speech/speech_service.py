@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +24,7 @@ from studio.engine_host import EngineHost, HostStatus
 from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.speech.continuing import BegunTake, made_by
+from studio.library.takes.take import Take, TakeCodes, Timed
 from studio.speech.conversation import Conversation
 from studio.speech.delivery import DeliveredAs, Delivery
 from studio.speech.draft import draft_of
@@ -33,13 +32,12 @@ from studio.speech.planning.plan import Plan, reading_of
 from studio.speech.planning.planner import Planner
 from studio.speech.reading import normalised
 from studio.speech.request import Origin, OwnClip, SpeechRequest
+from studio.speech.resume import Beginning, made_by
 from studio.speech.timing.timestamps import Unit, in_units, word_times
-from studio.speech.timing.words import Timed
 from studio.supervisor import HealthCheck
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Recorder, Retention
 from studio.takes.register import Register
 from studio.voices.fetch import Fetcher
@@ -70,6 +68,7 @@ class Speech:
     body: AsyncGenerator[bytes, None]
     """The file's bytes while they are made. Leaving the iteration cancels the take."""
     delivery: Delivery = field(repr=False)
+    draft: Take = field(repr=False)
     request: SpeechRequest = field(repr=False)
     engine: SpeechEngine = field(repr=False)
 
@@ -77,6 +76,16 @@ class Speech:
     def take(self) -> Take:
         """What is known of the take by now; complete once the body has ended."""
         return self.delivery.take
+
+    @property
+    def record(self) -> Take:
+        """The take with its words, as a library keeps it; complete once the body has ended."""
+        return self.take.with_words_of(self.draft)
+
+    @property
+    def codes(self) -> TakeCodes:
+        """Of what was spoken; complete once the body has ended."""
+        return TakeCodes(made_by(self.engine.info), tuple(self.delivery.parts))
 
     async def timestamps(self, unit: Unit) -> list[Timed]:
         """When its words or sentences are heard in the file; complete once the body has ended.
@@ -139,24 +148,25 @@ class SpeechService:
         request: SpeechRequest,
         origin: Origin | None = None,
         history: list[Reference] | None = None,
-        begun: BegunTake | None = None,
+        beginning: Beginning | None = None,
     ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``history`` is what was said before in a conversation; what is said now is added to it. ``begun`` is a take of
-        the same request that a limit cut: its sound comes first, and what is said now goes on after it.
+        ``history`` is what was said before in a conversation; what is said now is added to it. ``beginning`` is of a
+        take of the same request that a limit cut: its sound comes first, and what is said now goes on after it.
         Raises InvalidRequest, UnknownVoice, InvalidClip, QueueFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
-        delivery = await self._open(request, plan, origin, engine)
+        draft = draft_of(request, plan, origin)
+        delivery = await self._open(request, draft, origin, engine)
         try:
             references = await delivery.unless_cancelled(self._references_of(request, plan, engine, origin))
-            parts = begun.parts if begun else ()
+            parts = beginning.parts if beginning else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
-            sounds = begun.followed_by(sounds) if begun else sounds
+            sounds = beginning.followed_by(sounds) if beginning else sounds
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
@@ -178,20 +188,21 @@ class SpeechService:
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
             delivery=delivery,
+            draft=draft,
             request=request,
             engine=engine,
         )
 
-    async def _open(self, request: SpeechRequest, plan: Plan, origin: Origin, engine: SpeechEngine) -> Delivery:
-        """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
-        take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
+    async def _open(self, request: SpeechRequest, draft: Take, origin: Origin, engine: SpeechEngine) -> Delivery:
+        """Those of a project count to nobody's share, and the project keeps them itself."""
+        take = draft.without_words()
         if origin.background:
             delivery = Delivery(take, self._parts, self.register.part_left, None)
         else:
             await self.register.enter(take)
             recording = None
             if self.recorder and request.store:
-                recording = self.recorder.open(draft_of(request, plan, take), made_by(engine.info))
+                recording = self.recorder.open(draft, made_by(engine.info))
             delivery = Delivery(take, self.register, self.register.left, recording)
         self.register.add(delivery)
         return delivery

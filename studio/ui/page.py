@@ -16,7 +16,7 @@ from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
 from studio.paths import ASSETS
 from studio.services import Studio
-from studio.settings import Settings, on_space
+from studio.settings import Settings, on_space, on_zero_gpu
 from studio.ui import field_labels
 from studio.ui.blocks import StudioBlocks
 from studio.ui.bundle import STYLES, PageFiles
@@ -48,6 +48,7 @@ STYLE_SHEETS = (
     "capture/capture-card",
     "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
+    "trash/trash",
     "shell/forced-colors",
 )
 """In the order in which they apply."""
@@ -266,8 +267,9 @@ def _head(settings: Settings, files: PageFiles) -> str:
         return settings.root_path + files.address(name)
 
     keys = "needed" if settings.api_keys else "none"
+    profile = "zero" if on_zero_gpu() else "full"
     return (
-        f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
+        f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{profile}">'
         f'<link rel="stylesheet" href="{address(STYLES)}">'
         f'<script type="module" src="{marked("script")}"></script>'
         # Fetched later and only by some: at hand also when the studio was upgraded meanwhile.

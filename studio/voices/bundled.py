@@ -13,9 +13,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
+from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, SettingsError
 from studio.library import Library, NewSample, VoiceChanges, VoiceDraft
-from studio.settings import SettingsError
 from studio.unicode_text import text_of
 from studio.voices.intake import take_in
 
@@ -55,7 +54,7 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
                 raise ValueError(f"{names!r} is not a list of names")
         return {alias: tuple(names) for alias, names in told.items()}
     except (ValueError, AttributeError) as error:
-        raise SettingsError(f"VOICES: {file} must have a list of voices for each alias: {error}") from error
+        raise SettingsError(f"STUDIO_VOICES: {file} must have a list of voices for each alias: {error}") from error
 
 
 def read_facts(folder: Path) -> dict[str, Facts]:
@@ -68,7 +67,9 @@ def read_facts(folder: Path) -> dict[str, Facts]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(step) for step in first["loc"])
-        raise SettingsError(f"VOICES: {file} is wrong{' at ' + where if where else ''}: {first['msg']}") from error
+        raise SettingsError(
+            f"STUDIO_VOICES: {file} is wrong{' at ' + where if where else ''}: {first['msg']}"
+        ) from error
 
 
 def import_bundled(library: Library, folder: Path) -> None:

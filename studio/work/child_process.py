@@ -61,7 +61,7 @@ async def in_child(
     )
     try:
         answer = await asyncio.wait_for(_asked(child, called), job.seconds)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise TooCostly(job.too_long) from None
     finally:
         if child.returncode is None:

@@ -22,11 +22,10 @@ os.environ.update(start.ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN
 def fleet_settings(quick_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return Settings(
         model=str(quick_checkpoint),
-        studio_home=str(tmp_path_factory.mktemp("home")),
+        home=str(tmp_path_factory.mktemp("home")),
         voices=str(tmp_path_factory.mktemp("voices")),
         device="cpu",
         engines=2,
-        speech_processes=2,
         max_rows=2,
         max_waiting=4,
         threads=1,

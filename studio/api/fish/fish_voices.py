@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -60,7 +60,7 @@ def fish_voice(voice: Voice, author: str, studio: str) -> dict[str, Any]:
 
 
 def _time(unix: float) -> str:
-    return datetime.fromtimestamp(unix, timezone.utc).isoformat()
+    return datetime.fromtimestamp(unix, UTC).isoformat()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
 from studio.api.http.body import as_model
 from studio.api.http.error_responses import ApiError, describe
+from studio.api.http.middleware import SEND_SECONDS
 from studio.errors import InvalidRequest, StudioError
-from studio.settings import Settings
 from studio.speech.request import new_request_id
 from studio.speech.speech_service import SpeechService
 
@@ -44,14 +44,14 @@ IDLE_SECONDS = 60.0
 """After a finish without another start the socket is closed: some programs wait for that to end."""
 
 
-def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def live_routes(service: SpeechService) -> APIRouter:
     """The routes of the sockets, on this service."""
     routes = APIRouter()
 
     async def run(websocket: WebSocket, is_timed: bool) -> None:
         await websocket.accept()
         try:
-            await _Session(websocket, service, settings.send_timeout, is_timed).run()
+            await _Session(websocket, service, is_timed).run()
         except (WebSocketDisconnect, TimeoutError):
             return  # a caller that has left needs no answer
 
@@ -71,10 +71,9 @@ def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
 class _Session:
     """One connection: a reader of messages and a speaker of starts side by side."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, send_timeout: float, is_timed: bool) -> None:
+    def __init__(self, websocket: WebSocket, service: SpeechService, is_timed: bool) -> None:
         self._websocket = websocket
         self._service = service
-        self._send_timeout = send_timeout
         self._is_timed = is_timed
         self._id = new_request_id()
         self._caller = websocket.scope["state"]["caller"]
@@ -171,5 +170,5 @@ class _Session:
             await self._send({"event": "audio", "audio": b""} | about)
 
     async def _send(self, message: dict[str, Any]) -> None:
-        with anyio.fail_after(self._send_timeout):
+        with anyio.fail_after(SEND_SECONDS):
             await self._websocket.send_bytes(pack(message))

@@ -37,11 +37,10 @@ class Access:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._digests = settings.api_keys
-        self._owner = settings.owner
+        self._owners = {key.digest: key.owner for key in settings.api_keys}
         self._public_listing = settings.public_listing
         self._origins = Origins(settings)
-        sessions = Sessions(Path(settings.studio_home) / "sessions.json", settings.api_keys)
+        sessions = Sessions(Path(settings.home) / "sessions.json", self._owners)
         self._wrong_keys = WrongKeys(self._is_key)
         self._sign_in = SignIn(settings.root_path, sessions, self._knows, framed=on_space())
 
@@ -53,7 +52,7 @@ class Access:
             await _tell(refusal, scope, receive, send)
             return
         is_own = self._origins.trust(scope) == "own"
-        if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
+        if self._owners and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
             await self._sign_in(scope, receive, send)
             return
         try:
@@ -65,7 +64,7 @@ class Access:
             await self._refuse(scope, receive, send)
             return
         # Without keys everything here is one person's.
-        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
+        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._owners else None)
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
@@ -74,17 +73,17 @@ class Access:
         Raises ApiError (429) during a pause after wrong keys, unless something else lets the caller in.
         """
         address = (scope.get("client") or ("unknown", 0))[0]
-        if not self._digests:
+        if not self._owners:
             return f"address {address}"
         scheme, key = _credentials(scope)
         held_up: ApiError | None = None
         try:
             if (scheme == b"bearer" or is_own) and self._knows(scope, key):
-                return self._owner(hashlib.sha256(key).digest())
+                return self._owners[hashlib.sha256(key).digest()]
         except ApiError as error:
             held_up = error
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
-            return self._owner(digest)
+            return self._owners[digest]
         path = scope["path"]
         listed = self._public_listing and path.startswith(LISTINGS)
         is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (listed or _SHARED.fullmatch(path)))
@@ -97,7 +96,7 @@ class Access:
         return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
 
     def _is_key(self, digest: bytes) -> bool:
-        matches = [hmac.compare_digest(digest, known) for known in self._digests]  # all of them, whichever fits
+        matches = [hmac.compare_digest(digest, known) for known in self._owners]  # all of them, whichever fits
         return any(matches)
 
     async def _hold_up(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:

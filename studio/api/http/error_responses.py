@@ -30,7 +30,7 @@ from studio.api.url_paths import is_fish
 from studio.errors import (
     Cancelled,
     CannotContinue,
-    CannotMend,
+    CannotRegenerate,
     Changed,
     Damaged,
     DegenerateSpeech,
@@ -83,7 +83,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     NotFound: (404, None),
     NotFinished: (409, None),
     CannotContinue: (409, None),
-    CannotMend: (409, None),
+    CannotRegenerate: (409, None),
     NoTimestamps: (409, None),
     Damaged: (409, None),
     Changed: (412, None),

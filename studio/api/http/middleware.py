@@ -23,6 +23,9 @@ from studio.unicode_text import check_strings
 
 log = logging.getLogger(__name__)
 
+SEND_SECONDS = 60.0
+"""After which a listener who takes no more bytes is disconnected."""
+
 EXPOSED = (
     "etag",
     "x-request-id",
@@ -73,9 +76,8 @@ class SendTimeout:
     It would hold its place, its file and its row for ever.
     """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # the socket has its own
@@ -84,7 +86,7 @@ class SendTimeout:
         clock = asyncio.get_running_loop().time
 
         async def send_in_time(message: Message) -> None:
-            patience.deadline = clock() + self._seconds
+            patience.deadline = clock() + SEND_SECONDS
             await send(message)
             patience.deadline = math.inf
 

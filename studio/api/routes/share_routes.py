@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Annotated
 
 from anyio import to_thread
@@ -14,15 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
-from studio.api.routes.takes import as_kept
+from studio.api.routes.take_routes import as_kept
 from studio.api.schemas.numbers import Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
+from studio.history.history import History
 from studio.i18n import page_phrases
 from studio.library import Library
-from studio.library.shares import Share
+from studio.library.takes.shares import Share
 from studio.paths import ASSETS
 from studio.settings import Settings
-from studio.takes.history import History
 
 _PAGE = ASSETS / "page" / "share"
 _GUARDED = {
@@ -40,7 +40,7 @@ class NewShare(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     days: Annotated[Whole, Field(ge=1)] | None = Field(
-        None, description="How long it opens the take; absent: as long as SHARE_DAYS allows."
+        None, description="How long it opens the take; absent: as long as STUDIO_SHARE_DAYS allows."
     )
 
 
@@ -70,14 +70,16 @@ class ShareRoutes:
         return JSONResponse({"object": "list", "data": [_told(each) for each in found]})
 
     async def add_share(self, take_id: str, request: Request) -> JSONResponse:
-        """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where SHARE_DAYS is
-        set, and for no longer than it says."""
+        """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where
+        STUDIO_SHARE_DAYS is set, and for no longer than it says."""
         most = self._settings.share_days
         if not most:
-            raise NotOffered("this studio shares no takes by links; whoever runs it may set SHARE_DAYS", "take_id")
+            raise NotOffered(
+                "this studio shares no takes by links; whoever runs it may set STUDIO_SHARE_DAYS", "take_id"
+            )
         days = as_model(await read_json(request), NewShare).days or most
         if days > most:
-            raise InvalidRequest(f"days must be from 1 to {most}, as SHARE_DAYS says", "days")
+            raise InvalidRequest(f"days must be from 1 to {most}, as STUDIO_SHARE_DAYS says", "days")
         await self._history.sound(take_id, request.state.sees)
         share = await to_thread.run_sync(self._shares.add, take_id, days)
         return JSONResponse(_told(share), 201)
@@ -95,7 +97,7 @@ class ShareRoutes:
             take, _ = await self._history.sound(await self._opened(token), None)
         except NotFound:
             return HTMLResponse(self._gone[language], 404, _GUARDED)
-        made = datetime.fromtimestamp(take.created, timezone.utc)
+        made = datetime.fromtimestamp(take.created, UTC)
         words = " ".join(take.text.split())
         told = {
             "text": take.text,

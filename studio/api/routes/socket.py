@@ -26,12 +26,12 @@ from starlette.websockets import WebSocketDisconnect
 from engine import EngineError, Reference
 from studio.api.http.body import as_model, parse_object
 from studio.api.http.error_responses import ApiError, describe, envelope
+from studio.api.http.middleware import SEND_SECONDS
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
 from studio.api.written_text import WrittenText
 from studio.errors import Cancelled, InvalidRequest, NothingToSay, StudioError
-from studio.settings import Settings
 from studio.speech.request import Origin, new_request_id
 from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.timing.timestamps import as_json
@@ -39,14 +39,14 @@ from studio.speech.timing.timestamps import as_json
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
 
-def socket_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def socket_routes(service: SpeechService) -> APIRouter:
     """The route of the socket, on this service."""
     routes = APIRouter()
 
     @routes.websocket("/v1/audio/speech/stream")
     async def stream_speech(websocket: WebSocket) -> None:
         await websocket.accept()
-        session = _Session(websocket, service, settings.send_timeout)
+        session = _Session(websocket, service)
         try:
             await session.run()
         except (WebSocketDisconnect, TimeoutError):
@@ -58,10 +58,9 @@ def socket_routes(service: SpeechService, settings: Settings) -> APIRouter:
 class _Session:
     """One connection: a reader of messages and a speaker of sentences side by side."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, send_timeout: float) -> None:
+    def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
         self._websocket = websocket
         self._service = service
-        self._send_timeout = send_timeout
         self._id = new_request_id()
         self._caller = websocket.scope["state"]["caller"]
         self._options = as_model(DEFAULTS, SpeechOptions)
@@ -164,7 +163,7 @@ class _Session:
                 await self._send({"type": "audio.cancelled", "sentence_index": index})
 
     async def _send(self, message: dict[str, object] | bytes) -> None:
-        with anyio.fail_after(self._send_timeout):
+        with anyio.fail_after(SEND_SECONDS):
             if isinstance(message, bytes):
                 await self._websocket.send_bytes(message)
             else:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Whole
+from studio.api.schemas.speech import RegenerateBody
 from studio.api.schemas.voices import VoiceName
 from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
 from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
@@ -64,16 +65,10 @@ class RestoreBody(BaseModel):
     ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
 
 
-class MendBody(BaseModel):
-    """Which sentence of a part is spoken anew."""
-
-    model_config = ConfigDict(extra="forbid")
+class RegeneratePartBody(RegenerateBody):
+    """Which sentence of a part is regenerated."""
 
     text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
-    start: Annotated[Whole, Field(ge=0)] = Field(
-        description="From which character, in Unicode code points, something is selected; the whole sentence is meant."
-    )
-    end: Annotated[Whole, Field(ge=0)] = Field(description="Up to which; several sentences may be touched.")
 
 
 class ReplaceBody(BaseModel):

@@ -19,11 +19,11 @@ from studio.library.projects.project_records import (
     MAX_PAUSE,
     Loudness,
     Part,
-    PartTake,
     Project,
     ProjectSettings,
 )
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges
+from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
 from studio.projects.timeline import Placed, Timeline
@@ -179,7 +179,7 @@ def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
     }
 
 
-def _take_json(take: PartTake, recipe: str) -> dict[str, Any]:
+def _take_json(take: Take, recipe: str) -> dict[str, Any]:
     return {
         "id": take.id,
         "voice": take.voice,

@@ -205,13 +205,13 @@ class ContinueBody(BaseModel):
         return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
 
 
-class MendTakeBody(BaseModel):
-    """Which sentence of a take is spoken anew."""
+class RegenerateBody(BaseModel):
+    """Which sentence of a take is regenerated."""
 
     model_config = ConfigDict(extra="forbid")
 
     start: Annotated[Whole, Field(ge=0)] = Field(
-        description="From which character of the take's text, in Unicode code points, something is selected; the whole "
+        description="From which character of the text, in Unicode code points, something is selected; the whole "
         "sentence is meant."
     )
     end: Annotated[Whole, Field(ge=0)] = Field(

@@ -45,3 +45,21 @@ def m023_sums_of_parts(db: Database) -> None:
 def m024_skipped(db: Database) -> None:
     """What of a project's document was left out: a JSON list of sentences."""
     db.table("projects").add_column("skipped", str, not_null_default="[]")
+
+
+@MIGRATIONS()
+def m026_replaced_texts(db: Database) -> None:
+    """Texts that were replaced in a project, with the time of that: several of one project, as part of the trash.
+
+    `parts` is a JSON list of [part, text before, text after], `count` its length.
+    """
+    columns = {"id": str, "project_id": str, "parts": str, "count": int, "deleted": float}
+    db.table("replaced_texts").create(columns, pk="id", not_null=columns)
+    db.table("replaced_texts").create_index(["project_id"])
+    db.table("replaced_texts").create_index(["deleted"])
+    kept = "project_id, parts, json_array_length(parts), cast(strftime('%s', 'now') as real)"
+    db.execute(f"insert into replaced_texts select 'repl_' || lower(hex(randomblob(12))), {kept} from replacements")
+    db.execute("drop trigger replacements_of_projects")
+    db.execute("drop table replacements")
+    removed = "delete from replaced_texts where project_id = old.id"
+    db.execute(f"create trigger replaced_texts_of_projects after delete on projects begin {removed}; end")

@@ -1,4 +1,4 @@
-"""Voices and their revisions: made, found, listed, changed, deleted and brought back."""
+"""Voices and their revisions: made, found, listed, changed, deleted and restored."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from studio.library.checks import (
 from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.sqlite import Database, select
+from studio.library.trash import Trash, mark
 from studio.library.voices.consents import write_consent
 from studio.library.voices.known_voices import KnownVoices, meanings
 from studio.library.voices.listing import Filter, Order, offered, rows_of
@@ -60,9 +61,10 @@ class VoiceChanges:
 class Voices:
     """The voices of a library. Calls block for milliseconds; any thread and any process may make them."""
 
-    def __init__(self, store: Store, undo_seconds: float) -> None:
+    def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
-        self.undo_seconds = undo_seconds
+        self._trash = trash
+        trash.put_back["voice"] = self._put_back
 
     @once_more_with_room
     def create(
@@ -127,11 +129,11 @@ class Voices:
     ) -> list[Voice]:
         """Voices that have every word of the query, every tag, and what else is not left open; see `Filter`.
 
-        With ``deleted``, those whose deletion can still be undone, the last deleted first whatever the ``order``.
+        With ``deleted``, those in the trash, the last deleted first whatever the ``order``.
         ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone, InvalidRequest for a
         query of too many words or tags, and for a gender or language that is none.
         """
-        since = self._undo_until() if deleted else None
+        since = self._trash.since if deleted else None
         wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
         with self._store.reading() as db:
             return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after))
@@ -209,50 +211,31 @@ class Voices:
             return [voices_of(db, [row], number)[0] for number in range(row["revision"], 0, -1)]
 
     def delete(self, reference: str, version: int | None = None) -> Voice:
-        """Take a voice away; for `undo_seconds` `restore` brings it back. Raises NotFound, Changed."""
-        self.purge()
-        with self._store.freeing() as db:
+        """Put a voice into the trash, where it does not claim its name. Raises NotFound, Changed."""
+        with self._trash.deleting() as db:
             row = self._row(db, reference, version)
-            row["deleted"] = time.time()
             self._touch(db, row)
+            mark(db, "voice", [row["id"]])
             note(db, "voice.delete", row["id"], name=row["name"])
             return voices_of(db, [row])[0]
 
     def restore(self, reference: str) -> Voice:
-        """Undo a deletion, by the voice's id, or of the last voice deleted with this slug or name.
+        """Restore a voice by its id, or the last one deleted with this slug or name.
 
-        Raises NotFound when it is too late, NameTaken when the name has a new owner.
+        Raises NotFound when it is not in the trash, NameTaken when the name has a new owner.
         """
-        with self._store.writing() as db:
-            where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
-            found = db.table("voices").rows_where(
-                where, [*meanings(reference), self._undo_until()], order_by="deleted desc", limit=1
-            )
-            rows = list(found)
-            if not rows:
-                raise NotFound("this voice has no deletion that can be undone", "voice", "voice_not_found")
-            row = rows[0] | {"deleted": None}
+        last = "select id from voices where (id = ? or slug = ? or folded = ?) and deleted > ? order by deleted desc"
+        with self._store.reading() as db:
+            row = db.execute(last, [*meanings(reference), self._trash.since]).fetchone()
+        voice_id = row[0] if row else reference
+        self._trash.restore_one("voice", voice_id, None, "voice", "voice_not_found")
+        return self.get(voice_id)
+
+    def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
+        for row in rows:
             self._claim(db, row, keep_slug=True)
             self._touch(db, row)
             note(db, "voice.restore", row["id"], name=row["name"])
-            return self._load(db, row["id"])
-
-    def purge(self, everything: bool = False) -> int:
-        """Remove for good what was deleted too long ago (or at all), audio and codes with it; how many voices."""
-        until = time.time() + 1 if everything else self._undo_until()
-        with self._store.freeing() as db:
-            rows = list(db.table("voices").rows_where("deleted <= ?", [until]))
-            clips = set[str]()
-            for row in rows:
-                clips |= {sample["clip"] for sample in db.table("samples").rows_where("voice_id = ?", [row["id"]])}
-                for table, key in (("samples", "voice_id"), ("revisions", "voice_id"), ("voices", "id")):
-                    db.table(table).delete_where(f"{key} = ?", [row["id"]])
-                note(db, "voice.purge", row["id"], name=row["name"])
-            if rows:
-                db.table("codes").delete_where("cut not in (select cut from samples)")
-        if clips:
-            self._store.drop_unreferred(clips)
-        return len(rows)
 
     def clip(self, sample: Sample) -> bytes:
         """The recording that a sample is cut from. Raises Damaged, with the name of the voice."""
@@ -284,9 +267,6 @@ class Voices:
         """Put into the audit trail that a voice has left the library as a pack."""
         with self._store.writing() as db:
             note(db, "voice.export", voice.id, name=voice.name, revision=voice.revision)
-
-    def _undo_until(self) -> float:
-        return time.time() - self.undo_seconds
 
     def _stored(self, sample: Sample | NewSample) -> Sample:
         if isinstance(sample, Sample):

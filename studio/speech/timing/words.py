@@ -6,8 +6,8 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from studio.library.takes.take import Timed
 from studio.speech.script.brackets import TAG, hide_tags
 from studio.speech.script.markup import CITATION, LINK_TARGET
 from studio.speech.script.signs import clean_signs
@@ -23,15 +23,6 @@ _SILENT = ("So", "Sk", "Mn", "Me", "Cf", "Co", "Cn", "Cc")
 _FIGURE = re.compile(r"[\d$€£¥%&@#]")
 _WRITTEN_AHEAD, _READ_AHEAD = 24, 200
 """How many words may be written, and how many read, before both meet again: a number has many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """A piece of a text, as it is written, and when it is heard, in seconds."""
-
-    text: str
-    start: float
-    end: float
 
 
 def words_in(text: str) -> list[tuple[int, int]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import gradio as gr
 
 from studio.errors import StudioError
+from studio.history.history import History
+from studio.history.take_export import STORED, encoded
 from studio.library import TakeFilter
 from studio.library.client_files import ClientFile, ClientFiles
-from studio.takes.export import STORED, encoded
-from studio.takes.history import History
 from studio.ui.file_fields import file_field
 from studio.work.work_queue import WorkQueue
 

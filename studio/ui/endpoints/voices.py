@@ -108,9 +108,9 @@ class VoiceEndpoints:
         return voice_json(self._library.voices.edit(found.id, changes))
 
     def voice_delete(self, voice: str = "") -> Json:
-        """Delete a voice; for undo_seconds it can be brought back by its id over HTTP."""
+        """Delete a voice; for undo_seconds it can be restored by its id over HTTP."""
         found = self._library.voices.delete(voice)
-        return {"id": found.id, "deleted": True, "undo_seconds": self._library.voices.undo_seconds}
+        return {"id": found.id, "deleted": True, "undo_seconds": self._library.trash.seconds}
 
     async def voice_export(self, caller: gr.Request, voice: str = "") -> ClientFile:
         """A voice as one .fishvoice file."""

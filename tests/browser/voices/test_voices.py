@@ -65,7 +65,6 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Serve
     expect(area).to_contain_text("Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
     area.get_by_role("button", name="Undo").click()
-    expect(area).to_contain_text("Restored “Cleo”.")
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
     screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # what follows a change is lost; no page error

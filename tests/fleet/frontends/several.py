@@ -8,10 +8,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
 from fleet.frontends.worker_pool import StudioServer, WorkerPool
 from studio.engine_host import StartEngine
@@ -78,12 +79,15 @@ def several(
     join: Callable[[], StartEngine],
     start_engine: StartEngine = FakeEngine.start,
     page: bool = False,
+    count: int = 2,
 ) -> Iterator[Several]:
-    """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for the speech processes."""
-    settings = replace(settings, page=page, port=0)
+    """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for ``count`` speech processes."""
+    settings = settings.model_copy(update={"page": page, "port": 0})
     public = PublicPort(settings)
     app = create_app(settings, start_engine)
     service = app.state.studio.speech
+    patch = pytest.MonkeyPatch()
+    patch.setattr("fleet.frontends.worker_pool.how_many", lambda *_: count)
     processes = WorkerPool(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
@@ -94,9 +98,10 @@ def several(
     studio = Several(f"http://127.0.0.1:{port}", service, processes, server)
     try:
         service.host.wait(120)
-        studio.ready(settings.speech_processes or 0)
+        studio.ready(count)
         yield studio
     finally:
         server.should_exit = True
         thread.join(60)
+        patch.undo()
         assert not thread.is_alive()

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
 from studio.api.fish.message_pack import MAX_VALUES, pack, unpack
 from studio.api.http.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
+from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT
 from tests.studio.fake_engine import FakeEngine
@@ -90,9 +92,11 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         return FakeEngine(config, rows=8)
 
     home = str(tmp_path_factory.mktemp("loop"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, project_rows=0)
-    with serve(settings, start) as served:
-        yield served
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studio.services.ProjectWorker", partial(ProjectWorker, rows=0))
+        with serve(settings, start) as served:
+            yield served
 
 
 @pytest.fixture

@@ -57,6 +57,7 @@ def speech_that(held: Held) -> Speech:
         cast(Delivery, held),
         cast(Any, None),
         cast(Any, None),
+        cast(Any, None),
     )
 
 
@@ -97,9 +98,10 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
     monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
+    monkeypatch.setattr("studio.api.http.middleware.SEND_SECONDS", 0.05)
     engine = FakeEngine(EngineConfig("test/model"))
     engine.first_frame_gate.clear()
-    settings = Settings(model="test/model", voices=str(voices_folder), page=False, send_timeout=0.05)  # type: ignore[arg-type]  # no time for a whole second
+    settings = Settings(model="test/model", voices=str(voices_folder), page=False)
     app = create_app(settings, lambda config, progress: engine)
     is_batch = stream_format == "batch"
     path = "/v1/audio/speech/batch" if is_batch else "/v1/audio/speech"

@@ -188,7 +188,7 @@ def test_the_copies_of_an_earlier_version_become_private(tmp_path: Path) -> None
 
 def test_a_running_studio_writes_nothing_that_others_may_read(tmp_path: Path, voices_folder: Path) -> None:
     home = tmp_path / "home"
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(home))
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(home))
     with serve(settings, FakeEngine.start) as served, served.client() as client:
         assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
         assert open_to_others(home) == {}

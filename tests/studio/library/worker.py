@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Backup, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.library import Backup, Library, NewConsent, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
-from studio.takes.record import Take
+from studio.library.takes.take import Take
 from studio.takes.recorder import Recorder, Retention
 from studio.voices.packs.pack import export_voice, import_pack
 from tests.studio.clips import new_sample, spoken
@@ -86,24 +86,24 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         if deleted:
             library.voices.restore(chance.choice(deleted).id)
     elif verb == "purge":
-        library.voices.purge(everything=True)
+        library.trash.empty(None)
     elif verb == "take":
         library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
     elif verb == "record":
         said = stored_take(f"rec_{unique}", unique, name)
         recording = recorder(library).open(said, "a model")
         recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
-        recording.close(Take(said.id, "finished", name, 1, 1.0), 44_100)  # written while the next operations go on
+        recording.close(said, 44_100)  # written while the next operations go on
     elif verb == "untake":
         ids = library.takes.delete(TakeFilter(query=unique[:2]))
-        library.takes.restore(ids[1:])
-        library.takes.purge(everything=True)
+        library.trash.restore([("take", take_id) for take_id in ids[1:]], None)
+        library.trash.empty(None, "take")
     else:
         library.takes.keep_newest(5, 200_000)
 
 
-def stored_take(take_id: str, text: str, voice: str) -> StoredTake:
-    return StoredTake(take_id, 1.0, text, None, voice, 1, {}, "finished", "stop", None, {}, 1, 1.0)
+def stored_take(take_id: str, text: str, voice: str) -> Take:
+    return Take(take_id, 1.0, voice, 1, "finished", text=text, finish_reason="stop", frames=1, seconds=1.0)
 
 
 @functools.cache

@@ -92,7 +92,7 @@ def test_a_cover_can_be_changed_and_a_bad_one_is_refused(book: tuple[Served, Jso
         assert_envelope(client.get(url), 404, "project")
         client.put(url, files={"cover": ("x.png", png())})
         client.delete(f"{PROJECTS}/{project['id']}")
-    served.app.state.studio.library.projects.purge(everything=True)
+    served.app.state.studio.library.trash.empty(None)
     with served.app.state.studio.library.store.reading() as db:
         assert not list(db.table("covers").rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -67,8 +66,7 @@ async def test_what_is_ended_leaves_its_task_as_it_was_and_lets_nothing_begin_af
     interruption.set()
     assert await task == "went on"
     assert work.was_left
-    if sys.version_info >= (3, 11):
-        assert not task.cancelling()
+    assert not task.cancelling()
     later = Work()
     with pytest.raises(Ended):
         await interruption.unless(later())
@@ -92,7 +90,6 @@ async def test_a_caller_who_is_cancelled_is_told_that() -> None:
         assert work.was_left
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="a task does not count how often it was cancelled")
 @pytest.mark.parametrize("first", ["ended", "cancelled"])
 async def test_of_both_being_cancelled_counts(first: str) -> None:
     interruption = CancelToken(Ended)

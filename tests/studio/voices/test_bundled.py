@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from studio.errors import SettingsError
 from studio.library import Library, VoiceChanges
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.voices.bundled import import_bundled, read_facts
 from studio.voices.intake import take_in
 from tests.studio.fake_engine import FakeEngine
@@ -118,7 +119,7 @@ def test_the_page_begins_with_the_default_voice_or_with_a_starred_one(
         library = Library(tmp_path / "home")
         import_bundled(library, folder)
         library.voices.edit(starred, VoiceChanges(favourite=True))
-    settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
+    settings = Settings(model="test/model", voices=str(folder), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as served, served.client() as client:
         parts = client.get("/config").json()["components"]
         assert client.get("/v1/audio/voices").json()["first_choice"] == first

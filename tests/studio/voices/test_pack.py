@@ -278,8 +278,8 @@ def test_the_largest_voice_comes_back_from_its_pack(library: Library, other: Lib
 def test_packs_go_from_studio_to_studio_over_http(
     steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
 ) -> None:
-    first, _ = steered(studio_home=str(tmp_path / "a"))
-    second, engine = steered(studio_home=str(tmp_path / "b"))
+    first, _ = steered(home=str(tmp_path / "a"))
+    second, engine = steered(home=str(tmp_path / "b"))
     make(first.app.state.studio.speech.voices.library)
     with first.client() as client:
         answer = client.get("/v1/voices/eve/export")

@@ -124,7 +124,7 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
         pieces = answer.iter_raw()
         heard = next(pieces)
         library.voices.delete("eve")
-        library.voices.purge(everything=True)
+        library.trash.empty(None)
         engine.later_frames_gate.set()
         heard += b"".join(pieces)
     assert heard == whole
@@ -136,12 +136,12 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
 def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
     tmp_path: Path, voices_folder: Path, steered: Callable[..., Steered]
 ) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     library = library_of(served)
     assert [voice.slug for voice in library.voices.page(bundled=True)] == ["anna", "bert"]
     library.voices.delete("bert")
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     library.voices.edit("anna", VoiceChanges(name="Hanna"))
     again, _ = steered(**home)
     assert [voice.slug for voice in library_of(again).voices.page()] == ["hanna"]
@@ -151,7 +151,7 @@ def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., S
     library = Library(tmp_path / "home")
     library.voices.create(VoiceDraft("Eve", favourite=True), [sample()])
     library.voices.create(VoiceDraft("Not yet"), [sample("Not encoded.", cut=Cut(1, 3))])
-    served, engine = steered(studio_home=str(tmp_path / "home"))
+    served, engine = steered(home=str(tmp_path / "home"))
     served.until(finished=1)
     assert texts(engine) == [WORDS] and engine.utterances[-1].max_frames == 1
     assert len(encodings(engine)) == 1
@@ -159,9 +159,7 @@ def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., S
 
 @pytest.fixture
 def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
-    settings = Settings(
-        model=str(quick_checkpoint), voices=str(voices_folder), studio_home=str(tmp_path / "home"), threads=1
-    )
+    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
     return lambda: serve(settings, Engine.start)
 
 

@@ -104,7 +104,7 @@ class ProjectRoutes:
         return JSONResponse(answer)
 
     def restore_project(self, project_id: str, request: Request) -> Response:
-        """Undo the deletion of a project; parts that were queued are spoken."""
+        """Restore a deleted project; parts that were queued wait until it is resumed."""
         return self._told(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:

@@ -44,8 +44,8 @@ async def _heard(form: Form, data: bytes, cut: Cut, clips: ClipService, caller: 
     if not clips.transcriber.is_there:
         raise InvalidRequest(
             "ref_text is missing: this model needs the words spoken in the clip. Send them as ref_text (in OpenAI's "
-            'Python client: extra_body={"ref_text": "…"}), or start the studio with TRANSCRIBER=faster-whisper:base, '
-            "and it writes them down itself",
+            'Python client: extra_body={"ref_text": "…"}), or start the studio with '
+            "STUDIO_TRANSCRIBER=faster-whisper:base, and it writes them down itself",
             "ref_text",
             "missing_required_parameter",
         )

@@ -133,7 +133,7 @@ class OpenAIVoiceRoutes:
                 "deleted": True,
                 "success": True,
                 "voice_id": voice.id,
-                "undo_seconds": self._library.voices.undo_seconds,
+                "undo_seconds": self._library.trash.seconds,
             }
         )
 

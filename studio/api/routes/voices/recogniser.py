@@ -18,7 +18,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
     routes = APIRouter(tags=["voices"])
 
     def may_fetch(request: Request) -> bool:
-        """Whether it is the owner: whoever has the first of API_KEYS; without keys anybody, but on a Space nobody."""
+        """Whether it has the first of STUDIO_API_KEYS; without keys anybody may, but on a Space nobody."""
         return has_first_key(settings, request.state.caller) and bool(settings.api_keys or not on_space())
 
     def told(request: Request) -> dict[str, object]:
@@ -36,7 +36,9 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
     def check(request: Request) -> None:
         if not may_fetch(request):
-            raise ApiError(403, "This is for the studio's owner, who has the first of its API_KEYS.", code="owner_only")
+            raise ApiError(
+                403, "This is for the studio's owner, who has the first of its STUDIO_API_KEYS.", code="owner_only"
+            )
 
     @routes.get("/v1/recogniser")
     def get_recogniser(request: Request) -> JSONResponse:

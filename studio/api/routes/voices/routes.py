@@ -118,7 +118,7 @@ class VoiceRoutes:
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
-        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back,
+        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists those in the trash,
         the last deleted first.
 
         ``tags``, ``genders``, ``accents`` and ``languages`` of the answer are those of the whole library.
@@ -149,11 +149,11 @@ class VoiceRoutes:
         """Delete a voice; for ``undo_seconds`` POST …/restore with its id brings it back."""
         voice = self._library.voices.get(reference)
         self._library.voices.delete(voice.id, version_wanted(request, voice.id))
-        undo = self._library.voices.undo_seconds
+        undo = self._library.trash.seconds
         return JSONResponse({"id": voice.id, "object": "voice.deleted", "deleted": True, "undo_seconds": undo})
 
     def restore_voice(self, reference: str, request: Request) -> Response:
-        """Undo the deletion of a voice, by its id."""
+        """Restore a deleted voice, by its id."""
         return voice_response(request, self._library.voices.restore(reference))
 
     def list_revisions(self, reference: str) -> JSONResponse:
