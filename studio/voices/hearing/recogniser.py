@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from studio.audio.read import Clip
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.errors import NotOffered, SettingsError, Unavailable
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue

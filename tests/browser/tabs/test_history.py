@@ -145,7 +145,7 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
     with zipfile.ZipFile(tmp_path / "takes.zip") as archive:
         files = [name for name in archive.namelist() if name.endswith(".flac")]
         assert len(files) == 2
-        with av.open(io.BytesIO(archive.read(files[0]))) as file:
+        with av.open(io.BytesIO(archive.read(files[0])), "r") as file:
             assert sum(frame.samples for frame in file.decode(audio=0)) == 4 * FRAME
     screen.page.locator("#area-history").get_by_role("button", name="Delete", exact=True).click()
     expect(rows).to_have_count(1)

@@ -52,7 +52,7 @@ def ids(client: httpx.Client, **question: str | float | None) -> list[str]:
 
 
 def decoded(file: bytes) -> np.ndarray:
-    with av.open(io.BytesIO(file)) as source:
+    with av.open(io.BytesIO(file), "r") as source:
         return np.concatenate([frame.to_ndarray().reshape(-1) for frame in source.decode(audio=0)])
 
 
@@ -156,7 +156,7 @@ def test_the_sound_in_another_format(steered: Steer, name: str, codec: str) -> N
     with served.client() as client:
         answer = client.get(f"{TAKES}/{speak(client)}/audio", params={"format": name})
         assert answer.headers["content-disposition"].endswith(f'.{name}"') and answer.headers["etag"]
-    with av.open(io.BytesIO(answer.content)) as source:
+    with av.open(io.BytesIO(answer.content), "r") as source:
         assert source.streams.audio[0].codec.name in (codec, "libopus")
     assert len(decoded(answer.content)) >= 12 * FRAME
 

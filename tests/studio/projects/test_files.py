@@ -95,7 +95,7 @@ def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
     timeline = json.loads(fetch(served, project, "timeline"))
     book = fetch(served, project, "audio?format=m4b")
-    with av.open(io.BytesIO(book)) as file:
+    with av.open(io.BytesIO(book), "r") as file:
         chapters = file.chapters()
         length = sum(frame.samples for frame in file.decode(audio=0))
         assert file.metadata["title"] == "A Bük"
@@ -109,7 +109,7 @@ def test_an_audio_book_needs_no_chapters(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, input="One.", start=True)
     until(served, project, "done")
-    with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b"))) as file:
+    with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b")), "r") as file:
         assert file.chapters() == []
         assert sum(frame.samples for frame in file.decode(audio=0)) > 0
 

@@ -1,9 +1,10 @@
-"""The characters of a page of an EPUB: by its byte order mark, XML declaration or meta element, or by trial."""
+"""The markup of an EPUB's files, however malformed: its characters, as declared or by trial, and elements' types."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from html.parser import HTMLParser
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -57,3 +58,21 @@ def _declared(data: bytes) -> str:
     except LookupError:
         return "utf-8"
     return _AS_BROWSERS.get(name, name) if name in _KNOWN else "utf-8"
+
+
+class MarkupParser(HTMLParser):
+    """Reads on where HTMLParser would raise."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:  # a kind that it does not know: for browsers too it goes to the next ">"
+            return self.parse_bogus_comment(i)
+
+
+def types_of(values: dict[str, str | None]) -> set[str]:
+    """What an element is by its attributes: EPUB's types, and ARIA's roles."""
+    return set(f"{values.get('epub:type') or ''} {values.get('role') or ''}".lower().split())

@@ -11,12 +11,12 @@ _SIGNS = {".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", "
 _HEAD = re.compile(r"^(?:https?://)?(www\.)?", re.IGNORECASE)
 
 
-def _address(found: re.Match[str]) -> str:
+def _address(written: str) -> str:
     """Sign by sign where it is no word; what every address of a page begins with is not said."""
-    head = _HEAD.match(found[0])
+    head = _HEAD.match(written)
     assert head is not None, "every part of it may be missing"
-    parts = re.split(r"([^A-Za-z0-9])", found[0][head.end() :].removesuffix("/"))
-    if found[0].isupper():
+    parts = re.split(r"([^A-Za-z0-9])", written[head.end() :].removesuffix("/"))
+    if written.isupper():
         parts = [part.lower() for part in parts]
     words = [_SIGNS.get(part, "U K" if part == "uk" else part) for part in parts if part]
     apart = [re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", word) for word in words]
@@ -24,14 +24,9 @@ def _address(found: re.Match[str]) -> str:
 
 
 ADDRESSES: tuple[Rule, ...] = (
-    rule(r"(?<![\w@.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24}\b", _address, re.ASCII, needs="@"),
-    rule(r"\b(?:https?://|www\.)[^\s<>\"]{0,400}[^\s<>\".,;:!?)\]']", _address, re.IGNORECASE, needs="://|ww.|WW.|Ww."),
-    rule(
-        r"(?<![\w@./-])(?:[A-Za-z][\w-]{0,62}\.){1,4}(?:com|org|net|edu|gov|io|info|dev|ai|co\.uk|uk|de|eu)"
-        r"(?:/[\w./-]{0,200}[\w/])?(?![\w-]|\.\w)",
-        _address,
-        re.ASCII,
-        needs=".",
-    ),
+    rule(r"(?a)(?<![\w@.+-])([\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24})\b", r"\1", _address, needs="@"),
+    rule(r"(?i)\b((?:https?://|www\.)[^\s<>\"]{0,400}[^\s<>\".,;:!?)\]'])", r"\1", _address, needs="://|ww.|WW.|Ww."),
+    rule(r"(?a)(?<![\w@./-])((?:[A-Za-z][\w-]{0,62}\.){1,4}(?:com|org|net|edu|gov|io|info|dev|ai|co\.uk|uk|de|eu)"
+        r"(?:/[\w./-]{0,200}[\w/])?)(?![\w-]|\.\w)", r"\1", _address, needs="."),
     rule("`", "", needs="`"),  # what stands between two of them would stay as it is
-)
+)  # fmt: skip
