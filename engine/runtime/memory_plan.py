@@ -64,8 +64,8 @@ class Size(NamedTuple):
     context: int
     weights: Weights
     compact: bool = False
-    """Where memory is short: clips are encoded on the GPU only while it has room for that, the codec decodes in 16
-    bits, fewer voices are kept and fewer sizes of prompts have graphs."""
+    """Where memory is short: clips are encoded on the GPU only while it has room for that, fewer voices are kept and
+    fewer sizes of prompts have graphs."""
 
 
 _SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)

@@ -225,10 +225,10 @@ def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, 
     return ("words", "tiles") if size.rows > 2 else ("words",)
 
 
-def _streams(codec: Codec, plan: _Plan, precision: Precision | None) -> CodecStreams:
+def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
     """The codec's side of the engine. The fused decoder copies the weights; the plain decoder's are freed."""
     if plan.precision is None:
-        return PlainStreams(codec, precision or "float32")
+        return PlainStreams(codec, precision)
     from engine.codec.fused.decoder import FusedDecoder  # only here, for it needs Triton
 
     part = part_on(codec, plan.codec_device, without=ONLY_ENCODES) if plan.size.compact else codec

@@ -42,7 +42,7 @@ def chosen(
     """What an engine of which nothing else is set has within so many GiB of a GPU."""
 
     def plan(size: Size) -> MemoryPlan:
-        return plan_memory(config, CodecConfig(), BFLOAT16, size, None, "tf32" if size.compact else "float32")
+        return plan_memory(config, CodecConfig(), BFLOAT16, size, None, "tf32")
 
     tries = sizes(rows, None, weights, rows or 8, config.max_context, quantise=True, compact=True)
     return largest(tries, plan, int(free * GIB), UNPLANNED)
@@ -94,8 +94,8 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
         (6.6, Size(2, 2048, "int8", compact=True)),
         (7.4, Size(4, 2048, "int8", compact=True)),
         (9.3, Size(4, 4096, "int8")),
-        (11.2, Size(6, 4096, "int8")),
-        (15.1, Size(6, 4096, "bf16")),
+        (11.2, Size(8, 4096, "int8")),
+        (15.1, Size(8, 4096, "bf16")),
         (22.9, Size(8, 4096, "bf16")),
     ],
 )
@@ -106,7 +106,7 @@ def test_what_is_not_set_is_chosen_by_the_memory_there_is(s2_pro: ModelConfig, f
 
 
 def test_what_is_set_is_kept(s2_pro: ModelConfig) -> None:
-    assert chosen(s2_pro, 11.2, "bf16")[0] == Size(2, 2048, "bf16")
+    assert chosen(s2_pro, 11.2, "bf16")[0] == Size(3, 2048, "bf16")
     assert chosen(s2_pro, 10.0, "bf16")[0] == Size(1, 2048, "bf16", compact=True)
     assert chosen(s2_pro, 39.0, rows=64)[0] == Size(64, 2048, "bf16")
     assert chosen(s2_pro, 22.9, "int8")[0] == Size(8, 4096, "int8")
