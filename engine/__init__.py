@@ -18,9 +18,22 @@ from engine.model.prompt import refuse_control_tokens
 from engine.model_card import ModelCard
 from engine.protocol import SpeechEngine
 from engine.runtime.memory import freeze_heap, trim_heap
-from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
+from engine.types import (
+    MAX_SEED,
+    MAX_TOP_K,
+    AudioChunk,
+    EngineInfo,
+    EngineStats,
+    Gpu,
+    Reference,
+    Sampling,
+    Timing,
+    Utterance,
+)
 
 __all__ = [
+    "MAX_SEED",
+    "MAX_TOP_K",
     "AudioChunk",
     "CannotAlign",
     "CheckpointError",

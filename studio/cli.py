@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.errors import InvalidRequest, SettingsError, StudioError
-from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.library import Cut, Library, Voice, VoiceFields
 from studio.library.audio_files import write_whole
-from studio.library.checks import GENDERS
 from studio.library.trash import TABLES, TrashItem
 from studio.settings import Settings
 from studio.unicode_text import check_strings, text_of
-from studio.voices.intake import suggest_span, take_in
+from studio.voices.intake import take_in, take_in_best
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
 from studio.voices.packs.reference_folder import import_folder
+from studio.voices.voice_json import voice_json
 
+TEXTS = ("description", "language", "gender", "accent", "colour", "licence")
+"""Fields of a voice that are options."""
 Command = Callable[[Library, argparse.Namespace], None]
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -76,13 +78,9 @@ def _add_voice_verbs(verb: Callable[[str, Command, str], argparse.ArgumentParser
     words = add.add_mutually_exclusive_group(required=True)
     words.add_argument("--text", help="the words spoken in the clip")
     words.add_argument("--text-file", type=Path, help="a file with them")
-    add.add_argument("--description", default="")
-    add.add_argument("--language", default="", help="BCP 47, such as en")
-    add.add_argument("--gender", default="", help=", ".join(GENDERS))
-    add.add_argument("--accent", default="", help="in words, such as British")
-    add.add_argument("--colour", default="", help="#rrggbb, of its initial on the page")
+    for name in TEXTS:
+        add.add_argument(f"--{name}", default="", help=VoiceFields.model_fields[name].description)
     add.add_argument("--tag", action="append", default=[], help="may be given several times")
-    add.add_argument("--licence", default="")
     add.add_argument("--start", type=float, default=0.0, help="seconds; where the clip is cut")
     add.add_argument("--end", type=float)
     add.add_argument("--gain-db", type=float, default=0.0)
@@ -109,18 +107,13 @@ def _add(library: Library, options: argparse.Namespace) -> None:
     data = options.clip.read_bytes()
     text = options.text if options.text is not None else text_of(options.text_file)
     cut = Cut(options.start, options.end, options.gain_db)
-    if options.fix and options.end is None and not options.start:
-        span = suggest_span(data)
-        cut = Cut(span.start, span.end, options.gain_db)
-    intake = take_in(data, text, cut)
-    if options.fix and intake.advice.fixed != cut:
+    intake = (take_in_best if options.fix else take_in)(data, text, cut)
+    if options.fix and intake.advice.fixed != intake.cut:
         intake = take_in(data, text, intake.advice.fixed)
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
-    said = ("description", "language", "gender", "accent", "colour", "licence")
-    told = {name: getattr(options, name) for name in said}
-    draft = VoiceDraft(options.name, tags=tuple(options.tag), **told)
-    _print(library.voices.create(draft, [intake.sample(text)]), options)
+    new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
+    _print(library.voices.create(new, [intake.sample(text)]), options)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
@@ -128,7 +121,7 @@ def _list(library: Library, options: argparse.Namespace) -> None:
     while page := library.voices.page(options.query, after=found[-1].id if found else None):
         found += page
     if options.json:
-        print(json.dumps([_facts(voice) for voice in found], ensure_ascii=False, indent=1))
+        print(json.dumps([voice_json(voice) for voice in found], ensure_ascii=False, indent=1))
         return
     for voice in found:
         facts = (voice.gender, voice.accent, voice.language, ", ".join(voice.tags))
@@ -159,7 +152,7 @@ def _import_references(library: Library, options: argparse.Namespace) -> None:
     for path, why in imported.refused.items():
         print(f"studio: {path}: {why}", file=sys.stderr)
     if options.json:
-        print(json.dumps([_facts(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
+        print(json.dumps([voice_json(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
         return
     for voice in imported.voices:
         _print(voice, options)
@@ -196,8 +189,8 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
     count = library.audit.verify()
     entries = library.audit.entries()
     if options.json:
-        told = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        trail = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
+        print(json.dumps(trail, ensure_ascii=False, indent=1))
         return
     for entry in entries:
         print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")
@@ -206,29 +199,8 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
 
 def _print(voice: Voice, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps(_facts(voice), ensure_ascii=False, indent=1))
+        print(json.dumps(voice_json(voice), ensure_ascii=False, indent=1))
         return
     print(f"{voice.address}  {voice.name}  {voice.id}")
     for sample in voice.samples:
         print(f"  {sample.seconds:.1f} s, score {sample.score}, speaker {sample.speaker}: {sample.text}")
-
-
-def _facts(voice: Voice) -> dict[str, object]:
-    return {
-        "id": voice.id,
-        "slug": voice.slug,
-        "name": voice.name,
-        "revision": voice.revision,
-        "description": voice.description,
-        "tags": list(voice.tags),
-        "language": voice.language,
-        "gender": voice.gender,
-        "accent": voice.accent,
-        "colour": voice.colour,
-        "licence": voice.licence,
-        "bundled": voice.bundled,
-        "samples": [
-            {"id": sample.id, "text": sample.text, "seconds": sample.seconds, "score": sample.score}
-            for sample in voice.samples
-        ],
-    }

@@ -83,6 +83,8 @@ def _open_library(settings: Settings) -> Library:
         library.backup = backup
         import_bundled(library, Path(settings.voices))
         _give_owners(library, settings)
+        with library.store.reading() as db:  # a damaged table stops the start, not the first request
+            db.execute("select n from takes not indexed limit 1").fetchone()
     except LibraryUnavailable as error:
         raise SettingsError(f"{error} (STUDIO_HOME={settings.home!r})") from error
     except OSError as error:

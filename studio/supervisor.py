@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from engine import trim_heap
 from studio.errors import StudioError
 
 log = logging.getLogger(__name__)
@@ -23,8 +22,6 @@ LONGEST_PAUSE = 60.0
 """… up to this; work that went on for longer before it broke off begins with the first one."""
 FORESEEN = (StudioError, sqlite3.Error, OSError)
 """What needs no stack in the log."""
-RELEASE_SECONDS = 60.0
-"""How often memory goes back to the system; a page that a thread needs again costs it microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +94,3 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
 async def is_set(event: asyncio.Event) -> None:
     """Until it is; one of the works of `first_of`."""
     await event.wait()
-
-
-async def trim_heap_regularly() -> None:
-    """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
-    while True:
-        await asyncio.sleep(RELEASE_SECONDS)
-        await asyncio.to_thread(trim_heap)

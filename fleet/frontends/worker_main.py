@@ -21,7 +21,7 @@ from fleet.frontends.relay import Relay
 from fleet.frontends.remote_register import ReportingRegister, WarningsToStudio
 from fleet.frontends.worker_handle import Order
 from studio.api.speech_app import SpeechApi
-from studio.engine_host import EngineHost
+from studio.engine_host import EngineHost, trim_heap_regularly
 from studio.errors import NotFound, StudioError
 from studio.library import Library
 from studio.serving.public_port import Sockets
@@ -29,7 +29,7 @@ from studio.serving.server import GRACE_SECONDS, QuietServer, config_of
 from studio.settings import Settings
 from studio.speech.reading import normalised
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import first_of, is_set, trim_heap_regularly
+from studio.supervisor import first_of, is_set
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import read_aliases

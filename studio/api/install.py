@@ -34,9 +34,9 @@ from studio.api.routes.speech_routes import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.take_routes import TakeRoutes
 from studio.api.routes.trash_routes import TrashRoutes
-from studio.api.routes.voices.openai import OpenAIVoiceRoutes
-from studio.api.routes.voices.recogniser import recogniser_routes
-from studio.api.routes.voices.routes import VoiceRoutes
+from studio.api.routes.voices.openai_voice_routes import OpenAIVoiceRoutes
+from studio.api.routes.voices.recogniser_routes import recogniser_routes
+from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
 from studio.history.take_word_times import TakeWordTimes
 from studio.projects.part_regeneration import PartRegeneration

@@ -15,7 +15,7 @@ from studio.library.projects.part_queue import PartQueue
 from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
-from studio.library.records import AuditEntry, Consent, Cut, NewConsent, NewSample, Sample, Voice, VoiceDraft
+from studio.library.records import AuditEntry, Consent, Cut, NewConsent, NewSample, Sample
 from studio.library.sqlite import Database
 from studio.library.takes.shares import Shares
 from studio.library.takes.take import TakeFilter
@@ -23,7 +23,8 @@ from studio.library.takes.take_repository import Takes
 from studio.library.trash import Trash
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
-from studio.library.voices.repository import VoiceChanges, Voices
+from studio.library.voices.voice import Voice, VoiceFields
+from studio.library.voices.voices import Voices
 from studio.supervisor import HealthCheck
 
 __all__ = [
@@ -38,8 +39,7 @@ __all__ = [
     "Sample",
     "TakeFilter",
     "Voice",
-    "VoiceChanges",
-    "VoiceDraft",
+    "VoiceFields",
 ]
 
 TRASH_DAYS = 7

@@ -1,4 +1,4 @@
-"""The library's nouns: Voice, Sample, Cut, Consent; frozen, with units."""
+"""The library's nouns: Sample, Cut, Consent; frozen, with units."""
 
 from __future__ import annotations
 
@@ -93,76 +93,6 @@ class NewConsent:
     """Of the recording."""
     created: float | None = None
     """Unix time; None is now."""
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceDraft:
-    """What a person says of a new voice. Raises nothing; the library checks it."""
-
-    name: str
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    language: str = ""
-    """BCP 47; blank if unknown."""
-    favourite: bool = False
-    licence: str = ""
-    consent_id: str | None = None
-    defaults: dict[str, Scalar] = field(default_factory=dict)
-    """Of a speech request's sampling, used where a request says nothing."""
-    bundled: bool = False
-    created: float | None = None
-    """Unix time; None is now. A pack brings its own."""
-    consent: NewConsent | None = None
-    """One to record together with the voice, in the place of consent_id."""
-    gender: str = ""
-    """As it sounds: female, male or neutral; blank if nobody has said."""
-    accent: str = ""
-    """In words, such as British."""
-    colour: str = ""
-    """#rrggbb, of its initial on the page; blank: drawn from its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """A voice in one of its revisions."""
-
-    id: str
-    slug: str
-    name: str
-    description: str
-    tags: tuple[str, ...]
-    language: str
-    gender: str
-    """As it sounds: female, male or neutral; blank if nobody has said."""
-    accent: str
-    """In words, such as British."""
-    colour: str
-    """#rrggbb, of its initial on the page; blank: drawn from its name."""
-    favourite: bool
-    bundled: bool
-    licence: str
-    consent_id: str | None
-    defaults: dict[str, Scalar]
-    created: float
-    changed: float
-    latest: int
-    """The newest revision."""
-    version: int
-    """Counts every change, of names too; for ETags."""
-    deleted: float | None
-    """Unix time of its deletion, while it is in the trash."""
-    revision: int
-    """The one that `samples` are of."""
-    samples: tuple[Sample, ...]
-
-    @property
-    def address(self) -> str:
-        """What finds exactly this again: slug@revision."""
-        return f"{self.slug}@{self.revision}"
-
-    @property
-    def seconds(self) -> float:
-        return sum(sample.seconds for sample in self.samples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import Reference, SpeechEngine, Utterance
+from engine import MAX_SEED, Reference, SpeechEngine, Utterance
 from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.planning.plan import Plan
-from studio.speech.request import MAX_SEED
 from studio.speech.script_stream import ScriptStream, Sound, next_sound
 
 TURN_STEP = 1009

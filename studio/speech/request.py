@@ -27,8 +27,6 @@ MAX_CLIP_TEXT = 2000
 MAX_CLIPS = 8
 """Of one request; their words and sound are in every part's prompt."""
 MAX_VOLUME = 20.0
-MAX_SEED = 2**63 - 1
-MAX_TOP_K = 1024
 DEFAULT_FRAMES = 2048
 """Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()

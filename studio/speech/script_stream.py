@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine import AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
+from engine import MAX_SEED, AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
 from studio.errors import DegenerateSpeech
 from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.quality import QualityCheck
-from studio.speech.request import MAX_SEED
 from studio.speech.script.brackets import manner_of
 from studio.speech.text import Pause, Script, Words
 

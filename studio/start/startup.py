@@ -25,7 +25,7 @@ from studio import __version__
 from studio.serving.public_port import PublicPort
 from studio.errors import SettingsError
 from studio.settings import PREFIX, Settings, on_zero_gpu
-from studio.engine_host import EngineHost, Reporter, StartEngine
+from studio.engine_host import EngineHost, Reporter, StartEngine, trim_heap_regularly
 from studio.start.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
 
     from studio.api import install_api
-    from studio.supervisor import trim_heap_regularly
     from studio.services import open_studio
 
     studio, worker = open_studio(settings, host)

@@ -16,7 +16,7 @@ import pytest
 
 from engine import AudioChunk, EngineConfig, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library import Library, VoiceChanges, VoiceDraft
+from studio.library import Library, VoiceFields
 from studio.library.projects.part_queue import PartQueue
 from studio.library.takes.take import NewTake, Take
 from studio.library.takes.take_rows import insert_take
@@ -138,8 +138,8 @@ def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) ->
 
 def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path / "home")
-    voice = library.voices.create(VoiceDraft("Aaron"), [new_sample()])
-    library.voices.edit("aaron", VoiceChanges(favourite=True))
+    voice = library.voices.create(VoiceFields(name="Aaron"), [new_sample()])
+    library.voices.edit("aaron", VoiceFields(favourite=True))
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
     served, engine = steered(home=str(tmp_path / "home"))
     deadline = time.monotonic() + 10

@@ -9,6 +9,7 @@ import { changeVoice, findVoices, genderOf, previewAddress } from "../client/voi
 import { restore } from "../client/trash.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
+import { STAR } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
@@ -16,7 +17,6 @@ import { offerUndo } from "../trash/undo-toast.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
-const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
 /**

@@ -9,13 +9,13 @@ from typing import Annotated
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
 from studio.api.routes.take_routes import as_kept
-from studio.api.schemas.numbers import Whole
+from studio.api.schemas.field_types import StrictBody, Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.history.history import History
 from studio.i18n import page_phrases
@@ -36,9 +36,7 @@ _SHOWN = 200
 """Characters of a take's words that a preview of the link shows."""
 
 
-class NewShare(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class NewShare(StrictBody):
     days: Annotated[Whole, Field(ge=1)] | None = Field(
         None, description="How long it opens the take; absent: as long as STUDIO_SHARE_DAYS allows."
     )

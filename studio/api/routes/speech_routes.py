@@ -121,7 +121,7 @@ def speech_routes(service: SpeechService) -> APIRouter:
         body = as_model(in_our_words(await read_json(request)), ReadingBody)
         text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
         language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
-        told = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
-        return JSONResponse(told)
+        reading = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
+        return JSONResponse(reading)
 
     return routes

@@ -11,14 +11,14 @@ from typing import Annotated
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import answers, reads, sends
 from studio.api.http.ranges import of_path, ranged
 from studio.api.routes.speech_routes import spoken
-from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.field_types import LOWER_CASE, StrictBody
 from studio.api.schemas.speech import ContinueBody, RegenerateBody
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
@@ -42,15 +42,11 @@ MAX_IDS = 1000
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
 
 
-class Star(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class Star(StrictBody):
     starred: bool
 
 
-class Ids(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class Ids(StrictBody):
     ids: list[str] = Field(min_length=1, max_length=MAX_IDS)
 
 
@@ -109,10 +105,10 @@ class TakeRoutes:
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
-    async def list_takes(self, wanted: Wanted, limit: int = 50, after: str | None = None) -> JSONResponse:
+    async def list_takes(
+        self, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
+    ) -> JSONResponse:
         """Takes under way, recent and kept, newest first; ``q`` is looked for in their texts."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         page = await self._history.page(await self._filter(wanted), limit, after)
         return JSONResponse(
             {

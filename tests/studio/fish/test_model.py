@@ -146,6 +146,8 @@ def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steere
         fields = {f"field {number}": "a" for number in range(300)}
         refused = client.post("/model", data={"title": "Wide", "texts": WORDS} | fields, files=small[:1])
         assert "fields" in message(refused, 400)
+        empty: dict[str, list[str]] = {name: [] for name in ("title", "texts", "voices", "enhance_audio_quality")}
+        assert "voices is missing" in message(client.post("/model", json=empty), 400)
         assert len(client.get("/model").json()["items"]) == 2
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from studio.errors import SettingsError
-from studio.library import Backup, Library, VoiceDraft
+from studio.library import Backup, Library, VoiceFields
 from studio.library.projects.project_records import NewPart, ProjectSettings
 from studio.settings import Settings
 from studio.start.startup import create_app
@@ -26,7 +26,7 @@ from tests.studio.sounds import tone, wav
 
 def add(library: Library, name: str, seed: int = 1) -> None:
     clip = wav(tone(0.3, hertz=200 + seed))
-    library.voices.create(VoiceDraft(name), [new_sample(clip, f"words of {name}")])
+    library.voices.create(VoiceFields(name=name), [new_sample(clip, f"words of {name}")])
 
 
 def names(library: Library) -> set[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from studio.api_key import read_keys
 from studio.errors import SettingsError
-from studio.library import Library, VoiceDraft
+from studio.library import Library, VoiceFields
 from studio.settings import Settings
 from studio.start.startup import create_app
 from studio.voices.bundled import import_bundled
@@ -65,7 +65,7 @@ def test_a_bundled_voice_gets_its_recording_again(
 
 def test_a_voice_whose_recording_is_damaged_is_named(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path)
-    voice = library.voices.create(VoiceDraft("Eve"), [new_sample()])
+    voice = library.voices.create(VoiceFields(name="Eve"), [new_sample()])
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
     served, _ = steered(home=str(tmp_path))
     with served.client() as client:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
-from studio.library import Library, TakeFilter, Voice, VoiceDraft
+from studio.library import Library, TakeFilter, Voice, VoiceFields
 from studio.library.projects.project_records import NewPart, Project, ProjectSettings
 from studio.library.projects.replacements import Wanted
 from studio.library.schema import MIGRATIONS
@@ -54,7 +54,7 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
     """A take, voice, project, part and replacement in the trash, deleted in this order."""
     take(library, "req_1")
     library.takes.delete(TakeFilter(ids=("req_1",)))
-    voice = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     library.voices.delete("anna")
     gone = project(library, "me", "One.", "Two.", takes=2)
     library.projects.delete(gone.id, "me")
@@ -144,7 +144,7 @@ def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monke
     monkeypatch.setattr("studio.library.trash._MARKED_AT_ONCE", 2)
     for number in range(5):
         take(library, f"req_{number}")
-        library.voices.create(VoiceDraft(f"Anna {number}"), [new_sample()])
+        library.voices.create(VoiceFields(name=f"Anna {number}"), [new_sample()])
         library.voices.delete(f"anna-{number}")
     library.takes.delete(TakeFilter())
     library.projects.delete(project(library, "me", *["One."] * 5, takes=5).id, "me")
@@ -193,7 +193,7 @@ def test_another_program_does_not_remove_by_its_own_days_what_it_only_reads(libr
 def test_a_name_that_was_given_away_is_not_taken_back_and_nothing_else_restored(library: Library) -> None:
     one_of_each(library)
     items = [(item.kind, item.id) for item in found(library)]
-    library.voices.create(VoiceDraft("ANNA"), [new_sample()])
+    library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
     with pytest.raises(NameTaken):
         library.trash.restore(items, None)
     assert len(found(library)) == 5

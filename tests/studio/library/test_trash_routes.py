@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 
+from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import made
@@ -69,9 +69,8 @@ def test_what_cannot_be_done_with_the_trash_is_refused(steered: Steer) -> None:
 
 
 def test_each_key_has_its_own_trash(steered: Steer) -> None:
-    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("one", "two")}
-    served, _ = steered(api_keys=tuple(keys.values()))
-    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in keys)
+    served, _ = steered(api_keys=read_keys("one,two"))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in ("one", "two"))
     with one, two:
         project = one.post("/v1/projects", json={"input": "Mine."}).json()["id"]
         one.delete(f"/v1/projects/{project}").raise_for_status()

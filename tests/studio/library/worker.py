@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Backup, Library, NewConsent, TakeFilter, VoiceChanges, VoiceDraft
-from studio.library.records import NewSample, Sample, Voice
+from studio.library import Backup, Library, NewConsent, TakeFilter, Voice, VoiceFields
+from studio.library.records import NewSample, Sample
 from studio.library.takes.take import Take
 from studio.takes.recorder import Recorder, Retention
 from studio.voices.packs.pack import export_voice, import_pack
@@ -60,7 +60,7 @@ def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
     backup.restore()
     for number in range(1000):
         sound = wav(tone(0.3, hertz=200 + number))
-        library.voices.create(VoiceDraft(f"voice {number}"), [new_sample(sound, f"words of {number}")])
+        library.voices.create(VoiceFields(name=f"voice {number}"), [new_sample(sound, f"words of {number}")])
         backup.snapshot()
         told.send(number)
 
@@ -68,11 +68,11 @@ def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
 def operate(library: Library, verb: str, name: str, chance: random.Random, unique: str) -> None:
     if verb == "add":
         clips = [new_sample(clip(chance, unique), f"words {unique}") for _ in range(chance.randint(1, 3))]
-        library.voices.create(VoiceDraft(name), clips)
+        library.voices.create(VoiceFields(name=name), clips)
     elif verb == "import":
         import_pack(library, some_pack(), name)
     elif verb == "edit":
-        library.voices.edit(name, VoiceChanges(description=unique), library.voices.get(name).version)
+        library.voices.edit(name, VoiceFields(description=unique), library.voices.get(name).version)
     elif verb == "revise":
 
         def change(now: tuple[Sample, ...]) -> list[Sample | NewSample]:
@@ -117,7 +117,7 @@ def some_pack() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         library = Library(Path(folder))
         consent = NewConsent("Somebody", "en", "Yes.", spoken(), "audio/wav")
-        voice = library.voices.create(VoiceDraft("packed", consent=consent), [new_sample()])
+        voice = library.voices.create(VoiceFields(name="packed"), [new_sample()], consent=consent)
         library.codes.put(voice.samples[0].cut_key, "codec", np.zeros((10, 90), np.int16))
         return export_voice(library, "packed")
 

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import of_file, of_path, ranged
-from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.field_types import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags

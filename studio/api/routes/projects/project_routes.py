@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, parse_object, read_json
@@ -14,9 +14,9 @@ from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
+from studio.api.schemas.list_page import list_page
 from studio.api.schemas.projects import (
     MAX_CAST,
-    SETTINGS,
     PartBody,
     ProjectBody,
     SettingsBody,
@@ -31,9 +31,9 @@ from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.project_service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
-MAX_PAGE = 200
+Limit = Annotated[int, Query(ge=1, le=200)]
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "notes", "start")
+_FIELDS = [name for name in ProjectBody.model_fields if name not in ("input", "items")]
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -78,14 +78,10 @@ class ProjectRoutes:
         source, body = await _read(request)
         return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
 
-    def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
+    def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         found = self._projects.page(request.state.sees, limit + 1, after)
-        data = [project_json(each, self._seconds_left(each)) for each in found[:limit]]
-        last = data[-1]["id"] if data else None
-        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+        return JSONResponse(list_page(found, limit, lambda each: project_json(each, self._seconds_left(each))))
 
     def get_project(self, project_id: str, request: Request) -> Response:
         """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
@@ -125,13 +121,14 @@ class ProjectRoutes:
         return self._told(self._service.cancel(project_id, request.state.sees))
 
     def list_parts(
-        self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
+        self,
+        project_id: str,
+        request: Request,
+        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
+        limit: Limit = 50,
+        state: PartState | None = None,
     ) -> JSONResponse:
         """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        if not 0 <= offset <= MAX_PARTS:
-            raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
         project = self._projects.get(project_id, request.state.sees)
         parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
         total = sum(project.parts.values()) if state is None else project.parts[state]

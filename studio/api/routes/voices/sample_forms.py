@@ -13,6 +13,11 @@ from studio.voices.clip_service import ClipService
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """A clip of the largest size, and its fields."""
 SAMPLE = ("audio_sample", "ref_text", *CUT, "denoise")
+_NO_WORDS = (
+    "ref_text is missing: this model needs the words spoken in the clip. Send them as ref_text (in OpenAI's Python "
+    'client: extra_body={"ref_text": "…"}), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base, and '
+    "it writes them down itself"
+)
 
 
 def cut_of(form: Form) -> Cut:
@@ -34,24 +39,9 @@ async def sample_of(form: Form, clips: ClipService, caller: str) -> NewSample:
         clip = await clips.decode(caller, data, cut, "audio_sample")
         data, cut = await clips.clean(caller, clip), Cut()
     if not text:
-        text = await _heard(form, data, cut, clips, caller)
+        language = clean_language(form.text("language"))
+        clip = await clips.decode(caller, data, cut, "audio_sample")
+        missing = InvalidRequest(_NO_WORDS, "ref_text", "missing_required_parameter")
+        text = await clips.words(caller, clip, "ref_text", missing, language)
     intake = await clips.judge(caller, data, text, cut, "audio_sample")
     return intake.sample(text, speaker)
-
-
-async def _heard(form: Form, data: bytes, cut: Cut, clips: ClipService, caller: str) -> str:
-    """The words of a clip that came without them, as OpenAI's own clients send it."""
-    if not clips.transcriber.is_there:
-        raise InvalidRequest(
-            "ref_text is missing: this model needs the words spoken in the clip. Send them as ref_text (in OpenAI's "
-            'Python client: extra_body={"ref_text": "…"}), or start the studio with '
-            "STUDIO_TRANSCRIBER=faster-whisper:base, and it writes them down itself",
-            "ref_text",
-            "missing_required_parameter",
-        )
-    language = clean_language(form.text("language"))
-    clip = await clips.decode(caller, data, cut, "audio_sample")
-    heard = await clips.transcriber.transcribe(clip, caller, language)
-    if not heard.text.strip():
-        raise InvalidRequest("no words were heard in the clip; send what is said in it as ref_text", "ref_text")
-    return heard.text

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Annotated
+
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, sample_of
+from studio.api.routes.voices.sample_forms import FORM_LIMIT, SAMPLE, sample_of
+from studio.api.schemas.list_page import list_page
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
-from studio.api.schemas.voices import ConsentChanges
+from studio.api.schemas.voice_bodies import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
-from studio.library import NewConsent, VoiceDraft
+from studio.library import NewConsent, VoiceFields
 from studio.speech.speech_service import SpeechService
 from studio.voices.clip_service import ClipService
 from studio.voices.resolver import VoiceResolver
 
-_SAID = ("speaker", "language", "gender", "accent", "description", "tags", "colour", "licence", "consent")
-NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", "audio_sample"))
+_FIELDS = [name for name in VoiceFields.model_fields if name not in ("slug", "favourite", "defaults")]
+NEW_VOICE = reads_form(*SAMPLE, "speaker", *_FIELDS, required=("name", "audio_sample"))
 NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
 
 
@@ -66,20 +70,21 @@ class OpenAIVoiceRoutes:
         sample = await sample_of(form, self._clips, caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
-        draft = VoiceDraft(
+        new = VoiceFields(
             name=form.text("name"),
-            description=form.text("speaker_description", "description"),
-            tags=tuple(form.text("tags").split(",")),
             language=form.text("language"),
             gender=form.text("gender"),
             accent=form.text("accent"),
             colour=form.text("colour"),
             licence=form.text("licence"),
-            consent_id=consent if ours else None,
-            # Words of somebody else's scheme are recorded as such.
-            consent=NewConsent(form.text("name"), statement=consent) if consent and not ours else None,
+            description=form.text("speaker_description", "description"),
+            tags=tuple(form.text("tags").split(",")),
+            consent=consent if ours else None,
         )
-        voice = await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, draft, [sample]))
+        # Words of somebody else's scheme are recorded as such.
+        recorded = NewConsent(form.text("name"), statement=consent) if consent and not ours else None
+        create = partial(self._library.voices.create, new, [sample], consent=recorded)
+        voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
     def list_voices(self, legacy: bool = False) -> JSONResponse:
@@ -87,23 +92,17 @@ class OpenAIVoiceRoutes:
         uploaded = [uploaded_voice(voice) for voice in self._library.voices.page(bundled=False)]
         listed = self._voices.listed
         if legacy:
-            return JSONResponse({"voices": [voice.id for voice in listed], "uploaded_voices": uploaded})
+            return JSONResponse({"voices": [voice.slug for voice in listed], "uploaded_voices": uploaded})
         data = [
             {
-                "id": voice.id,
+                "id": voice.slug,
                 "object": "audio.voice",
-                "name": voice.name,
                 "text": voice.text,
-                "language": voice.language or None,
-                "gender": voice.gender,
-                "accent": voice.accent,
-                "description": voice.description,
-                "tags": list(voice.tags),
-                "colour": voice.colour,
                 "bundled": voice.bundled,
-                "defaults": voice.defaults,
                 "created_at": int(voice.created),
             }
+            | voice.details()
+            | {"language": voice.language or None}
             for voice in listed
         ]
         return JSONResponse(
@@ -148,21 +147,10 @@ class OpenAIVoiceRoutes:
         new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
         return JSONResponse(consent_json(await to_thread.run_sync(self._library.consents.create, new)))
 
-    def list_consents(self, after: str | None = None, limit: int = 20) -> JSONResponse:
+    def list_consents(self, after: str | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> JSONResponse:
         """Consents, newest first."""
-        if not 1 <= limit <= 100:
-            raise InvalidRequest("limit must be from 1 to 100", "limit")
-        found = self._library.consents.page(limit + 1, after)
-        data = [consent_json(consent) for consent in found[:limit]]
-        return JSONResponse(
-            {
-                "object": "list",
-                "data": data,
-                "first_id": data[0]["id"] if data else None,
-                "last_id": data[-1]["id"] if data else None,
-                "has_more": len(found) > limit,
-            }
-        )
+        page = list_page(self._library.consents.page(limit + 1, after), limit, consent_json)
+        return JSONResponse(page | {"first_id": page["data"][0]["id"] if page["data"] else None})
 
     def get_consent(self, consent_id: str) -> JSONResponse:
         """One consent."""

@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
 
 from studio.errors import Changed, Damaged, InvalidRequest, NameTaken, NotFound
 from studio.library.audit import note
-from studio.library.checks import (
-    MAX_DESCRIPTION,
-    check_samples,
-    clean_accent,
-    clean_colour,
-    clean_defaults,
-    clean_gender,
-    clean_language,
-    clean_tags,
-    clean_text,
-)
+from studio.library.checks import check_samples
 from studio.library.database import Store, once_more_with_room
-from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
+from studio.library.records import NewConsent, NewSample, Sample
 from studio.library.sqlite import Database, select
 from studio.library.trash import Trash, mark
 from studio.library.voices.consents import write_consent
 from studio.library.voices.known_voices import KnownVoices, meanings
 from studio.library.voices.listing import Filter, Order, offered, rows_of
-from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision
-from studio.library.voices.rows import Row, as_sample, haystack, voices_of, write_samples
+from studio.library.voices.names import MAX_REFERENCE, clean_name, slug_of, split_revision
+from studio.library.voices.voice import Voice, VoiceFields
+from studio.library.voices.voice_rows import Row, as_sample, columns_of, haystack, voices_of, write_samples
 
 MAX_PAGE = 1000
 
 Revise = Callable[[tuple[Sample, ...]], Sequence[Sample | NewSample]]
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceChanges:
-    """What to change of a voice besides its samples; None leaves it as it is."""
-
-    name: str | None = None
-    slug: str | None = None
-    """The name used in requests; if absent, it follows from a new name."""
-    description: str | None = None
-    tags: tuple[str, ...] | None = None
-    language: str | None = None
-    gender: str | None = None
-    accent: str | None = None
-    colour: str | None = None
-    favourite: bool | None = None
-    licence: str | None = None
-    consent_id: str | None = None
-    """A blank one takes the consent away."""
-    defaults: dict[str, Scalar] | None = None
 
 
 class Voices:
@@ -68,26 +36,36 @@ class Voices:
 
     @once_more_with_room
     def create(
-        self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create", source: str = ""
+        self,
+        new: VoiceFields,
+        samples: Sequence[NewSample],
+        event: str = "voice.create",
+        source: str = "",
+        *,
+        bundled: bool = False,
+        created: float | None = None,
+        consent: NewConsent | None = None,
     ) -> Voice:
-        """Add a voice with its first revision. Raises InvalidRequest, NameTaken.
+        """Add a voice with its first revision; its slug follows from its name. Raises InvalidRequest, NameTaken.
 
-        ``event`` and ``source`` tell the audit trail where it came from, if not from a person's hand.
+        ``event`` and ``source`` tell the audit trail where it came from, if not from a person's hand. ``created``: the
+        Unix time that a pack brings; ``consent``: one to record with the voice, in the place of the one it names.
         """
+        clean_name(new.name)
         check_samples(samples)
         now = time.time()
-        row = _checked(_fields(draft)) | {
+        row = columns_of(new, only_set=False) | {
             "id": f"voice_{secrets.token_hex(12)}",
-            "bundled": int(draft.bundled),
-            "created": draft.created or now,
+            "bundled": int(bundled),
+            "created": created or now,
             "changed": now,
             "revision": 1,
             "version": 1,
         }
         with self._store.writing() as db:
             self._claim(db, row)
-            if draft.consent:
-                row["consent_id"] = write_consent(db, self._store, draft.consent).id
+            if consent:
+                row["consent_id"] = write_consent(db, self._store, consent).id
             _check_consent(db, row)
             db.table("voices").insert(row)
             self._write_revision(db, row, [self._stored(sample) for sample in samples])
@@ -150,29 +128,27 @@ class Voices:
     def edit(
         self,
         reference: str,
-        changes: VoiceChanges,
+        changes: VoiceFields,
         version: int | None = None,
         event: str = "voice.edit",
         source: str = "",
     ) -> Voice:
-        """Change what is said of a voice; its samples and revision stay. ``event`` and ``source`` are as in `create`.
+        """Change the fields that are set; the voice's samples and revision stay.
 
+        ``event`` and ``source`` are as in `create`.
         With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
         """
-        given = {name: value for name, value in _fields(changes).items() if value is not None}
-        slug = given.pop("slug", None)
         with self._store.writing() as db:
             row = self._row(db, reference, version)
-            plain = row | {key: json.loads(row[key]) for key in ("tags", "defaults")}
-            changed = row | _checked({name: plain[name] for name in _fields(changes)} | given)
+            changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
-            if slug is not None:
-                changed["slug"] = self._free_slug(db, clean_slug(slug), row["id"])
+            if changes.slug:
+                changed["slug"] = self._free_slug(db, changes.slug, row["id"])
             _check_consent(db, changed)
             self._touch(db, changed)
-            fields = sorted([*given, *(["slug"] if slug else [])])
-            note(db, event, row["id"], fields=", ".join(fields), **({"source": source} if source else {}))
+            fields = ", ".join(sorted(changes.model_fields_set))
+            note(db, event, row["id"], fields=fields, **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
     @once_more_with_room
@@ -340,30 +316,7 @@ def _find(db: Database, reference: str) -> Row | None:
     return None
 
 
-def _fields(record: VoiceDraft | VoiceChanges) -> dict[str, Any]:
-    return {each.name: getattr(record, each.name) for each in fields(record)}
-
-
 def _check_consent(db: Database, row: Row) -> None:
     wanted = row["consent_id"]
     if wanted and not list(db.table("consents").rows_where("id = ?", [wanted])):
         raise InvalidRequest(f"there is no consent {wanted[:80]!r}", "consent", "consent_not_found")
-
-
-def _checked(told: dict[str, Any]) -> Row:
-    """The columns of what a person says of a voice. Raises InvalidRequest."""
-    name = clean_name(told["name"])
-    return {
-        "name": name,
-        "folded": fold(name),
-        "description": clean_text("description", told["description"], MAX_DESCRIPTION),
-        "tags": json.dumps(clean_tags(told["tags"]), ensure_ascii=False),
-        "language": clean_language(told["language"]),
-        "gender": clean_gender(told["gender"]),
-        "accent": clean_accent(told["accent"]),
-        "colour": clean_colour(told["colour"]),
-        "favourite": int(told["favourite"]),
-        "licence": clean_text("licence", told["licence"], MAX_DESCRIPTION),
-        "consent_id": told["consent_id"] or None,
-        "defaults": json.dumps(clean_defaults(told["defaults"]), sort_keys=True),
-    }

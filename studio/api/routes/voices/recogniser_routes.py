@@ -21,7 +21,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
         """Whether it has the first of STUDIO_API_KEYS; without keys anybody may, but on a Space nobody."""
         return has_first_key(settings, request.state.caller) and bool(settings.api_keys or not on_space())
 
-    def told(request: Request) -> dict[str, object]:
+    def as_json(request: Request) -> dict[str, object]:
         now = fetch.status
         return {
             "object": "recogniser",
@@ -43,7 +43,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
     @routes.get("/v1/recogniser")
     def get_recogniser(request: Request) -> JSONResponse:
         """What writes down the words of clips; else the model that can be fetched, and how far that is."""
-        return JSONResponse(told(request))
+        return JSONResponse(as_json(request))
 
     @routes.post("/v1/recogniser", status_code=202)
     async def fetch_recogniser(request: Request) -> JSONResponse:
@@ -53,13 +53,13 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
         """
         check(request)
         await fetch.begin()
-        return JSONResponse(await to_thread.run_sync(told, request), 202)
+        return JSONResponse(await to_thread.run_sync(as_json, request), 202)
 
     @routes.delete("/v1/recogniser")
     async def stop_fetching(request: Request) -> JSONResponse:
         """Give up what is being fetched, of which nothing stays. For the owner alone."""
         check(request)
         await fetch.cancel()
-        return JSONResponse(await to_thread.run_sync(told, request))
+        return JSONResponse(await to_thread.run_sync(as_json, request))
 
     return routes

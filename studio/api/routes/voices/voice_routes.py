@@ -17,18 +17,17 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
+from studio.api.routes.voices.sample_forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
+from studio.api.schemas.list_page import list_page
 from studio.api.schemas.voice_answers import version_wanted, voice_response
-from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
+from studio.api.schemas.voice_bodies import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.read import MEDIA_TYPES
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import InvalidRequest
 from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.client_files import Upload
 from studio.library.voices.listing import Order
 from studio.speech.speech_service import SpeechService
-from studio.voices.advisor import cut_json
-from studio.voices.as_json import sample_json, voice_json
 from studio.voices.clip_service import ClipService
 from studio.voices.editing import (
     add_sample,
@@ -38,6 +37,7 @@ from studio.voices.editing import (
     find_sample,
     go_back,
     remove_sample,
+    sample_number,
 )
 from studio.voices.hearing.recogniser import Heard
 from studio.voices.intake import Intake
@@ -51,12 +51,12 @@ from studio.voices.packs.reference_folder import (
     is_reference_archive,
 )
 from studio.voices.transcript import compare
+from studio.voices.voice_json import sample_json, voice_json
 from studio.work.work_queue import WorkQueue
 from studio.work.work_queues import WorkQueues
 
 Result = TypeVar("Result")
 
-MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
 
 ADVISE = reads_form(*SAMPLE, "heard", required=("audio_sample",))
@@ -114,7 +114,7 @@ class VoiceRoutes:
         language: str = "",
         favourite: bool | None = None,
         order: Order = "name",
-        limit: int = 50,
+        limit: Annotated[int, Query(ge=1, le=100)] = 50,
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
@@ -123,16 +123,10 @@ class VoiceRoutes:
 
         ``tags``, ``genders``, ``accents`` and ``languages`` of the answer are those of the whole library.
         """
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         voices = self._library.voices
         wanted: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
         wanted |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
-        found = voices.page(q, **wanted)
-        data = [voice_json(voice) for voice in found[:limit]]
-        last = data[-1]["id"] if data else None
-        told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
-        return JSONResponse(told | voices.offered())
+        return JSONResponse(list_page(voices.page(q, **wanted), limit, voice_json) | voices.offered())
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name, in the revision after an "@" or the newest."""
@@ -140,7 +134,7 @@ class VoiceRoutes:
 
     async def edit_voice(self, reference: str, request: Request) -> Response:
         """Change what is said of a voice: its name, facts, favourite, licence, consent and defaults."""
-        changes = as_model(await read_json(request), VoiceBody).changes()
+        changes = as_model(await read_json(request), VoiceBody)
         voice = await self._get(reference)
         edit = partial(self._library.voices.edit, voice.id, changes, version_wanted(request, voice.id))
         return voice_response(request, await to_thread.run_sync(edit))
@@ -170,7 +164,7 @@ class VoiceRoutes:
         """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, denoise,
         speaker if wanted.
 
-        Words that are not told are written down by the recogniser, in ``language`` if that is.
+        Without ref_text, the recogniser writes the words down, in ``language`` if that is given.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
@@ -184,34 +178,27 @@ class VoiceRoutes:
 
     async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Change a sample's text, speaker or cut, which makes a new revision."""
-        changes = as_model(await read_json(request), SampleBody).changes()
-        voice = await self._get(reference)
-        wanted = version_wanted(request, voice.id)
-        return await self._saved(request, edit_sample, self._library, voice.id, sample_id, changes, wanted)
+        body = as_model(await read_json(request), SampleBody)
+        edit = partial(edit_sample, text=body.text, speaker=body.speaker, cut=body.cut.cut() if body.cut else None)
+        return await self._revised(request, reference, edit, sample_id)
 
     async def choose_samples(self, reference: str, request: Request) -> Response:
         """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
         chosen = as_model(await read_json(request), ChosenSamples).samples
-        voice = await self._get(reference)
-        return await self._saved(
-            request, choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id)
-        )
+        return await self._revised(request, reference, choose_samples, chosen)
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
         """Speak with the samples of an old revision again, which makes a new one."""
-        voice = await self._get(reference)
-        return await self._saved(request, go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
+        return await self._revised(request, reference, go_back, revision)
 
     async def duplicate(self, reference: str, request: Request) -> Response:
         """A copy of the voice under a name of its own, to change without changing this one."""
         name = as_model(await read_json(request), NewName).name
-        return await self._saved(request, duplicate, self._library, reference, name)
+        return await self._saved(request, duplicate, reference, name)
 
-    def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
+    async def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Remove a sample, which makes a new revision."""
-        voice = self._library.voices.get(reference)
-        wanted = version_wanted(request, voice.id)
-        return voice_response(request, remove_sample(self._library, voice.id, sample_id, wanted))
+        return await self._revised(request, reference, remove_sample, sample_id)
 
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as it was uploaded, or a range of it."""
@@ -223,9 +210,7 @@ class VoiceRoutes:
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as it is heard by the model, cut and with its gain: a WAV file."""
         voice = await self._get(reference)
-        if not 0 <= sample < len(voice.samples):
-            raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
-        chosen = voice.samples[sample]
+        chosen = sample_number(voice, sample)
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
         return Response(wav, media_type="audio/wav", headers=_GUARDED)
@@ -240,11 +225,10 @@ class VoiceRoutes:
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
         intake = await until_hangup(request, self._taken_in(form, text, request.state.caller))
-        told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
-        told |= intake.advice.as_json()
+        advice = {"object": "voice.advice"} | intake.as_json()
         if heard:
-            told["marks"] = await self._marks(request, text, heard)
-        return JSONResponse(told)
+            advice["marks"] = await self._marks(request, text, heard)
+        return JSONResponse(advice)
 
     async def denoise(self, request: Request) -> Response:
         """A clip as it is kept with ``denoise``: multipart with audio_sample, and a cut if wanted; a WAV file.
@@ -274,10 +258,10 @@ class VoiceRoutes:
             return clip.seconds, heard
 
         seconds, heard = await until_hangup(request, hear())
-        told = {"object": "voice.transcript", "seconds": seconds} | asdict(heard)
+        transcript = {"object": "voice.transcript", "seconds": seconds} | asdict(heard)
         if text:
-            told["marks"] = await self._marks(request, text, heard.text[:MAX_TEXT])
-        return JSONResponse(told)
+            transcript["marks"] = await self._marks(request, text, heard.text[:MAX_TEXT])
+        return JSONResponse(transcript)
 
     async def export(self, reference: str, request: Request) -> Response:
         """The voice as a pack: one file with its clips, words, licence and consent."""
@@ -319,9 +303,13 @@ class VoiceRoutes:
     async def _marks(self, request: Request, text: str, heard: str) -> list[dict[str, Any]]:
         return [asdict(mark) for mark in await self._in(self._queues.texts, request, compare, text, heard)]
 
+    async def _revised(self, request: Request, reference: str, revise: Callable[..., Voice], change: Any) -> Response:
+        """The answer once ``revise``, which may decode clips, has made the voice's new revision."""
+        voice = await self._get(reference)
+        return await self._saved(request, revise, voice.id, change, version_wanted(request, voice.id))
+
     async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
-        """The answer once ``save``, which may decode clips, has made the voice what it is then."""
-        saving = self._queues.clips.run(request.state.caller, save, *values)
+        saving = self._queues.clips.run(request.state.caller, save, self._library, *values)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
 
     async def _in(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
