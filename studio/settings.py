@@ -164,6 +164,11 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+def _weights(value: object) -> object:
+    text = _lower(value)
+    return {"auto": None, "bf16": "bfloat16", "fp32": "float32"}.get(text, text) if isinstance(text, str) else text
+
+
 def _with_and_without_prefix(name: str) -> AliasChoices:
     return AliasChoices(PREFIX + name, name)
 
@@ -226,8 +231,8 @@ class Settings(BaseSettings):
 
     device: Device | None = None
     codec_device: Device | None = None
-    weights: Annotated[Literal["float32", "bfloat16", "fp8", "fp8-all"] | None, BeforeValidator(_lower)] = None
-    """None: float32 on a CPU, bfloat16 on a GPU, or fp8 where that does not fit."""
+    weights: Annotated[Literal["float32", "bfloat16", "int8", "int6"] | None, BeforeValidator(_weights)] = None
+    """None: float32 on a CPU; on a GPU bfloat16, int8 or int6, by its free memory."""
     memory_budget: int | None = Field(default=None, ge=1, le=100_000)
     """GiB."""
     engines: Annotated[int | tuple[int, int] | None, NoDecode, BeforeValidator(_engines)] = None

@@ -60,7 +60,7 @@ def engine_config(settings: Settings) -> EngineConfig:
         threads=settings.threads,
         memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
-        weights="dtype" if weights == "float32" or weights == "bfloat16" else weights,
+        weights="bf16" if weights == "float32" or weights == "bfloat16" else weights,
         reproducible=settings.reproducible,
     )
 
