@@ -26,8 +26,6 @@ ENGINE_MAY_NOT = {"gradio", "fastapi", "starlette", "uvicorn", "pydantic", "sqli
 RAY = {"ray", "grpc"}
 DISTRIBUTIONS = {"grpc": "grpcio"}
 """Of packages that need not be installed here and are called otherwise."""
-TWICE = {"projects.py", "recogniser.py", "speech.py", "voices.py"}
-"""File names that still occur more than once."""
 BROAD_EXCEPT_ALLOWED = {
     "studio/supervisor.py": "a background failure must not go unnoticed",
     "studio/ui/blocks.py": "whatever goes wrong in an endpoint is logged, and told to its caller without paths",
@@ -251,7 +249,7 @@ def test_a_folder_holds_what_can_be_looked_over() -> None:
 
 def test_a_file_name_occurs_once() -> None:
     names = Counter(path.name for path in PRODUCT if not path.name.startswith("__"))
-    assert {name for name, count in names.items() if count > 1} <= TWICE
+    assert not {name for name, count in names.items() if count > 1}
 
 
 def test_a_public_class_has_its_name_to_itself() -> None:
