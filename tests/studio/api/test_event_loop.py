@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import studio.ui.endpoints.voice_endpoints
 from websockets.sync.client import connect
 
 import studio.api.routes.voices.voice_routes
+import studio.ui.endpoints.voice_endpoints
 import studio.voices.clip_service
 from engine import EngineConfig
 from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
