@@ -11,12 +11,12 @@ export PYTHON VENV
 all: lint types test
 
 run:
-	@scripts/prepare $(if $(ENGINES)$(RAY_ADDRESS),fleet,run)
+	@scripts/prepare $(if $(STUDIO_ENGINES)$(STUDIO_RAY_ADDRESS),fleet,run)
 	@$(PY) app.py
 
 fleet:
 	@scripts/prepare fleet
-	@ENGINES=$${ENGINES:-all} $(PY) app.py
+	@STUDIO_ENGINES=$${STUDIO_ENGINES:-all} $(PY) app.py
 
 lint:
 	@scripts/prepare checks

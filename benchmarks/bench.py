@@ -1,6 +1,6 @@
 """`make bench`: the real studio as a user starts it, on two cores: ready, first audio, real-time factor, memory, page.
 
-The settings of app.py hold here too (MODEL, DEVICE …); PORT is chosen. Times are taken by this process's clock at
+The settings of app.py hold here too; the port is chosen. Times are taken by this process's clock at
 the far end of HTTP, so they hold the network stack, the server and the engine; the page's by Chromium's clock, so that
 they hold a press, the browser and the player too.
 """

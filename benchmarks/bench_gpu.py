@@ -1,7 +1,7 @@
 """`make bench-gpu`: engine, service and upstream on one GPU with full-size random weights, in one table and one JSON.
 
 Each stage is a process with a time limit of its own; what a stage has measured counts even if it fails later, and the
-others still run. The settings of app.py hold for the service (MAX_ROWS, CODEC_DTYPE …; 64 rows and TF32 otherwise),
+others still run. The settings of app.py hold for the service (STUDIO_MAX_ROWS …; 64 rows otherwise),
 and options that are not known here go to `benchmarks.serve`. `--only` measures some stages anew and keeps the others
 of the file.
 """
@@ -31,17 +31,17 @@ RESULTS = ROOT / "benchmarks" / "results"
 """A file for each kind of GPU: h200.json, h100.json."""
 FULL_SIZE_BYTES = 12 * 2**30
 STAGES = ("engine", "memory", "service", "upstream")
-CARDS = "11.2", "15.1", "22.9"
-"""GiB that cards of 12, 16 and 24 GB are taken to have free: docs/hosting.md."""
-SERVICE_SETTINGS = {"MAX_ROWS": "64", "MAX_CONTEXT": "1024", "CODEC_DTYPE": "tf32"}
+CARDS = "5.5", "7.4", "11.2", "15.1", "22.9"
+"""GiB that cards of 6, 8, 12, 16 and 24 GB are taken to have free: docs/hosting.md."""
+SERVICE_SETTINGS = {"STUDIO_MAX_ROWS": "64", "STUDIO_MAX_CONTEXT": "1024"}
 
 FIGURES: dict[str, tuple[str, str]] = {
     "read_gb_s": ("engine", "read_gb_s"),
     "floor_ms": ("engine", "floor_ms"),
     "frame_ms_b1": ("engine", "frame_ms_b1"),
     "frame_ms_b1_sixteen_bits": ("engine", "frame_ms_b1_sixteen_bits"),
-    "frame_ms_b1_fp8": ("engine", "frame_ms_b1_fp8"),
-    "frame_ms_b1_fp8_all": ("engine", "frame_ms_b1_fp8-all"),
+    "frame_ms_b1_int8": ("engine", "frame_ms_b1_int8"),
+    "frame_ms_b1_int6": ("engine", "frame_ms_b1_int6"),
     "frame_ms_b8": ("engine", "frame_ms_b8"),
     "frame_ms_b32": ("engine", "frame_ms_b32"),
     "frame_ms_b64": ("engine", "frame_ms_b64"),
@@ -111,7 +111,7 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
         Stage("engine", "benchmarks.gpu", (str(options.small),), 600),
         Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
         Stage("memory", "benchmarks.memory", (str(checkpoint), "--cards", *CARDS), 240),
-        Stage("service", "benchmarks.serve", tuple(serve), 300, settings | {"MODEL": str(checkpoint)}),
+        Stage("service", "benchmarks.serve", tuple(serve), 300, settings | {"STUDIO_MODEL": str(checkpoint)}),
         Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90, {"TQDM_DISABLE": "1"}),
     ]
     wanted = set(options.only or STAGES)

@@ -25,8 +25,9 @@ from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import read_clip
 from studio.engine_host import EngineHost
-from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
+from studio.library import Library, NewSample, TakeFilter, Voice, VoiceFields
 from studio.library.records import Cut
+from studio.library.takes.take import Take
 from studio.speech.request import OwnClip, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.voices.intake import take_in
@@ -105,11 +106,10 @@ def fill(home: Path, voices: int, takes: int) -> None:
     """A library of this size. The rows of many are written at once; the tables are those of the library itself."""
     library, chance = Library(home), random.Random(0)
     sample = NewSample(b"clip", "audio/wav", 5.0, "The words.", Cut(), 5.0, 90, {"snr_db": 40.0})
-    first = library.voices.create(VoiceDraft("template"), [sample])
+    first = library.voices.create(VoiceFields(name="template"), [sample])
     library.codes.put(first.samples[0].cut_key, "codec", np.zeros((10, 108), np.int16))
-    take = StoredTake("req_0", 0.0, "x", first.id, first.address, 1, {"top_k": 30}, "finished", "stop", None,
-                      {"queue_ms": 1.0}, 100, 4.6)  # fmt: skip
-    library.takes.add(take)
+    take = Take("req_0", 0.0, first.address, 1, "finished", text="x", voice_id=first.id, parameters={"top_k": 30})
+    library.takes.add(replace(take, finish_reason="stop", queue_ms=1.0, frames=100, seconds=4.6))
     with library.store.writing() as db:
         voice = next(iter(db.table("voices").rows))
         row = next(iter(db.table("samples").rows))
@@ -150,7 +150,7 @@ async def measure_references(home: Path, model: str) -> dict[str, float]:
             }
             for kind, requests in kinds.items():
                 figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
-    library.voices.edit("voice of 10", VoiceChanges(favourite=True))
+    library.voices.edit("voice of 10", VoiceFields(favourite=True))
     async with studio(library, model) as service:
         await service.warm_voices()
         figures["favourite of 10 s, restarted: its first"] = await first_audio(service, [{"voice": "voice-of-10"}])
@@ -183,7 +183,7 @@ async def first_audio(service: SpeechService, requests: Sequence[dict[str, Any]]
 
 
 def _saver(library: Library, name: str, of: Recording) -> Callable[[], Voice]:
-    return lambda: library.voices.create(VoiceDraft(name), [take_in(of.clip, of.text).sample(of.text)])
+    return lambda: library.voices.create(VoiceFields(name=name), [take_in(of.clip, of.text).sample(of.text)])
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The service under load: a real server in its own process, real HTTP on localhost, listeners who play what they hear.
 
 python -m benchmarks.serve [--out FILE] starts app.py without its page, with the settings of the environment
-(MODEL, MAX_ROWS …), measures it stage by stage once all of its graphs are captured, and prints a table a stage and one
+(STUDIO_MODEL …), measures it stage by stage once all of its graphs are captured, and prints a table a stage and one
 JSON object last. Every stage is written to FILE as soon as it is done. First audio counts from before the connection
 is opened to the first sound.
 """
@@ -105,7 +105,7 @@ def main() -> None:
     options = parser.parse_args()
     report = Report(options.out)
     with tempfile.TemporaryDirectory() as home:
-        studio = StudioProcess(PAGE="0", STUDIO_HOME=home)
+        studio = StudioProcess(STUDIO_PAGE="0", STUDIO_HOME=home)
         try:
             ready, engine = studio.wait_until_ready()
             report.add({"ready_s": round(ready, 2), "engine": engine})

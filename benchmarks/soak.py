@@ -195,7 +195,7 @@ def main() -> int:
         return 2
     report = Report(options.out)
     with tempfile.TemporaryDirectory() as home:
-        studio = StudioProcess(PAGE="0", STUDIO_HOME=home)
+        studio = StudioProcess(STUDIO_PAGE="0", STUDIO_HOME=home)
         try:
             studio.wait_until_ready()
             looks, reasons = asyncio.run(soak(studio, options.minutes, report))

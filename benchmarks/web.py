@@ -76,7 +76,7 @@ def serve(port: int, ready: Event) -> None:
         return StubEngine(config)
 
     with tempfile.TemporaryDirectory() as empty:
-        settings = Settings(page=False, voices=empty, studio_home=empty, keep_takes=0)
+        settings = Settings(page=False, voices=empty, home=empty, keep_takes=0)
         app = create_app(settings, start)  # type: ignore[arg-type]
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 

@@ -1,5 +1,7 @@
 """The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
 
+from engine.checking.forced_logits import Agreement
+from engine.checking.model_check import CheckedTake, ModelReport, check_model
 from engine.config import EngineConfig
 from engine.direct_engine import DirectEngine
 from engine.engine import Engine
@@ -18,11 +20,26 @@ from engine.model.prompt import refuse_control_tokens
 from engine.model_card import ModelCard
 from engine.protocol import SpeechEngine
 from engine.runtime.memory import freeze_heap, trim_heap
-from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
+from engine.types import (
+    MAX_SEED,
+    MAX_TOP_K,
+    AudioChunk,
+    EngineInfo,
+    EngineStats,
+    Gpu,
+    Reference,
+    Sampling,
+    Timing,
+    Utterance,
+)
 
 __all__ = [
+    "MAX_SEED",
+    "MAX_TOP_K",
+    "Agreement",
     "AudioChunk",
     "CannotAlign",
+    "CheckedTake",
     "CheckpointError",
     "ConfigError",
     "DirectEngine",
@@ -37,12 +54,14 @@ __all__ = [
     "InvalidReference",
     "InvalidUtterance",
     "ModelCard",
+    "ModelReport",
     "PromptTooLong",
     "Reference",
     "Sampling",
     "SpeechEngine",
     "Timing",
     "Utterance",
+    "check_model",
     "freeze_heap",
     "refuse_control_tokens",
     "trim_heap",

@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 const [url, path] = process.argv.slice(2);
 const response = await fetch(`${url}/v1/audio/speech`, {
   method: "POST",
-  headers: { "Content-Type": "application/json", Authorization: "Bearer one-of-API_KEYS" },
+  headers: { "Content-Type": "application/json", Authorization: "Bearer one-of-STUDIO_API_KEYS" },
   body: JSON.stringify({ input: "Hello from the API.", voice: "clara", response_format: "mp3" }),
 });
 if (!response.ok) {

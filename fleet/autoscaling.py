@@ -44,28 +44,30 @@ class Size:
 def size_of(
     engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, where: str, may_grow: bool
 ) -> Size:
-    """What ENGINES asks for, None for an engine for each GPU; ``where`` has so many GPUs and cores, and may get more.
+    """What STUDIO_ENGINES asks for; None:  an engine for each GPU. ``where`` has so many GPUs and cores.
 
     Raises ConfigError for more replicas than GPUs, or without one than cores; those that a fleet may grow to can come
     with machines that a cloud adds.
     """
     if config.device == "cuda" and not gpus:
-        raise ConfigError(f"DEVICE=cuda, but {where} has no GPU")
+        raise ConfigError(f"STUDIO_DEVICE=cuda, but {where} has no GPU")
     if engines is None:
         return Size(max(gpus, 1), max(gpus, 1))
     size = Size(*engines) if isinstance(engines, tuple) else Size(engines, engines)
     there, needed = gpus or cores, size.least if may_grow else size.most
     if needed <= there:
         return size
-    fitting = f"ENGINES={there} or less" if size.least == size.most else f"ENGINES to numbers up to {there}"
+    fitting = (
+        f"STUDIO_ENGINES={there} or less" if size.least == size.most else f"STUDIO_ENGINES to numbers up to {there}"
+    )
     if may_grow and size.least < size.most:
         fitting = f"the first of its numbers to {there} or less"
     if gpus:
         raise ConfigError(
-            f"ENGINES={size}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
-            f"set {fitting}, or DEVICE=cpu"
+            f"STUDIO_ENGINES={size}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
+            f"set {fitting}, or STUDIO_DEVICE=cpu"
         )
     raise ConfigError(
-        f"ENGINES={size}, but {where} has {cores} core{'s' * (cores > 1)} and no GPU that may be used, and each "
+        f"STUDIO_ENGINES={size}, but {where} has {cores} core{'s' * (cores > 1)} and no GPU that may be used, and each "
         f"engine needs a core at least: set {fitting}"
     )

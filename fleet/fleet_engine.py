@@ -23,7 +23,7 @@ from fleet.membership import (
     ReplicaLost,
     Transport,
 )
-from fleet.take import TRIES, FleetTake
+from fleet.routed_utterance import TRIES, RoutedUtterance
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ class FleetEngine:
     async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
         """Hand a take's chunks over, and what ends it early."""
         try:
-            async with aclosing(FleetTake(self._replicas, utterance).chunks()) as chunks:
+            async with aclosing(RoutedUtterance(self._replicas, utterance).chunks()) as chunks:
                 async for chunk in chunks:
                     deliver(chunk)
         except asyncio.CancelledError:
@@ -196,7 +196,7 @@ class FleetEngine:
                 _, writer = await asyncio.wait_for(connecting, HEAD_SECONDS)
                 writer.close()
                 self._trouble = None
-            except (OSError, asyncio.TimeoutError):
+            except (TimeoutError, OSError):
                 if self._trouble is None:
                     log.warning(HEAD_GONE)
                 self._trouble = HEAD_GONE
@@ -252,6 +252,6 @@ def together(members: dict[str, Member]) -> EngineInfo:
 
 def added(replicas: dict[str, EngineStats]) -> EngineStats:
     """Sums of the figures, and each one's own."""
-    names = [each.name for each in fields(EngineStats) if each.name not in ("replicas", "trouble")]
+    names = [field.name for field in fields(EngineStats) if field.name not in ("replicas", "trouble")]
     sums = {name: sum(getattr(stats, name) for stats in replicas.values()) for name in names}
     return EngineStats(**sums, replicas=replicas)

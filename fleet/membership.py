@@ -22,7 +22,7 @@ ANSWER_SECONDS = 2.0
 ROUND_SECONDS = 1.0
 """Between two questions how they are."""
 QUESTION_SECONDS = 20.0
-"""A late answer still counts: on a busy machine all may be late. After so long the question is asked anew."""
+"""A late answer still counts: on a busy machine all may be late. After so long the question is asked again."""
 PATIENCE_SECONDS = 60.0
 """How long work waits for a replica to be there."""
 
@@ -230,7 +230,7 @@ class Membership:
             member = self._members[name]
             known = member.open
             stats = await asyncio.wait_for(self.line.call(name, "stats"), QUESTION_SECONDS)
-        except (ReplicaLost, EngineStopped, asyncio.TimeoutError) as error:
+        except (TimeoutError, ReplicaLost, EngineStopped) as error:
             self.suspect(name)
             log.info("replica %s does not answer: %s", name, error or "no word within the limit")
             return
@@ -259,11 +259,11 @@ def unlike(one: EngineInfo, other: EngineInfo) -> str | None:
         ("checkpoint", "fingerprint"),
         ("codec", "codec_fingerprint"),
         ("dtype", "dtype"),
+        ("kind of weights", "weights"),
         ("context", "max_context"),
     ):
         mine, theirs = getattr(one, field_name), getattr(other, field_name)
         if mine != theirs:
-            return (
-                f"its {what} is {theirs} and that of the others {mine}: give all the same MODEL, DTYPE and MAX_CONTEXT"
-            )
+            same = "give all the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
+            return f"its {what} is {theirs} and that of the others {mine}: {same}"
     return None

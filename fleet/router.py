@@ -30,7 +30,7 @@ class NamedReplica(RequestRouter):
             return [candidate_replicas]
         pending_request.routing_context.should_backoff = True
         wanted = pending_request.kwargs.get("replica")
-        named = [each for each in candidate_replicas if each.replica_id.unique_id == wanted]
+        named = [replica for replica in candidate_replicas if replica.replica_id.unique_id == wanted]
         return [named or candidate_replicas]
 
     def _note(self) -> None:

@@ -70,7 +70,9 @@ def start_fleet(
     """
     _check_ray()
     if config.device not in (None, "cpu", "cuda"):
-        raise ConfigError(f"a fleet gives each engine a GPU by itself: set DEVICE to cuda or cpu, not {config.device}")
+        raise ConfigError(
+            f"a fleet gives each engine a GPU by itself: set STUDIO_DEVICE to cuda or cpu, not {config.device}"
+        )
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(path)}
     os.environ.update(environment)
@@ -162,7 +164,7 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
             if now.status == "RUNNING":
                 _internal_kv_put(PLAN_KEY, plan.encode(), overwrite=True)
                 return
-            states: Mapping[str, int] = next((each.replica_states for each in now.deployments.values()), {})
+            states: Mapping[str, int] = next((deployment.replica_states for deployment in now.deployments.values()), {})
             up = states.get("RUNNING", 0)
             progress(f"starting engines: {up} of {size.least} ready", min(1.0, up / size.least))
         else:
@@ -185,8 +187,8 @@ def _check_ray() -> None:
     """Raises ConfigError unless the very version is installed."""
     if importlib.util.find_spec("ray") is None:
         raise ConfigError(f"a fleet needs Ray, which is not installed: use `make fleet`, or {INSTALL}")
-    if (found := importlib.metadata.version("ray")) != RAY:
-        raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: {INSTALL}")
+    if (installed := importlib.metadata.version("ray")) != RAY:
+        raise ConfigError(f"a fleet needs Ray {RAY}, and {installed} is installed: {INSTALL}")
 
 
 def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
@@ -207,6 +209,7 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
             with _own_sigterm():
                 thread.submit(
                     ray.init,
+                    "local",  # not a cluster that RAY_ADDRESS names: that is for those who use Ray themselves
                     num_gpus=gpus,
                     include_dashboard=False,
                     object_store_memory=OBJECT_STORE_BYTES,
@@ -277,7 +280,7 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
         serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
     except ConnectionError as error:
         raise ConfigError(
-            f"RAY_ADDRESS={address}, but no Ray answers there: on this machine, run `ray start --head`, "
+            f"STUDIO_RAY_ADDRESS={address}, but no Ray answers there: on this machine, run `ray start --head`, "
             "or `ray start --address=HEAD:6379` to join one"
         ) from error
     except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
@@ -288,7 +291,7 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
                 f"the cluster at {address} runs Ray {ray_there} on Python {python_there}, and this studio Ray "
                 f"{ray_here} on Python {python_here}: start both from environments made alike"
             ) from error
-        raise ConfigError(f"RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
+        raise ConfigError(f"STUDIO_RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
     there = ray.cluster_resources()
     return int(there.get("GPU", 0)), int(there.get("CPU", 0))
 
@@ -312,9 +315,9 @@ def _code() -> str:
 
 def _reason(now: Any) -> str:
     """Why replicas could not start: the engine's own words, from the traceback that Serve tells it in."""
-    told = "\n".join([now.message, *(each.message for each in now.deployments.values())])
-    said = re.findall(r"engine\.engine_errors\.\w+: (.+)", told)
-    return said[-1] if said else f"Ray Serve could not start the engines: {told.strip()}"
+    messages = "\n".join([now.message, *(deployment.message for deployment in now.deployments.values())])
+    reasons = re.findall(r"engine\.engine_errors\.\w+: (.+)", messages)
+    return reasons[-1] if reasons else f"Ray Serve could not start the engines: {messages.strip()}"
 
 
 def _first_line(error: Exception) -> str:

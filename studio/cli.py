@@ -1,4 +1,4 @@
-"""The command line for scripts: voices added, listed, shown, exported, imported and deleted in the library.
+"""The command line for scripts: voices added, listed, shown, exported, imported and deleted; the trash.
 
 It works on the folder of STUDIO_HOME itself, whether a studio runs on it or not.
 """
@@ -10,19 +10,27 @@ import io
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
-from studio.errors import InvalidRequest, StudioError
-from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.errors import InvalidRequest, SettingsError, StudioError
+from studio.library import Cut, Library, Voice, VoiceFields
 from studio.library.audio_files import write_whole
-from studio.library.checks import GENDERS
-from studio.settings import Settings, SettingsError
+from studio.library.trash import TABLES, TrashItem
+from studio.settings import Settings
 from studio.unicode_text import check_strings, text_of
-from studio.voices.intake import suggest_span, take_in
+from studio.voices.intake import take_in, take_in_best
 from studio.voices.packs.pack import export_voice, import_pack, read_pack
 from studio.voices.packs.reference_folder import import_folder
+from studio.voices.voice_json import voice_json
 
+TEXTS = ("description", "language", "gender", "accent", "colour", "licence")
+"""Fields of a voice that are options."""
 Command = Callable[[Library, argparse.Namespace], None]
+Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_strings(vars(options))
         command: Command = options.command
-        command(Library(Path(options.home or Settings.from_environment().studio_home)), options)
+        settings = Settings.load()
+        command(Library(Path(options.home or settings.home), settings.trash_days), options)
     except (StudioError, SettingsError, OSError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1
@@ -40,30 +49,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fish-voice-studio", description="The studio's command line.")
-    topics = parser.add_subparsers(required=True, metavar="voices")
+    topics = parser.add_subparsers(required=True, metavar="TOPIC")
     voices = topics.add_parser("voices", help="the voice library")
-    verbs = voices.add_subparsers(required=True, metavar="COMMAND")
+    _add_voice_verbs(partial(_add_verb, voices.add_subparsers(required=True, metavar="COMMAND")))
+    trash = topics.add_parser("trash", help="what was deleted and can be restored; without a command it is listed")
+    trash.set_defaults(command=_list_trash, home=None, json=False)
+    verb = partial(_add_verb, trash.add_subparsers(metavar="COMMAND"))
+    verb("list", _list_trash, "list what can be restored, the last deleted first")
+    restore = verb("restore", _restore, "restore something that was deleted")
+    restore.add_argument("kind", choices=TABLES)
+    restore.add_argument("id")
+    verb("empty", _empty, "delete what is in the trash for good")
+    return parser
 
-    def verb(name: str, command: Command, words: str) -> argparse.ArgumentParser:
-        added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
-        added.add_argument("--home", type=Path, help="the library's folder; else STUDIO_HOME")
-        added.add_argument("--json", action="store_true", help="print JSON")
-        added.set_defaults(command=command)
-        return added
 
+def _add_verb(verbs: Verbs, name: str, command: Command, words: str) -> argparse.ArgumentParser:
+    added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+    added.add_argument("--home", type=Path, help="the library's folder; else STUDIO_HOME")
+    added.add_argument("--json", action="store_true", help="print JSON")
+    added.set_defaults(command=command)
+    return added
+
+
+def _add_voice_verbs(verb: Callable[[str, Command, str], argparse.ArgumentParser]) -> None:
     add = verb("add", _add, "make a voice from a clip and its words")
     add.add_argument("name")
     add.add_argument("clip", type=Path, help="a recording: WAV, FLAC, MP3, Ogg, M4A or WebM")
     words = add.add_mutually_exclusive_group(required=True)
     words.add_argument("--text", help="the words spoken in the clip")
     words.add_argument("--text-file", type=Path, help="a file with them")
-    add.add_argument("--description", default="")
-    add.add_argument("--language", default="", help="BCP 47, such as en")
-    add.add_argument("--gender", default="", help=", ".join(GENDERS))
-    add.add_argument("--accent", default="", help="in words, such as British")
-    add.add_argument("--colour", default="", help="#rrggbb, of its initial on the page")
+    for name in TEXTS:
+        add.add_argument(f"--{name}", default="", help=VoiceFields.model_fields[name].description)
     add.add_argument("--tag", action="append", default=[], help="may be given several times")
-    add.add_argument("--licence", default="")
     add.add_argument("--start", type=float, default=0.0, help="seconds; where the clip is cut")
     add.add_argument("--end", type=float)
     add.add_argument("--gain-db", type=float, default=0.0)
@@ -81,30 +98,22 @@ def _parser() -> argparse.ArgumentParser:
     imported.add_argument("--inspect", action="store_true", help="only say what is in it")
     folder = verb("import-references", _import_references, "make a voice of each folder in fish-speech's references")
     folder.add_argument("folder", type=Path, help="has a folder for each voice: recordings, and their words as .lab")
-    delete = verb("delete", _delete, "delete a voice; undo brings it back for a while")
+    delete = verb("delete", _delete, "delete a voice; the trash keeps it for a while")
     delete.add_argument("voice")
-    undo = verb("undo", _undo, "bring a deleted voice back")
-    undo.add_argument("voice", help="its id")
     verb("audit", _audit, "check the audit trail and print it")
-    return parser
 
 
 def _add(library: Library, options: argparse.Namespace) -> None:
     data = options.clip.read_bytes()
     text = options.text if options.text is not None else text_of(options.text_file)
     cut = Cut(options.start, options.end, options.gain_db)
-    if options.fix and options.end is None and not options.start:
-        span = suggest_span(data)
-        cut = Cut(span.start, span.end, options.gain_db)
-    intake = take_in(data, text, cut)
-    if options.fix and intake.advice.fixed != cut:
+    intake = (take_in_best if options.fix else take_in)(data, text, cut)
+    if options.fix and intake.advice.fixed != intake.cut:
         intake = take_in(data, text, intake.advice.fixed)
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
-    said = ("description", "language", "gender", "accent", "colour", "licence")
-    told = {name: getattr(options, name) for name in said}
-    draft = VoiceDraft(options.name, tags=tuple(options.tag), **told)
-    _print(library.voices.create(draft, [intake.sample(text)]), options)
+    new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
+    _print(library.voices.create(new, [intake.sample(text)]), options)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
@@ -112,7 +121,7 @@ def _list(library: Library, options: argparse.Namespace) -> None:
     while page := library.voices.page(options.query, after=found[-1].id if found else None):
         found += page
     if options.json:
-        print(json.dumps([_facts(voice) for voice in found], ensure_ascii=False, indent=1))
+        print(json.dumps([voice_json(voice) for voice in found], ensure_ascii=False, indent=1))
         return
     for voice in found:
         facts = (voice.gender, voice.accent, voice.language, ", ".join(voice.tags))
@@ -143,7 +152,7 @@ def _import_references(library: Library, options: argparse.Namespace) -> None:
     for path, why in imported.refused.items():
         print(f"studio: {path}: {why}", file=sys.stderr)
     if options.json:
-        print(json.dumps([_facts(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
+        print(json.dumps([voice_json(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
         return
     for voice in imported.voices:
         _print(voice, options)
@@ -153,16 +162,35 @@ def _delete(library: Library, options: argparse.Namespace) -> None:
     _print(library.voices.delete(options.voice), options)
 
 
-def _undo(library: Library, options: argparse.Namespace) -> None:
-    _print(library.voices.restore(options.voice), options)
+def _list_trash(library: Library, options: argparse.Namespace) -> None:
+    found: list[TrashItem] = []
+    while page := library.trash.page(None, after=found[-1].id if found else None):
+        found += page
+    if options.json:
+        print(json.dumps([asdict(item) for item in found], ensure_ascii=False, indent=1))
+        return
+    for item in found:
+        day = datetime.fromtimestamp(item.deleted).isoformat(" ", "minutes")
+        count = "" if item.parts is None else f"  ({item.parts} parts)"
+        print(f"{day}  {item.kind:<11} {item.id}  {' '.join(item.title.split())}{count}")
+
+
+def _restore(library: Library, options: argparse.Namespace) -> None:
+    library.trash.restore_one(options.kind, options.id, None, "id")
+    print(json.dumps({"kind": options.kind, "id": options.id}) if options.json else f"restored: {options.id}")
+
+
+def _empty(library: Library, options: argparse.Namespace) -> None:
+    count = library.trash.empty(None)
+    print(json.dumps({"count": count}) if options.json else f"deleted for good: {count}")
 
 
 def _audit(library: Library, options: argparse.Namespace) -> None:
     count = library.audit.verify()
     entries = library.audit.entries()
     if options.json:
-        told = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        trail = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
+        print(json.dumps(trail, ensure_ascii=False, indent=1))
         return
     for entry in entries:
         print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")
@@ -171,29 +199,8 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
 
 def _print(voice: Voice, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps(_facts(voice), ensure_ascii=False, indent=1))
+        print(json.dumps(voice_json(voice), ensure_ascii=False, indent=1))
         return
     print(f"{voice.address}  {voice.name}  {voice.id}")
     for sample in voice.samples:
         print(f"  {sample.seconds:.1f} s, score {sample.score}, speaker {sample.speaker}: {sample.text}")
-
-
-def _facts(voice: Voice) -> dict[str, object]:
-    return {
-        "id": voice.id,
-        "slug": voice.slug,
-        "name": voice.name,
-        "revision": voice.revision,
-        "description": voice.description,
-        "tags": list(voice.tags),
-        "language": voice.language,
-        "gender": voice.gender,
-        "accent": voice.accent,
-        "colour": voice.colour,
-        "licence": voice.licence,
-        "bundled": voice.bundled,
-        "samples": [
-            {"id": sample.id, "text": sample.text, "seconds": sample.seconds, "score": sample.score}
-            for sample in voice.samples
-        ],
-    }

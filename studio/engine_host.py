@@ -1,4 +1,4 @@
-"""The engine's host: starts it in a thread, tells how far it is, hands it out once it is ready."""
+"""The engine's host: starts it in a thread, reports its progress, and hands it out once it is ready."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from engine import EngineConfig, EngineError, EngineInfo, EngineStopped, SpeechEngine
+from engine import EngineConfig, EngineError, EngineInfo, EngineStopped, SpeechEngine, trim_heap
 from studio.errors import NotReady, Unavailable
 
+RELEASE_SECONDS = 60.0
+"""How often memory goes back to the system; a page that a thread needs again costs it microseconds."""
 STOP_SECONDS = 20.0
 """How long a stop waits for a start under way to come to its next step."""
 
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], SpeechEngine]
-"""Engine.start, or what stands in for it."""
+"""Engine.start, or a replacement with the same signature."""
 
 
 class Reporter(Protocol):
-    """Hears how the start goes, from the thread that starts."""
+    """Is told how the start goes, from the thread that starts the engine."""
 
     def progress(self, doing: str, fraction: float) -> None: ...
 
@@ -56,7 +58,7 @@ class EngineHost:
 
     @property
     def max_waiting(self) -> int:
-        """How many utterances may wait in the engine's line."""
+        """How many utterances may wait in the engine's queue."""
         return self._config.max_waiting
 
     @property
@@ -68,7 +70,7 @@ class EngineHost:
         return HostStatus("failed", "stopped", 0.0, cause) if cause else HostStatus("ready", "ready", 1.0)
 
     def start(self) -> None:
-        """Begin to start the engine, unless that has begun; returns at once."""
+        """Begin to start the engine, unless it has begun already; returns at once."""
         if self._thread.ident is None:
             self._thread.start()
 
@@ -99,11 +101,11 @@ class EngineHost:
         return self._engine.result(timeout)
 
     def begin_stop(self) -> None:
-        """From now on its start ends at the next step, and nobody is told that it is ready."""
+        """Make a start under way end at its next step, without reporting that the engine is ready."""
         self._stopping.set()
 
     def stop(self) -> None:
-        """Stop the engine, or its start at the next step of that. Blocking, STOP_SECONDS at most.
+        """Stop the engine, or a start under way at its next step. Blocking, STOP_SECONDS at most.
 
         A process that ends while a thread of it is still loading aborts instead of ending.
         """
@@ -154,3 +156,10 @@ def _model_id(model: str) -> str:
     if folder.parent.name == "snapshots" and kind == "models" and names:
         return "/".join(names)
     return folder.name
+
+
+async def trim_heap_regularly() -> None:
+    """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
+    while True:
+        await asyncio.sleep(RELEASE_SECONDS)
+        await asyncio.to_thread(trim_heap)

@@ -7,7 +7,7 @@ StudioError
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
 │   ├── CannotContinue   a take that cannot be gone on with
-│   ├── CannotMend       a take of which no sentence can be spoken anew
+│   ├── CannotRegenerate       a take of which no sentence can be spoken anew
 │   ├── InvalidClip      a reference clip that cannot be used
 │   ├── InvalidDocument  a document that cannot be read
 │   ├── TooCostly        work that takes more time or memory than it may
@@ -17,7 +17,7 @@ StudioError
 ├── Changed              somebody else changed it since it was read
 ├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
-├── QueueFull             every row speaks and the line is full; try again in `retry_after` seconds
+├── QueueFull             every row is taken and the queue is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
 ├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotOffered           this installation has no such feature
@@ -25,6 +25,8 @@ StudioError
 ├── LibraryUnavailable   the library's file cannot be read or written now
 │   └── LibraryFull      its disk has no room left
 └── Unavailable          the engine could not start, or has stopped
+
+SettingsError stands apart: the studio does not start.
 """
 
 import sqlite3
@@ -86,7 +88,7 @@ class CannotContinue(InvalidRequest):
     code = "cannot_continue"
 
 
-class CannotMend(InvalidRequest):
+class CannotRegenerate(InvalidRequest):
     code = "cannot_mend"
 
 
@@ -157,3 +159,7 @@ class LibraryFull(LibraryUnavailable):
 
 class Unavailable(StudioError):
     code = "engine_unavailable"
+
+
+class SettingsError(ValueError):
+    """A setting cannot be used; the message names variable, value and what is allowed."""

@@ -38,15 +38,15 @@ class Phrases:
     @classmethod
     def read(cls, folder: Path) -> Phrases:
         """What a language lacks is said in English there. Raises OSError, and ValueError for malformed JSON."""
-        found = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
-        return cls({language: found[ENGLISH] | said for language, said in found.items()})
+        texts = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+        return cls({language: texts[ENGLISH] | said for language, said in texts.items()})
 
     def language_of(self, wishes: str, chosen: str = "") -> str:
         """The language to speak to somebody. wishes: an Accept-Language header; chosen: in Settings."""
         if chosen in self.said:
             return chosen
         weighed = [(_weight(wish), wish.partition(";")[0].strip().lower()) for wish in wishes.split(",")]
-        for weight, wish in sorted(weighed, key=lambda each: -each[0]):
+        for weight, wish in sorted(weighed, key=lambda pair: -pair[0]):
             language = self._by_tag.get(wish) or self._by_tag.get(wish.partition("-")[0])
             if language and weight > 0:
                 return language
@@ -67,7 +67,7 @@ class Phrases:
 
         def filled(said: dict[str, Phrase], language: str) -> str:
             known = {key: phrase for key, phrase in said.items() if isinstance(phrase, str)} | {"language": language}
-            return re.sub(_MARKED.pattern.decode(), lambda found: known.get(found[1], found[0]), markup)
+            return re.sub(_MARKED.pattern.decode(), lambda match: known.get(match[1], match[0]), markup)
 
         return {language: filled(said, language) for language, said in self.said.items()}
 
@@ -75,9 +75,9 @@ class Phrases:
         """Put the phrases into a page of Gradio's, whose JSON may stand in markup. ``more``: further keys."""
         said = self.said[language] | more
 
-        def filled(found: re.Match[bytes]) -> bytes:
-            phrase = said.get(found[1].decode())
-            return _in_json(phrase).encode() if isinstance(phrase, str) else found[0]
+        def filled(match: re.Match[bytes]) -> bytes:
+            phrase = said.get(match[1].decode())
+            return _in_json(phrase).encode() if isinstance(phrase, str) else match[0]
 
         return _MARKED.sub(filled, page)
 
@@ -89,9 +89,9 @@ def page_phrases() -> Phrases:
 
 
 def _weight(wish: str) -> float:
-    found = re.search(r";\s*q=([^;]*)", wish)
+    match = re.search(r";\s*q=([^;]*)", wish)
     try:
-        return float(found[1]) if found else 1.0
+        return float(match[1]) if match else 1.0
     except ValueError:
         return 0.0
 

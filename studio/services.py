@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.engine_host import EngineHost
-from studio.errors import LibraryUnavailable
+from studio.errors import LibraryUnavailable, SettingsError
+from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.projects.project_service import ProjectService
 from studio.projects.worker import ProjectWorker
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
-from studio.takes.history import History
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import import_bundled, read_aliases
@@ -48,11 +48,11 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     """
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = _open_library(settings)
-    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
-    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
+    fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
+    retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
     voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
     service = SpeechService(host, voices, limits, retention, fetcher)
-    worker = ProjectWorker(service, settings.project_rows)
+    worker = ProjectWorker(service)
     queues = service.queues
     transcriber, denoiser = Transcriber(queues.transcribing, settings.transcriber), Denoiser(queues.denoising)
     studio = Studio(
@@ -71,31 +71,34 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
 
 def _open_library(settings: Settings) -> Library:
     """The library, brought back from its copy where it is gone, with the bundled voices in it."""
-    home = Path(settings.studio_home)
+    home = Path(settings.home)
     backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
     if backup:
         try:
             backup.restore()
         except OSError as error:  # to go on would be to take an empty library for the real one
-            raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
+            raise SettingsError(f"STUDIO_BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
     try:
-        library = Library(home)
+        library = Library(home, settings.trash_days)
         library.backup = backup
         import_bundled(library, Path(settings.voices))
         _give_owners(library, settings)
+        with library.store.reading() as db:  # a damaged table stops the start, not the first request
+            db.execute("select n from takes not indexed limit 1").fetchone()
     except LibraryUnavailable as error:
-        raise SettingsError(f"{error} (STUDIO_HOME={settings.studio_home!r})") from error
+        raise SettingsError(f"{error} (STUDIO_HOME={settings.home!r})") from error
     except OSError as error:
-        raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {error}") from error
+        raise SettingsError(f"STUDIO_HOME={settings.home!r} cannot be used: {error}") from error
     return library
 
 
 def _give_owners(library: Library, settings: Settings) -> None:
     """Give what was made before keys had names, and before there were keys, to the owners of the keys."""
-    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
-        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))
+    for key in settings.api_keys:
+        if key.name:
+            library.hand_over(key.unnamed_owner, key.owner)
     if settings.api_keys:
-        library.adopt(settings.owner(settings.api_keys[0]))
+        library.adopt(settings.api_keys[0].owner)
         if (adopted := library.adopted) != Adopted():
-            line = "what was made without a key belongs to the first of API_KEYS from now on (takes: %d, projects: %d)"
+            line = "what was made without a key now belongs to the first of STUDIO_API_KEYS (takes: %d, projects: %d)"
             log.warning(line, adopted.takes, adopted.projects)

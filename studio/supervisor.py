@@ -1,4 +1,4 @@
-"""Work that nobody waits for: how each kind of it goes, for whoever asks; and begun again when it breaks off."""
+"""Background work: a health check for each kind, and a restart whenever it breaks off."""
 
 from __future__ import annotations
 
@@ -12,31 +12,28 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from engine import trim_heap
 from studio.errors import StudioError
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0
-"""Seconds until work that broke off is begun again, twice as long each time …"""
+"""Seconds before a restart, twice as long each time …"""
 LONGEST_PAUSE = 60.0
-"""… up to this; work that went on for longer before it broke off begins with the first one."""
+"""… up to this; work that ran for longer than this before it broke off starts with the first pause again."""
 FORESEEN = (StudioError, sqlite3.Error, OSError)
-"""What needs no stack in the log."""
-RELEASE_SECONDS = 60.0
-"""How often memory goes back to the system; a page that a thread needs again costs it microseconds."""
+"""Errors that are logged without a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkStatus:
-    """``error``: what is wrong now; None: nothing. ``failures``: how often something was since the start."""
+    """``error``: what is wrong now, or None. ``failures``: how many failures there were since the start."""
 
     error: str | None
     failures: int
 
 
 class HealthCheck:
-    """Over one kind of work, by its name. Any thread may use it."""
+    """The state of one kind of work, by its name. Any thread may use it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,30 +45,32 @@ class HealthCheck:
         return self._status
 
     def report_success(self) -> None:
-        """What was wrong is over."""
+        """Clear the error."""
         with self._lock:
             self._status = WorkStatus(None, self._status.failures)
 
     def report_failure(self, what: str, error: Exception | None = None) -> None:
-        """Note and log it; the same again and again is logged once."""
-        told = what if error is None else f"{what}: {str(error) or type(error).__name__}"
+        """Set the error and log it; the same error several times in a row is logged once."""
+        message = what if error is None else f"{what}: {str(error) or type(error).__name__}"
         with self._lock:
-            is_new = told != self._status.error
-            self._status = WorkStatus(told, self._status.failures + 1)
+            is_new = message != self._status.error
+            self._status = WorkStatus(message, self._status.failures + 1)
         if is_new:
             has_stack = error is not None and not isinstance(error, FORESEEN)
-            log.log(logging.ERROR if has_stack else logging.WARNING, "%s", told, exc_info=error if has_stack else None)
+            log.log(
+                logging.ERROR if has_stack else logging.WARNING, "%s", message, exc_info=error if has_stack else None
+            )
 
     @contextlib.contextmanager
     def guarded(self, what: str) -> Iterator[None]:
-        """Note whatever goes wrong within, and go on after it. ``what`` could not be done then, in words."""
+        """Report any exception raised within, and continue after it. ``what``: a sentence that says what failed."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001  (work that nobody waits for must not end unheard)
+        except Exception as error:  # noqa: BLE001  (a background failure must not go unnoticed)
             self.report_failure(what, error)
 
     async def restart_forever(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do ``work`` until it returns; whenever it breaks off it is begun again, after a pause."""
+        """Run ``work`` until it returns; whenever it raises, run it again after a pause."""
         pause = FIRST_PAUSE
         while True:
             begun = time.monotonic()
@@ -85,7 +84,7 @@ class HealthCheck:
 
 
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:
-    """Until one of them is done; the others are ended."""
+    """Wait until one of them is done; the others are cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -95,12 +94,5 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
 
 
 async def is_set(event: asyncio.Event) -> None:
-    """Until it is; one of the works of `first_of`."""
+    """Wait for an event, as one of the works of `first_of`."""
     await event.wait()
-
-
-async def trim_heap_regularly() -> None:
-    """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
-    while True:
-        await asyncio.sleep(RELEASE_SECONDS)
-        await asyncio.to_thread(trim_heap)

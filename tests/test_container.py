@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -66,9 +65,9 @@ def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: P
 
 def test_its_variables_are_settings_and_its_port_is_open() -> None:
     told = environment()
-    assert set(told) - NOT_OURS <= {field.name.upper() for field in dataclasses.fields(Settings)}
+    assert set(told) - NOT_OURS <= {"PORT", *("STUDIO_" + name.upper() for name in Settings.model_fields)}
     assert told["PORT"] == str(Settings().port) and steps("EXPOSE") == [told["PORT"]]
-    assert told["HOST"] == "0.0.0.0"
+    assert told["STUDIO_HOST"] == "0.0.0.0"
     volumes = json.loads(steps("VOLUME")[0])
     assert {told["STUDIO_HOME"], told["HF_HOME"]} == set(volumes)
     made = next(line for line in steps("RUN") if "useradd" in line)

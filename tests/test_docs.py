@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import shlex
@@ -41,7 +40,7 @@ def page(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return create_app(Settings(page=False, studio_home=str(tmp_path_factory.mktemp("docs"))))
+    return create_app(Settings(page=False, home=str(tmp_path_factory.mktemp("docs"))))
 
 
 def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:
@@ -60,7 +59,7 @@ def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:
 
 def test_every_setting_has_its_row() -> None:
     rows = re.findall(r"^\| `([A-Z_0-9]+)` \|", page("settings.md"), re.MULTILINE)
-    assert rows == [field.name.upper() for field in dataclasses.fields(Settings)]
+    assert rows == ["STUDIO_" + name.upper() for name in Settings.model_fields]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

@@ -43,6 +43,10 @@ class Machine:
         (self._bin / name).write_text(stand_in)
         (self._bin / name).chmod(0o755)
 
+    def add_program(self, name: str, does: str) -> None:
+        (self._bin / name).write_text(f"#!/bin/sh\n{does}\n")
+        (self._bin / name).chmod(0o755)
+
     def prepare(self, purpose: str = "run", **variables: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "VENV")}
         environment = kept | {"PATH": str(self._bin)} | variables
@@ -64,7 +68,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-@pytest.mark.parametrize("version", ["3.10.0", "3.13.1"])
+@pytest.mark.parametrize("version", ["3.11.0", "3.13.1"])
 def test_a_python_that_the_project_is_tested_on_is_taken_without_a_word(machine: Machine, version: str) -> None:
     machine.add_python("python3", version)
     done = machine.prepare()
@@ -76,16 +80,27 @@ def test_a_newer_python_is_taken_and_it_is_said(machine: Machine) -> None:
     machine.add_python("python3", "3.15.2")
     done = machine.prepare()
     assert done.returncode == 0 and machine.made_with() == "3.15.2"
-    assert "newer than those that the project is tested on (3.10 to 3.13)" in done.stdout
+    assert "newer than those that the project is tested on (3.11 to 3.13)" in done.stdout
 
 
-def test_an_old_python_is_passed_over_for_one_that_will_do(machine: Machine) -> None:
-    machine.add_python("python3", "3.9.2")
+@pytest.mark.parametrize("newer", ["python3.11", "python3.14"])
+def test_an_old_python_is_passed_over_for_one_that_will_do(machine: Machine, newer: str) -> None:
+    machine.add_python("python3", "3.10.12")  # Ubuntu 22.04's
     refused = machine.prepare()
-    assert refused.returncode == 1 and "needs Python 3.10 or newer; python3 is: Python 3.9.2" in refused.stderr
-    assert not (machine.root / ".venv").exists()
-    machine.add_python("python3.11", "3.11.4")
-    assert machine.prepare().returncode == 0 and machine.made_with() == "3.11.4"
+    assert refused.returncode == 1 and "needs Python 3.11 or newer; python3 is: Python 3.10.12" in refused.stderr
+    assert "sudo apt-get install python3.11-venv) or uv" in refused.stderr and not (machine.root / ".venv").exists()
+    version = f"{newer.removeprefix('python')}.4"
+    machine.add_python(newer, version)
+    assert machine.prepare().returncode == 0 and machine.made_with() == version
+
+
+def test_uv_is_asked_for_a_python_where_there_is_none(machine: Machine) -> None:
+    machine.add_python("python3", "3.10.12")
+    machine.add_python("hidden", "3.13.2")
+    machine.add_program("uv", 'case "$2" in find) echo hidden ;; install) echo "installing $3" ;; esac')
+    done = machine.prepare()
+    assert done.returncode == 0 and machine.made_with() == "3.13.2"
+    assert "Installing Python 3.13 by uv" in done.stderr and "installing 3.13" in done.stderr
 
 
 def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine) -> None:

@@ -83,6 +83,17 @@ def test_it_speaks_and_has_the_command_where_no_checkout_is(installed: Path, tmp
     assert run(sys.executable, "-c", where, **options).count(str(installed)) == 2
 
 
+def test_its_docs_page_has_its_files(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "from fastapi import FastAPI; from fastapi.testclient import TestClient; "
+        "from studio.api.http.docs_page import install_docs_page; app = FastAPI(); install_docs_page(app, ''); "
+        "client = TestClient(app); paths = '/docs', '/docs/icon.svg', '/docs/swagger-ui.css'; "
+        "print([client.get(path).status_code for path in paths])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    assert run(sys.executable, "-c", program, cwd=tmp_path, env=environment).strip() == "[200, 200, 200]"
+
+
 def test_the_compose_file_has_a_service_for_a_cpu_and_one_for_nvidia() -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
     cpu, nvidia = compose["services"]["cpu"], compose["services"]["nvidia"]

@@ -58,6 +58,7 @@ class Studio {
   /** @type {TakeList} */ list;
   /** @type {Tabs} */ tabs;
   /** @type {History} */ history;
+  /** @type {import("./trash/trash-list.js").TrashList} */ trash;
   /** @type {Cast} */ cast;
   /** @type {Reading} */ reading;
   /** @type {ScriptUndo} */ scriptUndo;
@@ -170,6 +171,7 @@ class Studio {
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
+    this.trash = settings.trash;
     const shown = { studio: ownClip, "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
     this.bringVoice = (file) => {
       tabs.show("new-voice");
@@ -217,11 +219,12 @@ class Studio {
     on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }
 
-  /** What becomes of takes there becomes of them on the Studio's list. */
+  /** What becomes of takes there, and in the trash, becomes of them on the Studio's list. */
   #listenToHistory() {
     const { history, list } = this;
     history.addEventListener("deleted", ({ detail }) => list.lose(detail.ids));
     history.addEventListener("restored", ({ detail }) => list.regain(detail.ids));
+    this.trash.addEventListener("restored", ({ detail }) => (detail.kind === "take" ? list.regain([detail.id]) : this.cast.refresh()));
     history.addEventListener("starred", ({ detail }) => list.mark(detail.take));
   }
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.fleet.measure [--out FILE] starts app.py without its page again and again: with one engine in its
 own process, with a fleet of one replica and with one of two, over the same library, and listens over real HTTP. The
-settings of the environment hold (MODEL, MAX_ROWS …). Every figure is in FILE as soon as it is measured, so that what
+settings of the environment hold (STUDIO_MODEL …). Every figure is in FILE as soon as it is measured, so that what
 fails later costs none; `--only` measures some stages. Two replicas need two GPUs, or share a CPU.
 """
 
@@ -82,7 +82,7 @@ class Running:
 @asynccontextmanager
 async def running(home: str, *program: str, **settings: str) -> AsyncIterator[Running]:
     """A studio over this library, until it is left; all its speech processes take connections."""
-    studio = StudioProcess(*program, PAGE="0", STUDIO_HOME=home, **settings)
+    studio = StudioProcess(*program, STUDIO_PAGE="0", STUDIO_HOME=home, **settings)
     try:
         ready, engine = await asyncio.to_thread(studio.wait_until_ready)
         print(f"ready after {ready:.1f} s with {settings}: {engine['device']}, {engine['max_rows']} rows", flush=True)
@@ -191,7 +191,7 @@ class Stages:
     async def one(self) -> None:
         """An engine in the studio's own process, and then a fleet of one replica on the same GPU."""
         figures: dict[str, dict[str, Any]] = {}
-        for name, settings in (("in_process", {}), ("fleet_of_one", {"ENGINES": "1"})):
+        for name, settings in (("in_process", {}), ("fleet_of_one", {"STUDIO_ENGINES": "1"})):
             async with running(self.home, **settings) as up:
                 await self._make_voices(up.service)
                 row = await times_real_time(up.service, self.loads, self.loads.streams)
@@ -208,7 +208,7 @@ class Stages:
 
     async def two(self) -> None:
         """Two replicas: throughput, voices, one killed, one frozen."""
-        async with running(self.home, ENGINES="2") as up:
+        async with running(self.home, STUDIO_ENGINES="2") as up:
             await self._make_voices(up.service)
             row = await times_real_time(up.service, self.loads, 2 * self.loads.streams)
             two = {"hits": await hits(up.service, self.loads)} | row
@@ -223,7 +223,7 @@ class Stages:
     async def update(self) -> None:
         """A second studio replaces the replicas of a cluster, one by one, while callers of the first go on."""
         with cluster() as address:
-            settings = {"RAY_ADDRESS": address, "ENGINES": "2"}
+            settings = {"STUDIO_RAY_ADDRESS": address, "STUDIO_ENGINES": "2"}
             async with running(self.home, **settings) as up:
                 await self._make_voices(up.service)
                 before, ended, heards = set(replica_processes()), asyncio.Event(), list[Heard]()
@@ -238,7 +238,7 @@ class Stages:
                 await asyncio.sleep(self.loads.seconds)
                 began = time.perf_counter()
                 with tempfile.TemporaryDirectory() as other:
-                    async with running(other, MAX_WAITING="63", **settings):
+                    async with running(other, STUDIO_MAX_WAITING="63", **settings):
                         while before & set(replica_processes()):
                             await asyncio.sleep(0.2)
                         took = time.perf_counter() - began
@@ -259,7 +259,7 @@ class Stages:
         """How many streams one process carries, and four, before replicas that only keep time."""
         most: dict[int, int] = {}
         for processes in (1, FOUR):
-            settings = {"ENGINES": str(REPLICAS), "SPEECH_PROCESSES": str(processes), "DEVICE": "cpu"}
+            settings = {"STUDIO_ENGINES": str(REPLICAS), "PACED_PROCESSES": str(processes), "STUDIO_DEVICE": "cpu"}
             async with running(self.home, *PACED, **settings) as up:
                 most[processes], rows = await most_streams(up.service, processes, most.get(1))
                 self.report.add({f"ingress_of_{processes}": {"most": most[processes], "tries": rows}})
@@ -325,7 +325,7 @@ class cluster:
 
 async def measure(names: list[str], report: Report, loads: Loads) -> None:
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as voices:
-        os.environ["VOICES"] = voices  # none, so that every engine knows only those of the benchmark
+        os.environ["STUDIO_VOICES"] = voices  # none, so that every engine knows only those of the benchmark
         stages = Stages(report, loads, home)
         for name in names:
             started = time.perf_counter()

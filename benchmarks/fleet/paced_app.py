@@ -1,11 +1,14 @@
-"""python -m benchmarks.fleet.paced_app: app.py before replicas that only keep time; ENGINES says how many."""
+"""python -m benchmarks.fleet.paced_app: app.py before replicas that only keep time, as many as
+STUDIO_ENGINES says, with as many speech processes as PACED_PROCESSES says."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 from fleet import start
+from fleet.frontends import worker_pool
 from studio.start.startup import main as serve
 
 
@@ -19,6 +22,8 @@ def main() -> int:
         deployment.EngineDeployment = PacedDeployment  # type: ignore[misc]
         deploy(*arguments)
 
+    count = int(os.environ["PACED_PROCESSES"])
+    worker_pool.how_many = lambda *_: count
     start.deploy = deploy_paced  # type: ignore[assignment]
     return serve()
 

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 import fleet.membership
-import fleet.take
+import fleet.routed_utterance
 from benchmarks.common.plot import lines
 from benchmarks.fleet.timed import CHUNK, FRAME_SECONDS, JumpingLoop, Pace, TimedLine
 from engine import EngineFull, EngineInfo, Reference, Utterance
 from fleet.membership import Membership
-from fleet.take import FleetTake
+from fleet.routed_utterance import RoutedUtterance
 
 RESULTS = Path(__file__).parents[1] / "results"
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -46,7 +46,7 @@ BACK = 30.0
 SETTLE = 15.0
 """Seconds before the look begins."""
 CLIP_SECONDS = 0.015
-"""To read a voice's clip of ten seconds, 215 positions; an estimate. PREFIX_CACHE_MB=512 keeps 17 of these."""
+"""To read a voice's clip of ten seconds, 215 positions; an estimate. the engine's 512 MiB keep 17 of these."""
 
 
 def pace_of(measured: dict[str, Any]) -> Pace:
@@ -95,7 +95,7 @@ class Crowd:
         got, plays_from, silence = 0.0, None, 0.0
         try:
             async with aclosing(
-                FleetTake(self.replicas, Utterance("text", self._voices[number], max_frames=frames)).chunks()
+                RoutedUtterance(self.replicas, Utterance("text", self._voices[number], max_frames=frames)).chunks()
             ) as chunks:
                 async for chunk in chunks:
                     now = loop.time()
@@ -136,7 +136,7 @@ class Crowd:
 @contextmanager
 def fleet_on(loop: JumpingLoop) -> Iterator[None]:
     """Has the fleet's code read that loop's clock."""
-    modules: tuple[Any, ...] = (fleet.membership, fleet.take)
+    modules: tuple[Any, ...] = (fleet.membership, fleet.routed_utterance)
     for module in modules:
         module.time = loop
     try:

@@ -168,7 +168,7 @@ class TimedStream:
     async def __anext__(self) -> Any:
         try:
             item = await asyncio.wait_for(self._take.items.get(), HEARTBEAT_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return None
         if isinstance(item, BaseException):
             raise item

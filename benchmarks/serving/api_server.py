@@ -32,7 +32,7 @@ class StudioProcess:
         self._process = subprocess.Popen(
             [sys.executable, *(program or ("app.py",))],
             cwd=ROOT,
-            env=os.environ | settings | {"HOST": "127.0.0.1", "PORT": str(self.port)},
+            env=os.environ | settings | {"STUDIO_HOST": "127.0.0.1", "STUDIO_PORT": str(self.port)},
             stdout=self._said,
         )
 

@@ -7,10 +7,12 @@ import pickle
 import socket
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from studio.takes.record import Take
+from engine import EngineConfig
+from studio.engine_host import StartEngine
+from studio.library.takes.take import Take
+from studio.settings import Settings
 from studio.takes.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")
@@ -18,25 +20,31 @@ FULL_BYTES = 2**20
 """So much that the other end has not taken yet: what may be left out is left out then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Order(NamedTuple):
+    """What every speech process is given at its start."""
+
+    settings: Settings
+    config: EngineConfig
+    start_engine: StartEngine
+    studio: str
+    """The path of the socket at which the studio answers what they pass on."""
+
+
+class Ready(NamedTuple):
     """It could serve now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """It could not start, and ends."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaving(NamedTuple):
     """It takes no more connections, and ends with the streams it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(NamedTuple):
     """A request begins."""
 
     take: Take
@@ -44,42 +52,36 @@ class Entered:
     """The number of the `Answer` that is waited for; None: no limit is set, and none comes."""
 
 
-@dataclass(frozen=True, slots=True)
-class TakesChanged:
+class TakesChanged(NamedTuple):
     """What is known of takes under way; also the sign that the process lives."""
 
     takes: tuple[Take, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     """A take has ended."""
 
     take: Take
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What the library kept of a take; None: that is to be seen."""
 
     take_id: str
     outcome: Outcome | None
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(NamedTuple):
     """A line of its log."""
 
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(NamedTuple):
     """Take connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Whether a request may go on."""
 
     question: int
@@ -87,15 +89,13 @@ class Answer:
     retry_after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(NamedTuple):
     """End the request of this id."""
 
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """Take no more connections, and end."""
 
 

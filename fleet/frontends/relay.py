@@ -77,8 +77,8 @@ class Relay:
         except ClientDisconnect:
             return
         except httpx.TransportError as error:
-            told = f"{type(error).__name__}: {error}"
-            log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), told)
+            cause = f"{type(error).__name__}: {error}"
+            log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), cause)
             if not begun:  # else the answer stays without its end, and uvicorn closes the connection
                 refusal = "the studio's own process does not answer; try again in a moment"
                 await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}), scope["path"])(
@@ -93,10 +93,10 @@ class Relayed:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        told = next((value for name, value in scope.get("headers", ()) if name == CALLER), None)
-        if told is not None:
-            scheme, client = json.loads(told)
-            headers = [each for each in scope["headers"] if each[0] != CALLER]
+        caller = next((value for name, value in scope.get("headers", ()) if name == CALLER), None)
+        if caller is not None:
+            scheme, client = json.loads(caller)
+            headers = [pair for pair in scope["headers"] if pair[0] != CALLER]
             scope = dict(scope) | {"scheme": scheme, "client": client and tuple(client), "headers": headers}
         await self._app(scope, receive, send)
 
@@ -149,5 +149,5 @@ def _request(scope: Scope, body: _Body) -> httpx.Request:
 def _kept(headers: Headers, left_out: frozenset[bytes]) -> Headers:
     """Those that are meant for the other end and not for the next connection."""
     named = b",".join(value for name, value in headers if name.lower() == b"connection")
-    gone = left_out | {each.strip().lower() for each in named.split(b",")}
+    gone = left_out | {pair.strip().lower() for pair in named.split(b",")}
     return [(name, value) for name, value in headers if name.lower() not in gone]

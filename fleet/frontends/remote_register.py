@@ -9,9 +9,9 @@ from itertools import count
 
 from fleet.frontends.messages import Answer, Channel, Entered, Left, Recorded, TakesChanged, Warned
 from studio.errors import TooManyRequests
+from studio.library.takes.take import Take, TakeState
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
-from studio.takes.record import Take, TakeState
 from studio.takes.recorder import Outcome
 from studio.takes.register import Register
 
@@ -29,13 +29,13 @@ class ReportingRegister(Register):
         self._loop = asyncio.get_running_loop()
         self._numbers = count()
         self._questions: dict[int, asyncio.Future[Answer]] = {}
-        self._told: dict[str, TakeState] = {}
+        self._states: dict[str, TakeState] = {}
         self._changed: dict[str, Take] = {}
 
     async def enter(self, take: Take) -> None:
         if not self._has_limits:
             self._channel.send(Entered(take, None))
-            self._told[take.id] = take.state
+            self._states[take.id] = take.state
             return
         number = next(self._numbers)
         question = self._questions[number] = self._loop.create_future()
@@ -49,7 +49,7 @@ class ReportingRegister(Register):
             del self._questions[number]
         if answer.refusal is not None:
             raise TooManyRequests(answer.refusal, answer.retry_after)
-        self._told[take.id] = take.state
+        self._states[take.id] = take.state
 
     def answered(self, answer: Answer) -> None:
         question = self._questions.get(answer.question)
@@ -58,17 +58,17 @@ class ReportingRegister(Register):
 
     def put(self, take: Take) -> None:
         super().put(take)
-        if take.ended or take.id not in self._told:
+        if take.ended or take.id not in self._states:
             return  # `left` follows
-        if self._told[take.id] == take.state:
+        if self._states[take.id] == take.state:
             self._changed[take.id] = take
         else:
-            self._told[take.id] = take.state
+            self._states[take.id] = take.state
             self._changed.pop(take.id, None)  # an older record, which would undo this one
             self._channel.send(TakesChanged((take,)))
 
     def left(self, take: Take) -> None:
-        self._told.pop(take.id, None)
+        self._states.pop(take.id, None)
         self._changed.pop(take.id, None)
         self._active.pop(take.id, None)
         self._channel.send(Left(take))

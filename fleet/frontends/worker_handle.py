@@ -6,16 +6,12 @@ import asyncio
 import multiprocessing
 import signal
 import socket
-from dataclasses import dataclass
 from typing import Any
 
-from engine import EngineConfig
-from fleet.frontends.messages import Accept, Channel, Failed, Leaving, Message, Ready, Stop
+from fleet.frontends.messages import Accept, Channel, Failed, Leaving, Message, Order, Ready, Stop
 from fleet.frontends.remote_register import TOLD_SECONDS
 from fleet.frontends.worker_state import WorkerState
-from studio.engine_host import StartEngine
 from studio.serving.public_port import Sockets
-from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 
 FIRST_SECONDS = 120.0
@@ -24,17 +20,6 @@ SILENT_SECONDS = 10.0
 """… one that has said something for so long: then it is killed."""
 END_SECONDS = 30.0
 """Within which a process that was told to end has ended: its streams, and what it writes of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What every speech process is given; it crosses processes."""
-
-    settings: Settings
-    config: EngineConfig
-    start_engine: StartEngine
-    studio: str
-    """The path of the socket at which the studio answers what they pass on."""
 
 
 class WorkerHandle:

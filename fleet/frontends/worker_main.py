@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from engine import freeze_heap
-from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Ready, Stop
+from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Order, Ready, Stop
 from fleet.frontends.relay import Relay
 from fleet.frontends.remote_register import ReportingRegister, WarningsToStudio
-from fleet.frontends.worker_handle import Order
-from studio.api.speech_app import SpeechApi
-from studio.engine_host import EngineHost
+from fleet.frontends.speech_app import SpeechApi
+from studio.engine_host import EngineHost, trim_heap_regularly
 from studio.errors import NotFound, StudioError
 from studio.library import Library
 from studio.serving.public_port import Sockets
@@ -29,7 +28,7 @@ from studio.serving.server import GRACE_SECONDS, QuietServer, config_of
 from studio.settings import Settings
 from studio.speech.reading import normalised
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import first_of, is_set, trim_heap_regularly
+from studio.supervisor import first_of, is_set
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import read_aliases
@@ -43,8 +42,8 @@ WRITE_SECONDS = 10.0
 def run(name: str, order: Order, end: socket.socket, sockets: Sockets) -> None:
     """The process, from its first line to its last; ``end`` is its end of the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the studio says when to end
-    told = f"%(levelname)s {name}: %(name)s: %(message)s"
-    logging.basicConfig(level=order.settings.log_level.upper(), format=told)
+    form = f"%(levelname)s {name}: %(name)s: %(message)s"
+    logging.basicConfig(level=order.settings.log_level.upper(), format=form)
     threading.Thread(target=_end_with_studio, args=(order,), daemon=True).start()
     asyncio.run(_Process(order, sockets).run(end))
 
@@ -73,7 +72,7 @@ class _Process:
         service = _service(self._order.settings, host, voices, channel)
         assert isinstance(service.register, ReportingRegister)
         self._register = service.register
-        housekeeping = [asyncio.create_task(each()) for each in (service.register.tell, trim_heap_regularly)]
+        housekeeping = [asyncio.create_task(work()) for work in (service.register.tell, trim_heap_regularly)]
         host.start()
         try:
             await first_of(host.comes_up(), is_set(self._leave))
@@ -119,13 +118,13 @@ class _Process:
 
 def _voices(settings: Settings) -> VoiceResolver:
     """Those of the library that the studio has opened. Blocking."""
-    return VoiceResolver(Library(Path(settings.studio_home)), read_aliases(Path(settings.voices)))
+    return VoiceResolver(Library(Path(settings.home), settings.trash_days), read_aliases(Path(settings.voices)))
 
 
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
     """As the studio's own, but for what is counted and listed."""
-    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
+    fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     return SpeechService(host, voices, limits, retention, fetcher, partial(ReportingRegister, channel))
 

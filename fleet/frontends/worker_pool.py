@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import shutil
 import socket
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import uvicorn
-
 from engine import EngineConfig, SpeechEngine
+from fleet.frontends.messages import Order
 from fleet.frontends.relay import Relayed
-from fleet.frontends.worker_handle import END_SECONDS, Order, WorkerHandle
+from fleet.frontends.worker_handle import END_SECONDS, WorkerHandle
 from studio.engine_host import StartEngine
 from studio.errors import StudioError
 from studio.serving.public_port import PublicPort, Sockets
@@ -39,12 +36,10 @@ class ProcessEnded(StudioError):
 
 
 def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
-    """Speech processes beside the studio's own; 0 where that does it all."""
-    wanted = settings.speech_processes
-    if wanted is None:
-        engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
-        wanted = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
-    return wanted if wanted > 1 else 0
+    """Speech processes beside the studio's own, one for each engine on a GPU; 0 where that does it all."""
+    engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
+    count = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
+    return count if count > 1 else 0
 
 
 def _cores() -> int:
@@ -60,13 +55,13 @@ class WorkerPool:
         config: EngineConfig,
         service: SpeechService,
         join: Callable[[], StartEngine],
-        told: Callable[[str], None],
+        tell: Callable[[str], None],
     ) -> None:
         """``join`` makes, once the studio's engine is up, what gives other processes a way to the same engines.
 
-        ``told`` hears a line for who started the studio.
+        ``tell`` shows a line to the person who started the studio.
         """
-        self._settings, self._config, self._service, self._join, self._told = settings, config, service, join, told
+        self._settings, self._config, self._service, self._join, self._tell = settings, config, service, join, tell
         self._order: Order | None = None
         self._folder: str | None = None
         self._processes: dict[int, WorkerHandle] = {}
@@ -156,37 +151,4 @@ class WorkerPool:
         (self._accepting.add if accepts else self._accepting.discard)(number)
         self._service.register.speech_processes = len(self._accepting), count
         if len(self._accepting) == count:
-            self._told(f"{count} speech processes take connections")
-
-
-class StudioServer(ListeningServer):
-    """The studio's own process: takes all connections itself until speech processes do."""
-
-    def __init__(
-        self, config: uvicorn.Config, port: PublicPort, processes: WorkerPool, serving: threading.Event
-    ) -> None:
-        """``serving`` is set once it listens, or cannot."""
-        super().__init__(config)
-        self._port, self._processes, self._serving = port, processes, serving
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """A signal that stops it is over then: raised again, as uvicorn does, it would end the process before what is
-        left to be done, and with a code that looks like a fault."""
-        with super().capture_signals():
-            try:
-                yield
-            finally:
-                self._captured_signals.clear()
-
-    async def startup(self, sockets: object = None) -> None:
-        await super().startup()
-        try:
-            await self._processes.begin(self, self._port)
-        finally:  # else the engine's start would wait on, and whoever stops it would wait for that
-            self._serving.set()
-
-    async def shutdown(self, sockets: object = None) -> None:
-        self._port.close()
-        await self._processes.stop()
-        await super().shutdown()
+            self._tell(f"{count} speech processes take connections")

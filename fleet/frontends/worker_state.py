@@ -9,8 +9,8 @@ from functools import partial
 from fleet.frontends.messages import Answer, Cancel, Channel, Entered, Left, Message, Recorded, TakesChanged, Warned
 from studio.diagnostics import WARNINGS
 from studio.errors import TooManyRequests
+from studio.library.takes.take import Take
 from studio.speech.speech_service import SpeechService
-from studio.takes.record import Take
 
 
 @dataclass(eq=False, slots=True)

@@ -16,13 +16,11 @@ from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
 from studio.api.http.docs_page import install_docs_page
 from studio.api.http.error_responses import ApiError, error_response
+from studio.api.http.middleware import install_layers
 from studio.api.http.openapi import install_document
-from studio.api.middleware_stack import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
-from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.gradio_files import gradio_file_routes
-from studio.api.routes.mending import mending_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
@@ -34,14 +32,15 @@ from studio.api.routes.share_routes import ShareRoutes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech_routes import speech_routes
 from studio.api.routes.system import system_routes
-from studio.api.routes.takes import TakeRoutes
-from studio.api.routes.voices.openai import OpenAIVoiceRoutes
-from studio.api.routes.voices.recogniser import recogniser_routes
-from studio.api.routes.voices.routes import VoiceRoutes
-from studio.projects.mending import PartMender
+from studio.api.routes.take_routes import TakeRoutes
+from studio.api.routes.trash_routes import TrashRoutes
+from studio.api.routes.voices.openai_voice_routes import OpenAIVoiceRoutes
+from studio.api.routes.voices.recogniser_routes import recogniser_routes
+from studio.api.routes.voices.voice_routes import VoiceRoutes
+from studio.history.regeneration import Regeneration
+from studio.history.take_word_times import TakeWordTimes
+from studio.projects.part_regeneration import PartRegeneration
 from studio.services import Studio
-from studio.takes.mending import TakeMender
-from studio.takes.timestamps import TakeTimes
 
 PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
 """Below these every address is the API's: /audio and /models are where OpenAI's clients call with a base URL without
@@ -54,30 +53,30 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
-    times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
+    times = TakeWordTimes(studio.library, speech.host, speech.queues.alignments)
+    regeneration = Regeneration(studio.history, times, studio.library, speech)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
         speech_routes(speech),
         batch_routes(speech),
-        socket_routes(speech, settings),
+        socket_routes(speech),
         queue_routes(speech, settings),
-        TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
+        TakeRoutes(studio.history, times, regeneration, speech, settings.share_days).router(),
+        TrashRoutes(studio.library.trash).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
-        continuing_routes(speech, studio.history),
-        mending_routes(TakeMender(studio.history, times, studio.library, speech)),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
         ProjectRoutes(studio.projects).router(),
-        ArrangementRoutes(studio.projects, PartMender(studio.library, speech)).router(),
-        ProjectFiles(studio.projects, speech.queues).router(),
+        ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
+        ProjectFiles(studio.projects, times, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
         recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
         system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
         tts_routes(speech),
-        live_routes(speech, settings),
+        live_routes(speech),
         ModelRoutes(speech, fish_voices, settings.root_path).router(),
         ReferenceRoutes(speech, fish_voices).router(),
         asr_routes(studio.clips),

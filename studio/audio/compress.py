@@ -10,7 +10,7 @@ import numpy as np
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
 
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.audio.sink import Sink
 
 

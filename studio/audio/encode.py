@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 
 PCM_RATE = 24_000
 """Raw PCM carries no header, and clients of the speech API take it to be 24 kHz."""

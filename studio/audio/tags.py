@@ -64,7 +64,7 @@ def tag(file: OutputContainer, sound: AudioStream, tags: Tags) -> None:
         file.set_chapters([_chapter(number, *each) for number, each in enumerate(tags.chapters)])
     if tags.cover is None:
         return
-    with av.open(io.BytesIO(tags.cover.image), format=tags.cover.demuxer) as image:
+    with av.open(io.BytesIO(tags.cover.image), "r", format=tags.cover.demuxer) as image:
         picture = file.add_stream_from_template(image.streams.video[0])
         picture.disposition = Disposition.attached_pic
         picture.metadata["comment"] = "Cover (front)"

@@ -14,25 +14,18 @@ from studio.library.projects.part_arrangement import Arrangement
 from studio.library.projects.part_queue import PartQueue
 from studio.library.projects.project_repository import Projects
 from studio.library.projects.replacements import Replacements
+from studio.library.projects.row_mapping import settle_pronounced
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
-from studio.library.records import (
-    AuditEntry,
-    Consent,
-    Cut,
-    NewConsent,
-    NewSample,
-    Sample,
-    StoredTake,
-    TakeFilter,
-    Voice,
-    VoiceDraft,
-)
-from studio.library.shares import Shares
+from studio.library.records import AuditEntry, Consent, Cut, NewConsent, NewSample, Sample
 from studio.library.sqlite import Database
-from studio.library.takes import Takes
+from studio.library.takes.shares import Shares
+from studio.library.takes.take import TakeFilter
+from studio.library.takes.take_repository import Takes
+from studio.library.trash import Trash
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
-from studio.library.voices.repository import VoiceChanges, Voices
+from studio.library.voices.voice import Voice, VoiceFields
+from studio.library.voices.voices import Voices
 from studio.supervisor import HealthCheck
 
 __all__ = [
@@ -45,17 +38,14 @@ __all__ = [
     "NewConsent",
     "NewSample",
     "Sample",
-    "StoredTake",
     "TakeFilter",
     "Voice",
-    "VoiceChanges",
-    "VoiceDraft",
+    "VoiceFields",
 ]
 
-UNDO_SECONDS = 3600.0
-"""How long a deleted voice, take or project can be restored …"""
-CLEAR_SECONDS = 300.0
-"""… and how long it may be there after that."""
+TRASH_DAYS = 7
+CLEAR_SECONDS = 3600.0
+"""Between two looks for what has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,45 +59,37 @@ class Adopted:
 class Library:
     """Everything in one folder: library.db and audio/. Any number of processes may open the same one."""
 
-    def __init__(self, home: Path, undo_seconds: float = UNDO_SECONDS) -> None:
-        """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds."""
+    def __init__(self, home: Path, trash_days: float = TRASH_DAYS) -> None:
+        """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds.
+
+        ``trash_days``: for so long what was deleted can be restored.
+        """
         self.store = store = Store(home)
         self.home = home
         self.backup: Backup | None = None
         """Whoever keeps copies of it, for saying how that goes."""
         self.adopted = Adopted()
         self.files = store.files
-        self.voices = Voices(store, undo_seconds)
+        self.trash = trash = Trash(store, trash_days)
+        self.voices = Voices(store, trash)
         self.codes = Codes(store)
-        self.takes = Takes(store, undo_seconds)
+        self.takes = Takes(store, trash)
         self.shares = Shares(store)
         self.consents = Consents(store)
-        self.projects = Projects(store, undo_seconds)
-        self.arrangement = Arrangement(store, undo_seconds)
-        self.replacements = Replacements(store)
+        self.projects = Projects(store, trash)
+        self.arrangement = Arrangement(store, trash)
+        self.replacements = Replacements(store, trash)
         self.covers = Covers(store)
-        self.pronunciations = Pronunciations(store)
+        self.pronunciations = Pronunciations(store, settle_pronounced)
         self.part_queue = PartQueue(store)
         self.audit = Audit(store)
-        store.make_room = self._make_room
         self.watch = HealthCheck("clearing")
         """Over `clear_away`."""
-        self.purge()
-
-    def purge(self) -> None:
-        """Remove for good what was deleted too long ago. Blocking: milliseconds. Raises LibraryUnavailable."""
-        self.voices.purge()
-        self.takes.purge()
-        self.projects.purge()
-
-    def _make_room(self) -> bool:
-        """Give up deletions' undoing, where the disk is full, of takes first; whether there was any. Blocking."""
-        return any(shelf.purge(everything=True) for shelf in (self.takes, self.projects, self.voices))
 
     async def clear_away(self) -> None:
-        """`purge` now and again, for in a library that nobody uses nothing else would."""
+        """Remove what has expired now and again, for in a library that nobody uses nothing else would."""
         while True:
-            await asyncio.to_thread(self.purge)
+            await asyncio.to_thread(self.trash.expire)
             self.watch.report_success()
             await asyncio.sleep(CLEAR_SECONDS)
 
@@ -126,6 +108,8 @@ class Library:
 
 def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
     """How many takes, and how many projects."""
-    takes = db.execute(f"update takes set caller = ? where caller {condition}", [to, owner]).rowcount
+    give = f"update takes set caller = ? where caller {condition} and part_id is"
+    db.execute(f"{give} not null", [to, owner])
+    takes = db.execute(f"{give} null", [to, owner]).rowcount
     projects = db.execute(f"update projects set owner = ? where owner {condition}", [to, owner]).rowcount
     return int(takes), int(projects)

@@ -8,18 +8,19 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from studio.errors import Damaged
 from studio.library.private_files import make_private_folder, open_privately
-from studio.threads import side_by_side
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
 WRITERS = 4
 """Threads that write files at once: one alone waits for the disk most of the time."""
 
@@ -63,7 +64,7 @@ class AudioFiles:
         """
         drafts: list[Draft] = []
         try:
-            yield side_by_side(lambda pieces: self._draft(pieces, drafts), contents, WRITERS)
+            yield _in_parallel(lambda pieces: self._draft(pieces, drafts), contents)
         finally:
             for draft in drafts:
                 draft.path.unlink(missing_ok=True)
@@ -83,7 +84,7 @@ class AudioFiles:
                 _write_synced(draft.path, draft.pieces)
                 draft.path.replace(path)
             folders.add(path.parent)
-        side_by_side(_sync_folder, sorted(folders), WRITERS)
+        _in_parallel(_sync_folder, sorted(folders))
         return [draft.digest for draft in drafts]
 
     def _draft(self, pieces: Sequence[bytes], drafts: list[Draft]) -> Draft:
@@ -115,6 +116,14 @@ class AudioFiles:
         """Every file's name and path, unfinished ones too."""
         for path in self._folder.glob("*/*"):
             yield path.name, path
+
+
+def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """What ``work`` makes of each item, in several threads. Raises what the first that failed has raised."""
+    if len(items) == 1:
+        return [work(items[0])]
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return list(pool.map(work, items))
 
 
 def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:

@@ -35,9 +35,9 @@ KEPT = 3
 _SNAPSHOT = re.compile(r"backup-([0-9]{1,12})\.db")
 _OWNERS = (
     "select 'a clip of the voice ' || voices.name from samples join voices on voices.id = voice_id where clip = :d "
-    "union all select 'the sound of the take ' || id from takes where audio = :d "
+    "union all select 'the sound of the take ' || id from takes where audio = :d and part_id is null "
     "union all select 'the recording of the consent ' || id from consents where recording = :d "
-    "union all select 'a take of the project ' || project_id from part_takes join parts on parts.id = part_id "
+    "union all select 'a take of the project ' || project_id from takes join parts on parts.id = part_id "
     "where audio = :d limit 1"
 )
 """Whose an audio file is, in words that everybody may read: titles and names of people are their owners'."""

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from studio.errors import InvalidRequest
-from studio.library.records import NewSample, Sample, Scalar
+from studio.library.records import NewSample, Sample
 from studio.unicode_text import MOST_COMPOSED, normalize
 
 MAX_DESCRIPTION = 2000
@@ -18,12 +18,15 @@ MAX_SAMPLES = 8
 MAX_SECONDS = 90.0
 """Of all samples of a voice together; 21.5 frames a second of them have to fit the model's context."""
 MAX_SPEAKER = 9
+MAX_SEED = 2**63 - 1
+MAX_TOP_K = 1024
+"""As the engine's, of the same names; importing the engine brings torch, which a library can do without."""
 
 DEFAULTS: Mapping[str, tuple[float, float]] = {
     "temperature": (0.0, 2.0),
     "top_p": (0.0, 1.0),
-    "top_k": (1, 1024),
-    "seed": (0, 2**63 - 1),
+    "top_k": (1, MAX_TOP_K),
+    "seed": (0, MAX_SEED),
 }
 """What a voice may preset for requests that do not say, and within which bounds."""
 
@@ -79,8 +82,9 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in cleaned if tag))
 
 
-def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    for name, value in defaults.items():
+def clean_defaults(defaults: object) -> object:
+    """Raises InvalidRequest for what a voice cannot preset; anything but a mapping is left to the caller."""
+    for name, value in defaults.items() if isinstance(defaults, Mapping) else ():
         if name not in DEFAULTS:
             raise InvalidRequest(f"defaults cannot have {name[:40]!r}; use {', '.join(DEFAULTS)}", "defaults")
         low, high = DEFAULTS[name]
@@ -89,7 +93,7 @@ def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
             raise InvalidRequest(f"defaults.{name} must be a {'whole ' if whole else ''}number", "defaults")
         if not low <= value <= high:  # nor is what is no number; no float has room for an integer of 400 digits
             raise InvalidRequest(f"defaults.{name} must be from {low:g} to {high:g}", "defaults")
-    return dict(defaults)
+    return defaults
 
 
 def check_words(text: str, param: str) -> None:

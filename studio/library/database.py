@@ -19,11 +19,9 @@ from typing import ParamSpec, TypeVar
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.audio_files import AudioFiles
 from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
+from studio.library.migrations import MIGRATIONS
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
-from studio.library.projects import project_migrations  # noqa: F401  (registers them)
-from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
-from studio.library.voices import voice_migrations  # noqa: F401  (as above)
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +42,7 @@ IDLE_CONNECTIONS = 8
 """So many are kept open for the calls to come: opening one takes longer than most of what is then asked."""
 DAMAGED = (
     "is damaged; move library.db and the files named like it out of its folder, and put a backup in their place (with "
-    "BACKUP_DIR the next start does that)"
+    "STUDIO_BACKUP_DIR the next start does that)"
 )
 TROUBLES = {
     "locked": "is locked by another program; close whatever has it open, and try again",
@@ -63,15 +61,18 @@ SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
 }
 """What the system says of an audio file, in SQLite's words."""
 
-_NAMING = (("samples", "clip"), ("takes", "audio"), ("consents", "recording"), ("part_takes", "audio"))
+_NAMING = {"samples": "clip", "takes": "audio", "consents": "recording"}
 """Tables and their columns with the digests of audio files; what none of them names is cleared away, and not copied."""
-_NAMED = " union ".join(f"select {column} from {table}" for table, column in _NAMING)
-_REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _NAMING) + " limit 1"
+_REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _NAMING.items())
+_REFERRED += " limit 1"
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
-    """The digests of all audio files that a library names."""
-    return {row[0] for row in connection.execute(_NAMED) if row[0]}
+    """The digests of all audio files that a library names, or a copy that an earlier version has made."""
+    is_old = connection.execute("select 1 from sqlite_master where name = 'part_takes'").fetchone()  # until m025
+    naming = _NAMING | ({"part_takes": "audio"} if is_old else {})
+    named = " union ".join(f"select {column} from {table}" for table, column in naming.items())
+    return {row[0] for row in connection.execute(named) if row[0]}
 
 
 _WRITING = "begin immediate"
@@ -94,7 +95,7 @@ class Store:
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
         self.make_room: Callable[[], bool] = lambda: False
-        """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
+        """Called when the disk is found full: gives up some of the trash; whether there was any."""
         self._reserve = DiskReserve(home / "reserve")
         self._idle: list[_Connection] = []
         self._writers = threading.Semaphore(MOST_WRITERS)
@@ -103,6 +104,7 @@ class Store:
             make_library_private(home)
             self._stay_open()
             with self.writing() as db:  # the lock first: two starts at once must not both migrate
+                _check_version(db)
                 MIGRATIONS.apply(db)
                 self._clear_orphans(db)
 
@@ -304,6 +306,17 @@ class Store:
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection
+
+
+def _check_version(db: Database) -> None:
+    """Raises LibraryUnavailable for tables of which this version knows nothing."""
+    known = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
+    if newer := {migration.name for migration in MIGRATIONS.applied(db)} - known:
+        log.warning("the library has tables of a newer version: %s", ", ".join(sorted(newer)))
+        raise LibraryUnavailable(
+            "the library was last used by a newer version of the studio; update the studio, or restore a backup that "
+            "this version has made"
+        )
 
 
 def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -9,7 +9,7 @@ import errno
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -50,101 +50,55 @@ def make_library_private(home: Path) -> None:
     """
     if os.name != "posix":
         return
-    permissions = _Permissions()
-    if not _is_private(home):
-        if reason := _why_left(home):
-            log.warning("other users of this machine may see the names of files in %s: %s", home, reason)
-        else:
-            permissions.make_private(home.resolve())  # STUDIO_HOME may be a link
-    for path in [*home.glob(f"{_OWN_START}*"), home / "reserve", home / "sessions.json", home / "sessions.part"]:
-        permissions.make_private(path)
-    _make_audio_private(home / "audio", permissions)
-    permissions.log(home)
+    own = [*home.glob(f"{_OWN_START}*"), *(home / name for name in ("reserve", "sessions.json", "sessions.part"))]
+    if reason := _why_left(home):
+        log.warning("other users of this machine may see the names of files in %s: %s", home, reason)
+    else:
+        own.append(home.resolve())  # STUDIO_HOME may be a link
+    _restrict(home, [*own, *_with_contents(home / "audio")])
 
 
 def make_copies_private(folder: Path, snapshots: list[Path]) -> None:
     """Correct the permissions of a backup's files, not of the folder, which its owner has chosen. Raises OSError."""
-    if os.name != "posix":
-        return
-    permissions = _Permissions()
-    for path in snapshots:
-        permissions.make_private(path)
-    _make_audio_private(folder / "audio", permissions)
-    permissions.log(folder)
+    if os.name == "posix":
+        _restrict(folder, [*snapshots, *_with_contents(folder / "audio")])
 
 
-class _Permissions:
-    """Changes permissions, and counts how often the system refused that."""
+def _with_contents(folder: Path) -> Iterator[Path]:
+    yield folder
+    yield from folder.rglob("*")
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._first = ""
 
-    def make_private(self, path: Path) -> None:
-        """Restrict a folder or file to its owner. Missing paths and links are skipped, and refusals are only counted.
-
-        Raises OSError.
-        """
+def _restrict(folder: Path, paths: Iterable[Path]) -> None:
+    """Restrict files and folders to their owner. Missing paths and links are skipped, refusals of the system are logged
+    together. Raises OSError."""
+    refusals = []
+    for path in paths:
         try:
             before = path.lstat().st_mode
             mode = FOLDER_MODE if stat.S_ISDIR(before) else FILE_MODE
             if (stat.S_ISDIR(before) or stat.S_ISREG(before)) and before & 0o777 != mode:
                 path.chmod(stat.S_IMODE(before) & ~0o777 | mode)
         except FileNotFoundError:
-            return
+            continue
         except OSError as error:
-            self.note(error)
-
-    def entries(self, folder: Path) -> Iterator[os.DirEntry[str]]:
-        try:
-            with os.scandir(folder) as entries:
-                yield from entries
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self.note(error)
-
-    def note(self, error: OSError) -> None:
-        if error.errno not in _REFUSALS:
-            raise error
-        self._count += 1
-        self._first = self._first or str(error)
-
-    def log(self, folder: Path) -> None:
-        if self._count:
-            log.warning(
-                "other users of this machine may read %d files and folders of %s, whose permissions stay: %s",
-                self._count,
-                folder,
-                self._first,
-            )
-
-
-def _make_audio_private(audio: Path, permissions: _Permissions) -> None:
-    permissions.make_private(audio)
-    for folder in permissions.entries(audio):
-        if folder.is_dir(follow_symlinks=False):
-            permissions.make_private(Path(folder.path))
-            for file in permissions.entries(Path(folder.path)):
-                permissions.make_private(Path(file.path))
-
-
-def _is_private(folder: Path) -> bool:
-    return not stat.S_IMODE(folder.stat().st_mode) & 0o077
+            if error.errno not in _REFUSALS:
+                raise
+            refusals.append(error)
+    if refusals:
+        what = "other users of this machine may read %d files and folders of %s, whose permissions stay: %s"
+        log.warning(what, len(refusals), folder, refusals[0])
 
 
 def _why_left(home: Path) -> str:
-    """The reason for leaving the permissions of the folder unchanged; empty if there is none."""
-    status = home.stat()
+    """The reason for leaving the permissions of the folder unchanged; empty if there is none, or they are right."""
+    status, advice = home.stat(), "so its permissions stay; set STUDIO_HOME to a folder of its own"
+    if not stat.S_IMODE(status.st_mode) & 0o077:
+        return ""
     if status.st_mode & stat.S_ISVTX:
-        return "it is a shared folder (sticky bit), so its permissions stay; set STUDIO_HOME to a folder of its own"
+        return f"it is a shared folder (sticky bit), {advice}"
     if status.st_uid != os.geteuid():
-        return "it belongs to another user, so its permissions stay; set STUDIO_HOME to a folder of its own"
-    foreign = sorted(name for name in os.listdir(home) if not _is_own(name))
-    if foreign:
-        return f"it also holds {foreign[0]!r}, so its permissions stay; set STUDIO_HOME to a folder of its own"
-    return ""
-
-
-def _is_own(name: str) -> bool:
-    return name in _OWN_NAMES or name in _NOBODYS_NAMES or name.startswith(_OWN_START)
+        return f"it belongs to another user, {advice}"
+    known = _OWN_NAMES | _NOBODYS_NAMES
+    foreign = sorted(name for name in os.listdir(home) if not (name in known or name.startswith(_OWN_START)))
+    return f"it also holds {foreign[0]!r}, {advice}" if foreign else ""

@@ -1,12 +1,9 @@
-"""The library's nouns: Voice, Sample, Cut, Take, Consent; frozen, with units."""
+"""The library's nouns: Sample, Cut, Consent; frozen, with units."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 Scalar = str | int | float | bool | None
 
@@ -99,76 +96,6 @@ class NewConsent:
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceDraft:
-    """What a person says of a new voice. Raises nothing; the library checks it."""
-
-    name: str
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    language: str = ""
-    """BCP 47; blank if unknown."""
-    favourite: bool = False
-    licence: str = ""
-    consent_id: str | None = None
-    defaults: dict[str, Scalar] = field(default_factory=dict)
-    """Of a speech request's sampling, used where a request says nothing."""
-    bundled: bool = False
-    created: float | None = None
-    """Unix time; None is now. A pack brings its own."""
-    consent: NewConsent | None = None
-    """One to record together with the voice, in the place of consent_id."""
-    gender: str = ""
-    """As it sounds: female, male or neutral; blank if nobody has said."""
-    accent: str = ""
-    """In words, such as British."""
-    colour: str = ""
-    """#rrggbb, of its initial on the page; blank: drawn from its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """A voice in one of its revisions."""
-
-    id: str
-    slug: str
-    name: str
-    description: str
-    tags: tuple[str, ...]
-    language: str
-    gender: str
-    """As it sounds: female, male or neutral; blank if nobody has said."""
-    accent: str
-    """In words, such as British."""
-    colour: str
-    """#rrggbb, of its initial on the page; blank: drawn from its name."""
-    favourite: bool
-    bundled: bool
-    licence: str
-    consent_id: str | None
-    defaults: dict[str, Scalar]
-    created: float
-    changed: float
-    latest: int
-    """The newest revision."""
-    version: int
-    """Counts every change, of names too; for ETags."""
-    deleted: float | None
-    """Unix time of its deletion, while it can still be undone."""
-    revision: int
-    """The one that `samples` are of."""
-    samples: tuple[Sample, ...]
-
-    @property
-    def address(self) -> str:
-        """What finds exactly this again: slug@revision."""
-        return f"{self.slug}@{self.revision}"
-
-    @property
-    def seconds(self) -> float:
-        return sum(sample.seconds for sample in self.samples)
-
-
-@dataclass(frozen=True, slots=True)
 class Consent:
     """Who agreed that a voice is used, and when; with a recording of it, if there is one."""
 
@@ -181,99 +108,6 @@ class Consent:
     media_type: str
     size: int
     created: float
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTake:
-    """One thing that was said, and all that is needed to say it again."""
-
-    id: str
-    created: float
-    text: str
-    voice_id: str | None
-    voice: str
-    """slug@revision, or what else was spoken with."""
-    seed: int
-    parameters: dict[str, Any]
-    """Fields of the request that says it again."""
-    state: str
-    finish_reason: str | None
-    error: str | None
-    timings: dict[str, Any]
-    """Figures, and of a dialogue its turns."""
-    frames: int
-    seconds: float
-    audio: str | None = None
-    """SHA-256 of the audio file, its name in the library's audio."""
-    media_type: str = ""
-    size: int = 0
-    """Bytes of the audio file."""
-    sample_rate: int = 0
-    """Hz, of the audio file."""
-    caller: str = field(default="", repr=False)
-    """Whose take it is; never shown."""
-    starred: bool = False
-    """Stays however many follow."""
-    deleted: float | None = None
-    """Unix time of its deletion, while it can still be undone."""
-
-    @property
-    def label(self) -> str:
-        """The voice without its revision."""
-        return self.voice.rpartition("@")[0] or self.voice
-
-    @property
-    def revision(self) -> int | None:
-        """Of the voice; None for a clip and for the random voice."""
-        number = self.voice.rpartition("@")[2]
-        return int(number) if number != self.voice and number.isdigit() else None
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SpokenPart:
-    """A part of a text as the model drew it: what it takes to go on after it or in its middle, or to find its words."""
-
-    seed: int
-    codes: np.ndarray = field(repr=False)
-    """int16 (codebooks, frames)"""
-    is_whole: bool
-    """Whether the model ended it."""
-    text: str = ""
-    """As it was read; blank where it is not known any more."""
-    end: float | None = None
-    """When it ends in the sound that was delivered, in seconds; None: it was not delivered yet."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TakeCodes:
-    """The parts of a take; of one that a limit cut, the last of them maybe ends in its middle."""
-
-    made_by: str
-    """Tells the model and its codec: another one's codes mean something else."""
-    parts: tuple[SpokenPart, ...]
-
-
-WordTime = tuple[str, float, float]
-"""A word as it was typed, and when it is heard, in seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class TakeFilter:
-    """Which takes; None and blank leave a question open."""
-
-    query: str = ""
-    """A part of the text, whatever its case."""
-    voice: str | None = None
-    """The id or slug of a voice, @REVISION after it if wanted, or what else was spoken with; of a dialogue, any one of
-    its voices."""
-    starred: bool | None = None
-    since: float | None = None
-    """Unix time: begun then or later."""
-    until: float | None = None
-    """Unix time: begun before."""
-    ids: tuple[str, ...] | None = None
-    caller: str | None = None
-    """Whose; None is everybody's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How words of a project are spoken: by its settings, patiently, and who has spoken them then."""
+"""How the words of a project are spoken: by its settings, patiently."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import secrets
 
 from studio.library.projects.project_records import ProjectSettings
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.speech_service import Speech
 
 
-def request_of(settings: ProjectSettings, text: str, voice: str | None, seed: int | None) -> SpeechRequest:
+def request_of(settings: ProjectSettings, voice: str | None, text: str, seed: int | None) -> SpeechRequest:
     """``voice``: the part's own, if it has one; ``seed``: None where any will do."""
     return SpeechRequest(
         text=text,
@@ -26,10 +25,5 @@ def request_of(settings: ProjectSettings, text: str, voice: str | None, seed: in
 
 
 def origin_of(project_id: str, owner: str) -> Origin:
-    """In the background, behind whoever listens."""
+    """In the background, after all requests that somebody listens to."""
     return Origin(f"{project_id}.{secrets.token_hex(6)}", owner, patient=True, background=True)
-
-
-def voice_of(speech: Speech) -> str:
-    """The voice and its revision that a take was spoken by."""
-    return speech.voice if speech.revision is None else f"{speech.voice}@{speech.revision}"

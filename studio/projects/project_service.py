@@ -10,8 +10,9 @@ from anyio import to_thread
 from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
-from studio.library.projects.project_records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
+from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document
@@ -131,16 +132,15 @@ class ProjectService:
         return project
 
     def delete(self, project_id: str, sees: str | None) -> float:
-        """For how many seconds `restore` brings it back; nothing of it is spoken meanwhile. Raises NotFound."""
+        """For how many seconds it can be restored; nothing of it is spoken meanwhile. Raises NotFound."""
         self._projects.delete(project_id, sees)
         self._worker.stop_project(project_id)
-        return self._projects.undo_seconds
+        return self.library.trash.seconds
 
     def restore(self, project_id: str, sees: str | None) -> Project:
-        """Undo a deletion; what was asked for is spoken. Raises NotFound when it is too late, InvalidRequest."""
-        project = self._projects.restore(project_id, sees)
-        self._worker.wake()
-        return project
+        """Restore a deleted project, paused where parts of it wait. Raises NotFound, InvalidRequest."""
+        self.library.trash.restore_one("project", project_id, sees, "project")
+        return self._projects.get(project_id, sees)
 
     def seconds_left(self, project: Project) -> float | None:
         """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""
@@ -152,7 +152,7 @@ class ProjectService:
         """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
         project = self._projects.get(project_id, sees)
         edges = self._edges if project.settings.trim else None
-        timeline = lay_out(self._projects.parts(project_id, sees), project.settings, edges)
+        timeline = lay_out(self._projects.parts(project_id, sees, only_chosen=True), project.settings, edges)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts have not been spoken in their "
@@ -161,7 +161,7 @@ class ProjectService:
             )
         return timeline
 
-    def _edges(self, take: PartTake) -> tuple[int, int]:
+    def _edges(self, take: Take) -> tuple[int, int]:
         check_job()
         return quiet_edges(self.library.files.path(take.audio), take.sample_rate)
 

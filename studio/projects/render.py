@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 import av
@@ -13,7 +14,7 @@ import numpy as np
 from av.audio.stream import AudioStream
 
 from studio.audio.formats import MEDIA_TYPES, open_encoder
-from studio.audio.mastering import Mastering
+from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.tags import Tags, id3, tag
 from studio.library.audio_files import AudioFiles
 from studio.projects.concatenation import Concatenation, check_wav
@@ -25,6 +26,8 @@ M4B_BITS = 64_000
 STREAMED = {name: kind for name, kind in MEDIA_TYPES.items() if name in ("wav", "mp3", "flac", "opus")}
 """Formats that can be sent while they are encoded."""
 FORMATS = STREAMED | {M4B: M4B_TYPE}
+MOST_KNOWN = 256
+"""Masterings that are remembered, of a few hundred bytes each."""
 
 
 def encoded(
@@ -55,7 +58,7 @@ def write_m4b(
     It has no name, and is gone once it is closed, or when this is left before the end. Blocking. Raises OSError, for a
     full disk too. An MP4 has its index, and the chapters in it, only when all of it is known.
     """
-    whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever reads it closes it
+    whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
     try:
         file = av.open(whole, "w", format="mp4", options={"brand": "M4B "})
         stream = file.add_stream("aac", rate=timeline.sample_rate, layout="mono")
@@ -83,3 +86,27 @@ def write_m4b(
 def _sound(timeline: Timeline, files: AudioFiles, mastering: Mastering | None) -> Generator[np.ndarray, None, None]:
     pieces = Concatenation(timeline, files).floats()
     return mastering.applied(pieces, timeline.sample_rate) if mastering else pieces
+
+
+class Masterings:
+    """Finds what a timeline needs, and remembers it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Mastering] = {}
+        self._lock = Lock()
+
+    def find(self, timeline: Timeline, files: AudioFiles, standard: Standard) -> Generator[Mastering | int, None, None]:
+        """A number for every piece that is measured, so that it can be left; at last the Mastering. Blocking."""
+        key = timeline.fingerprint, standard.name
+        known = self._known.get(key)
+        if known is not None:
+            yield known
+            return
+        sound = Concatenation(timeline, files)
+        for step in find_mastering(sound.floats, timeline.sample_rate, standard):
+            if isinstance(step, Mastering):
+                with self._lock:
+                    self._known[key] = step
+                    while len(self._known) > MOST_KNOWN:
+                        del self._known[next(iter(self._known))]
+            yield step

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from studio.library.projects.project_repository import TakeWords
+from studio.library.takes.take import Timed
 from studio.projects.timeline import Timeline
-from studio.speech.timing.words import Timed, sentences
+from studio.speech.timing.words import sentences
 
 Cue = tuple[float, float, str]
 """From when to when, in seconds, and what is said."""
 
 
-def cues(timeline: Timeline, words: Mapping[str, TakeWords]) -> Iterator[Cue]:
+def cues(timeline: Timeline, words: Mapping[str, Sequence[Timed]]) -> Iterator[Cue]:
     """A sentence each; a whole part where it came as a subtitle, and where its words' times are not known.
 
     ``words``: by the ids of takes.
@@ -20,16 +20,11 @@ def cues(timeline: Timeline, words: Mapping[str, TakeWords]) -> Iterator[Cue]:
     for placed in timeline.placed:
         start, end = timeline.seconds(placed.start), timeline.seconds(placed.end)
         known = words.get(placed.take.id) if placed.part.start is None else None
-        spoken = sentences(known[0], words_of(known)) if known else []
+        spoken = sentences(placed.take.text, known) if known else []
         if not spoken:
             yield start, end, placed.part.text
         for each in spoken:
             yield _within(start, end, start - timeline.seconds(placed.skipped), each)
-
-
-def words_of(take: TakeWords) -> list[Timed]:
-    """The words of a take."""
-    return [Timed(*word) for word in take[1]]
 
 
 def _within(start: float, end: float, offset: float, each: Timed) -> Cue:

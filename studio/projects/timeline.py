@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest
-from studio.library.projects.project_records import Part, PartTake, ProjectSettings
+from studio.library.projects.project_records import Part, ProjectSettings
+from studio.library.takes.take import Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Placed:
     """A part's take at its place, in samples of the timeline's rate."""
 
     part: Part
-    take: PartTake
+    take: Take
     start: int
     """The first sample."""
     skipped: int = 0
@@ -45,8 +46,8 @@ class Timeline:
     @property
     def fingerprint(self) -> str:
         """Tells this sound from others."""
-        told = [f"{each.take.audio} {each.start} {each.skipped} {each.dropped}" for each in self.placed]
-        return hashlib.sha256("\n".join([*told, str(self.tail)]).encode()).hexdigest()[:32]
+        lines = [f"{placed.take.audio} {placed.start} {placed.skipped} {placed.dropped}" for placed in self.placed]
+        return hashlib.sha256("\n".join([*lines, str(self.tail)]).encode()).hexdigest()[:32]
 
     def seconds(self, samples: int) -> float:
         return samples / self.sample_rate
@@ -54,7 +55,7 @@ class Timeline:
     @property
     def chapters(self) -> list[tuple[str, int, int]]:
         """Title, first sample and end of each chapter; what comes before the first one belongs to it."""
-        starts = [(each.part.chapter, each.start) for each in self.placed if each.part.chapter]
+        starts = [(placed.part.chapter, placed.start) for placed in self.placed if placed.part.chapter]
         ends = [start for _, start in [*starts, ("", self.samples)][1:]]
         return [
             (title, start if number else 0, end)
@@ -64,20 +65,20 @@ class Timeline:
     def by_chapter(self, head: float = 0.0, tail: float = 0.0) -> list[tuple[str, Timeline]]:
         """Each chapter by itself, with its title, from its first word to its last; what has no chapters is one without
         a title. ``head`` and ``tail`` are seconds of silence before and after each."""
-        begins = [number for number, each in enumerate(self.placed) if each.part.chapter][1:]
+        begins = [number for number, placed in enumerate(self.placed) if placed.part.chapter][1:]
         spans = zip([0, *begins], [*begins, len(self.placed)], strict=True)
         before, after = round(head * self.sample_rate), round(tail * self.sample_rate)
 
         def alone(placed: Sequence[Placed]) -> tuple[str, Timeline]:
             offset = placed[0].start - before
-            moved = tuple(replace(each, start=each.start - offset) for each in placed)
-            title = next((each.part.chapter for each in placed if each.part.chapter), "")
+            moved = tuple(replace(take, start=take.start - offset) for take in placed)
+            title = next((take.part.chapter for take in placed if take.part.chapter), "")
             return title, Timeline(moved, self.sample_rate, 0, after)
 
         return [alone(self.placed[start:end]) for start, end in spans if start < end]
 
 
-Edges = Callable[[PartTake], tuple[int, int]]
+Edges = Callable[[Take], tuple[int, int]]
 """Samples of silence at the beginning and the end of a take."""
 
 

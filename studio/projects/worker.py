@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -25,9 +26,9 @@ from studio.errors import (
     TooManyRequests,
     Unavailable,
 )
-from studio.library.projects.project_records import ClaimedPart, PartTake
-from studio.library.records import WordTime
-from studio.projects.part_request import origin_of, request_of, voice_of
+from studio.library.projects.project_records import ClaimedPart
+from studio.library.takes.take import NewTake, Timed
+from studio.projects.part_request import origin_of, request_of
 from studio.speech.speech_service import Speech, SpeechService
 from studio.supervisor import HealthCheck
 
@@ -202,7 +203,7 @@ class ProjectWorker:
         """Speak a part; what is to be noted of it."""
         begun = time.perf_counter()
         try:
-            request = request_of(part.settings, part.text, part.voice, part.seed)
+            request = request_of(part.settings, part.voice, part.text, part.seed)
             speech = await self._service.speak(request, origin_of(part.project_id, part.owner))
             async with aclosing(speech):
                 wav = b"".join([piece async for piece in speech.body])
@@ -218,26 +219,23 @@ class ProjectWorker:
         return await self._keep(part, speech, wav, words, time.perf_counter() - begun)
 
     async def _keep(
-        self, part: ClaimedPart, speech: Speech, wav: bytes, words: list[WordTime] | None, seconds: float
+        self, part: ClaimedPart, speech: Speech, wav: bytes, words: list[Timed] | None, seconds: float
     ) -> Note:
         """Keep what was spoken; what is left to be noted. A library that cannot have it is none of the part's fault."""
-        samples = wav_samples(len(wav))
-        take = PartTake(
+        take = replace(
+            speech.record,
             id=f"ptake_{secrets.token_hex(12)}",
-            part_id=part.part_id,
             created=time.time(),
-            recipe=part.recipe,
-            voice=voice_of(speech),
-            seed=speech.seed,
-            finish_reason=speech.take.finish_reason,
-            audio="",
-            samples=samples,
+            seconds=wav_samples(len(wav)) / speech.sample_rate,
+            media_type="audio/wav",
             sample_rate=speech.sample_rate,
-            characters=len(part.text),
+            part_id=part.part_id,
+            recipe=part.recipe,
             work_s=seconds,
         )
+        new = NewTake(take, [whole_wav(wav, speech.sample_rate)], speech.codes, words)
         try:
-            await to_thread.run_sync(self._work.done, part, take, whole_wav(wav, speech.sample_rate), words)
+            await to_thread.run_sync(self._work.done, part, new)
         except (sqlite3.Error, OSError) as error:
             self._hold_off("the sound of a part could not be kept", error)
             return partial(self._work.release, part, f"the sound could not be kept: {error}")
@@ -245,10 +243,10 @@ class ProjectWorker:
         return _nothing
 
 
-async def _times(speech: Speech) -> list[WordTime] | None:
+async def _times(speech: Speech) -> list[Timed] | None:
     """When its words are heard; None where nobody can tell, which is no reason to lose the sound."""
     try:
-        return [(word.text, word.start, word.end) for word in await speech.timestamps("word")]
+        return await speech.timestamps("word")
     except EngineError as error:
         log.info("the words of %s have no times: %s", speech.request_id, error)
         return None

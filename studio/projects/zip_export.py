@@ -1,4 +1,4 @@
-"""A project as a zip export, written while it is sent: a WAV for each part, and a table that lists them."""
+"""A project as a zip, written as it is sent: a WAV for each part with a table of them, or a tagged file per chapter."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import csv
 import io
 import zipfile
 from collections.abc import Generator
+from dataclasses import replace
 
+from studio.audio.mastering import Mastering, Standard
 from studio.audio.sink import Sink
+from studio.audio.tags import Tags
 from studio.library.audio_files import AudioFiles
+from studio.projects.render import Masterings, encoded
 from studio.projects.timeline import Timeline
+from studio.unicode_text import safe_file_name
 
 COLUMNS = ("file", "chapter", "text", "voice", "pause", "seed", "start", "seconds")
 DATED = (1980, 1, 1, 0, 0, 0)
 """The same takes give the same bytes."""
+LONGEST_NAME = 80
+"""Characters of a chapter's title in its file's name."""
 
 
 def zipped(timeline: Timeline, files: AudioFiles) -> Generator[bytes, None, None]:
@@ -41,3 +48,37 @@ def _manifest(timeline: Timeline) -> bytes:
 
 def _name(position: int) -> str:
     return f"{position + 1:05}.wav"
+
+
+def chapters_zipped(
+    timeline: Timeline,
+    files: AudioFiles,
+    name: str,
+    book: Tags,
+    masterings: Masterings,
+    standard: Standard | None = None,
+) -> Generator[bytes, None, None]:
+    """The zip, piece by piece. Each chapter meets the standard by itself, as shops measure file by file."""
+    sink = Sink()
+    head, tail = (standard.head, standard.tail) if standard else (0.0, 0.0)
+    chapters = timeline.by_chapter(head, tail)
+    digits = max(2, len(str(len(chapters))))
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
+        for number, (named, chapter) in enumerate(chapters, start=1):
+            title = named or book.title
+            tags = replace(book, title=title, album=book.title, track=(number, len(chapters)), chapters=())
+            mastering = None
+            for step in masterings.find(chapter, files, standard) if standard else ():
+                mastering = step if isinstance(step, Mastering) else None
+                yield b""  # a place to be left at
+            info = zipfile.ZipInfo(_file_name(f"{number:0{digits}}", title, name), DATED)
+            with archive.open(info, "w", force_zip64=name == "wav") as file:
+                for data in encoded(chapter, files, name, tags, mastering):
+                    file.write(data)
+                    if piece := sink.take():
+                        yield piece
+    yield sink.take()
+
+
+def _file_name(number: str, title: str, extension: str) -> str:
+    return f"{number} {safe_file_name(title[:LONGEST_NAME], extension, 'Chapter')}"

@@ -6,7 +6,8 @@ import errno
 import os
 import socket
 
-from studio.settings import Settings, SettingsError
+from studio.errors import SettingsError
+from studio.settings import Settings
 
 Sockets = list[socket.socket]
 """A socket for each address of the host."""
@@ -54,7 +55,7 @@ def _bind(settings: Settings) -> Sockets:
     except OSError as error:
         for each in sockets:
             each.close()
-        raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
+        raise SettingsError(f"it cannot listen on {settings.host}:{settings.port}: {_why(error)}") from error
     return sockets
 
 
@@ -78,5 +79,5 @@ def _bound(family: int, address: object, is_shared: bool = False) -> socket.sock
 
 def _why(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another program listens there; stop it, or choose another port, such as PORT=7861"
+        return "another program listens there; stop it, or choose another port, such as STUDIO_PORT=7861"
     return error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""uvicorn over sockets that it begins and ceases to listen at while it runs."""
+"""uvicorn, listening on sockets that can be added and removed while it runs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import asyncio
 import contextlib
 import copy
 import logging
+import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from studio.serving.log_redaction import redact_logs
-from studio.serving.public_port import Sockets
+from studio.serving.public_port import PublicPort, Sockets
 from studio.settings import Settings
 
 GRACE_SECONDS = 5
-"""How long a shutdown waits for streams under way; then they are ended."""
+"""How long a shutdown waits for open streams before it ends them."""
 
 
 def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
@@ -48,7 +49,7 @@ class Listening:
         self._servers, self._protocols = servers, protocols
 
     def close(self) -> None:
-        """Take no more connections; those that are idle end, others with the answer that is under way."""
+        """Take no more connections; idle ones end now, others after the answer under way."""
         for server in self._servers:
             server.close()
         for protocol in list(self._protocols):
@@ -56,7 +57,7 @@ class Listening:
 
 
 class ListeningServer(uvicorn.Server):
-    """At first it listens nowhere."""
+    """Listens on nothing at first."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -71,24 +72,68 @@ class ListeningServer(uvicorn.Server):
         if around is not None:
             config = copy.copy(config)
             config.loaded_app = around(config.loaded_app)
-            config.access_log = False  # whoever passed a request on has logged it
+            config.access_log = False  # the process that passed a request on has logged it
         protocols: weakref.WeakSet[asyncio.Protocol] = weakref.WeakSet()
 
         def protocol() -> asyncio.Protocol:
-            made = config.http_protocol_class(  # type: ignore[call-arg]
+            connection = config.http_protocol_class(  # type: ignore[call-arg]
                 config=config, server_state=self.server_state, app_state=self.lifespan.state
             )
-            protocols.add(made)
-            return made
+            protocols.add(connection)
+            return connection
 
         loop = asyncio.get_running_loop()
-        servers = [await loop.create_server(protocol, sock=each.dup(), backlog=config.backlog) for each in sockets]
+        servers = [await loop.create_server(protocol, sock=socket.dup(), backlog=config.backlog) for socket in sockets]
         self.servers += servers
         return Listening(servers, protocols)
 
 
+class FrontEnds(Protocol):
+    """Processes that take connections in the place of the studio's own."""
+
+    async def begin(self, server: ListeningServer, port: PublicPort) -> None:
+        """Listen; returns at once."""
+
+    async def stop(self) -> None:
+        """End them all."""
+
+
+class StudioServer(ListeningServer):
+    """The studio's own process: takes all connections itself, but for those that its front ends take."""
+
+    def __init__(
+        self, config: uvicorn.Config, port: PublicPort, serving: threading.Event, front_ends: FrontEnds | None = None
+    ) -> None:
+        """``serving`` is set once it listens, or cannot."""
+        super().__init__(config)
+        self._port, self._serving, self._front_ends = port, serving, front_ends
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The signal that stops it is not raised again, as uvicorn does: that would end the process before the rest of
+        its shutdown, with an exit code that looks like a failure."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
+
+    async def startup(self, sockets: object = None) -> None:
+        await super().startup()
+        try:
+            await (self._front_ends.begin(self, self._port) if self._front_ends else self.listen(self._port.first))
+        finally:  # else the engine's start would wait on, and a stop would wait for that
+            self._serving.set()
+
+    async def shutdown(self, sockets: object = None) -> None:
+        self._port.close()
+        if self._front_ends:
+            await self._front_ends.stop()
+        await super().shutdown()
+
+
 class QuietServer(ListeningServer):
-    """Leaves signals to others."""
+    """Installs no signal handlers."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

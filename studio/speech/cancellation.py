@@ -1,9 +1,8 @@
-"""Work that can be ended from outside, in the task that awaits it."""
+"""Work that can be cancelled from outside, in the task that awaits it."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -11,39 +10,38 @@ Result = TypeVar("Result")
 
 
 class CancelToken:
-    """Ends what is awaited through `unless`, by cancelling the awaiting task, as `asyncio.timeout` does.
+    """Cancels what is awaited through `run` by cancelling the awaiting task, as `asyncio.timeout` does.
 
     A task for the work would cost more than a piece of sound does otherwise. Used from one event loop, by one task at a
     time.
     """
 
     def __init__(self, error: Callable[[], Exception]) -> None:
-        """``error``: makes what whoever waits is told."""
+        """``error`` makes the exception that the awaiting task gets."""
         self._error = error
-        self._is_set = False
+        self._is_cancelled = False
         self._task: asyncio.Task[Any] | None = None
 
-    def set(self) -> None:
-        """End what is awaited now, and whatever will be."""
-        if self._task is not None and not self._is_set:
+    def cancel(self) -> None:
+        """Cancel what is awaited now, and whatever is awaited later."""
+        if self._task is not None and not self._is_cancelled:
             self._task.cancel()
-        self._is_set = True
+        self._is_cancelled = True
 
-    async def unless(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; raises the error, the work ended, when `set` comes first."""
-        if self._is_set:
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of ``work``; when `cancel` comes first, the work is cancelled and the error raised."""
+        if self._is_cancelled:
             work.close()
             raise self._error()
         self._task = task = asyncio.current_task()
         assert task is not None, "it is awaited by a task"
-        if sys.version_info >= (3, 11):
-            others = task.cancelling()
+        others = task.cancelling()
         try:
             return await work
         except asyncio.CancelledError:
-            if not self._is_set:
+            if not self._is_cancelled:
                 raise
-            if sys.version_info >= (3, 11) and task.uncancel() > others:
+            if task.uncancel() > others:
                 raise  # somebody else has cancelled the task too
             raise self._error() from None
         finally:

@@ -10,12 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import Reference, SpeechEngine, Utterance
-from studio.library.records import SpokenPart
+from engine import MAX_SEED, Reference, SpeechEngine, Utterance
+from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.planning.plan import Plan
-from studio.speech.request import MAX_SEED
 from studio.speech.script_stream import ScriptStream, Sound, next_sound
-from studio.takes.record import TurnTime
 
 TURN_STEP = 1009
 """Between the seeds of two turns: more than a turn has parts, each of which has a seed of its own."""
@@ -39,7 +37,7 @@ class Conversation:
         """``references`` are those of each voice, by `PlannedPart.who`.
 
         ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
-        one waits when the line is full. ``spoken``, where one voice speaks alone: as ScriptStream has it.
+        one waits when the queue is full. ``spoken``, where one voice speaks alone: as ScriptStream has it.
         """
         self._engine = engine
         self._parts = plan.parts
@@ -88,7 +86,7 @@ class Conversation:
             utterance,
             self._budget,
             self._said[part.who],
-            self._patient or number > 0,  # what was begun is not broken off because the line is full
+            self._patient or number > 0,  # what was begun is not broken off because the queue is full
             self._spoken,
         ).sounds()
 
@@ -118,7 +116,7 @@ class Conversation:
             self._waited,
             self._worked,
             reason,
-            self._told(),
+            self._turns_so_far(),
             sound.parts,
             None if sound.resumed_at is None else self._before[2] + sound.resumed_at,
             is_unfinished=sound.is_unfinished and not self._is_dialogue,
@@ -129,9 +127,9 @@ class Conversation:
         self._turns = (*self._turns, TurnTime(part.speaker or "", part.label, self._seed(number), start, start))
 
     def _ending(self, reason: str) -> Sound:
-        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._told())
+        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._turns_so_far())
 
-    def _told(self) -> tuple[TurnTime, ...]:
+    def _turns_so_far(self) -> tuple[TurnTime, ...]:
         return self._turns if self._is_dialogue else ()
 
     def _seed(self, number: int) -> int:
@@ -147,9 +145,9 @@ class Conversation:
         this, following = self._parts[number], self._parts[number + 1]
         if this.who == following.who:
             return False
-        made = self._samples / self._engine.info.sample_rate
-        lead = made - (time.perf_counter() - self._first_sound)
-        to_come = len(this.text) / LETTERS_A_SECOND - (made - self._turns[-1].start_s)
+        seconds = self._samples / self._engine.info.sample_rate
+        lead = seconds - (time.perf_counter() - self._first_sound)
+        to_come = len(this.text) / LETTERS_A_SECOND - (seconds - self._turns[-1].start_s)
         return lead + max(to_come, 0.0) + len(self._gap) / self._engine.info.sample_rate < HEAD_START
 
 

@@ -1,20 +1,22 @@
-"""What the library will keep of a take, as far as its plan says it: all that is needed to say it again."""
+"""The record of a take that begins: everything in its plan that is needed to speak it again."""
 
 from __future__ import annotations
 
-from studio.library import StoredTake
+import time
+
 from studio.library.records import OWN_CLIP, RANDOM
+from studio.library.takes.take import Take
 from studio.speech.planning.plan import Plan
-from studio.speech.request import SpeechRequest
-from studio.takes.record import Take
+from studio.speech.request import Origin, SpeechRequest
 
 
-def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
-    """The record of a take that begins; `studio.takes.record.ended` completes it. A clip of its own is not in it."""
+def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
+    """The record of a take that begins now; its delivery completes it. A clip of the request's own is not in it."""
     own = OWN_CLIP if request.clips else plan.voice.address if plan.voice else RANDOM
-    return StoredTake(
-        id=take.id,
-        created=take.created,
+    return Take(
+        id=origin.request_id,
+        created=time.time(),
+        caller=origin.caller,
         text=request.text,
         voice_id=plan.voice.id if plan.voice and not plan.is_dialogue else None,
         voice=plan.label if plan.is_dialogue else own,
@@ -33,13 +35,6 @@ def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
             "dictionary": request.dictionary,
         }
         | (_dialogue(request, plan, own) if plan.is_dialogue else {}),
-        state=take.state,
-        finish_reason=None,
-        error=None,
-        timings={},
-        frames=0,
-        seconds=0.0,
-        caller=take.caller,
     )
 
 

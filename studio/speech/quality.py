@@ -13,7 +13,7 @@ from studio.speech.script.brackets import TAG
 LETTERS_A_SECOND = 60
 """Four times as fast as a hurried speaker."""
 SILENCE = 1e-4
-"""A peak under -80 dB is no voice."""
+"""A peak under -80 dB is not a voice."""
 LOOP_FRAMES = 64
 """So many frames (3 s of S2 Pro) …"""
 LOOP_PERIODS = range(1, 9)

@@ -27,10 +27,6 @@ MAX_CLIP_TEXT = 2000
 MAX_CLIPS = 8
 """Of one request; their words and sound are in every part's prompt."""
 MAX_VOLUME = 20.0
-MAX_SEED = 2**63 - 1
-MAX_TOP_K = 1024
-DEFAULT_FRAMES = 2048
-"""Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()
 PAGE = "page"
 """The caller of requests that come from this process itself."""
@@ -134,7 +130,7 @@ class Origin:
     caller: str = PAGE
     """Whose share it counts to."""
     patient: bool = False
-    """Whether it waits for a place in a full line instead of being refused: one piece of something under way."""
+    """Whether it waits for a place in a full queue instead of being refused: one piece of something under way."""
     background: bool = False
     """A part of a project: it counts to nobody's share, and the project keeps it instead of the takes."""
 

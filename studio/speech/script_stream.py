@@ -9,19 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine import AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
+from engine import MAX_SEED, AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
 from studio.errors import DegenerateSpeech
-from studio.library.records import SpokenPart
+from studio.library.takes.take import SpokenPart, TurnTime
 from studio.speech.quality import QualityCheck
-from studio.speech.request import MAX_SEED
 from studio.speech.script.brackets import manner_of
 from studio.speech.text import Pause, Script, Words
-from studio.takes.record import TurnTime
 
 MOST_TURNS = 64
 """Turns of a conversation that are kept; fewer fit into a context."""
 PLACE_SECONDS = 0.05
-"""How often a later part looks for a place in a full line."""
+"""How often a later part looks for a place in a full queue."""
 RETRY_STEP = 1_000_003
 """Added to the seed of a take that went wrong, for its one further try."""
 
@@ -33,9 +31,9 @@ class Sound:
     pcm: np.ndarray
     frames: int
     waited: float
-    """In the engine's line, all parts together."""
+    """In the engine's queue, all parts together."""
     worked: float
-    """Made by the engine since the line, all parts together."""
+    """Of the engine's work after the queue, all parts together."""
     finish_reason: str | None = None
     """On the last piece: stop, or length when a limit cut something off."""
     turns: tuple[TurnTime, ...] = ()
@@ -71,7 +69,7 @@ class ScriptStream:
         """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: no end.
 
         ``history`` is what was said before, and what is said now is added to it. A ``patient`` one waits when
-        the line is full. ``spoken`` are parts that were heard, the last maybe in its middle: it goes on after them,
+        the queue is full. ``spoken`` are parts that were heard, the last maybe in its middle: it goes on after them,
         and they count towards the budget.
         """
         self._engine = engine
@@ -145,7 +143,7 @@ class ScriptStream:
     async def _part(self, words: Words, number: int) -> AsyncGenerator[AudioChunk, None]:
         """One part; begun again with another seed when it goes wrong before any of it was given out.
 
-        Another than the first that finds the line full waits for a place: what was begun is not broken off for that.
+        Another than the first that finds the queue full waits for a place: what was begun is not broken off for that.
         """
         attempt = 0
         begun = self._heard[number] if number < len(self._heard) else None
@@ -167,8 +165,8 @@ class ScriptStream:
                 if heard or attempt:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
                     seeds = " and ".join(map(str, [begun.seed] if begun else tried))
-                    told = f"{error}, with seed {seeds}; try another seed or other words"
-                    raise DegenerateSpeech(told) from error
+                    message = f"{error}, with seed {seeds}; try another seed or other words"
+                    raise DegenerateSpeech(message) from error
                 attempt += 1
             except EngineFull:
                 if number == self._first and not self._patient:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +13,7 @@ from engine import (
     CannotAlign,
     EngineError,
     EngineFull,
+    EngineInfo,
     EngineStats,
     InvalidUtterance,
     Reference,
@@ -25,21 +25,22 @@ from studio.engine_host import EngineHost, HostStatus
 from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.speech.continuing import BegunTake, made_by
+from studio.library.takes.take import Take, TakeCodes, Timed
 from studio.speech.conversation import Conversation
-from studio.speech.delivery import DeliveredAs, Delivery
+from studio.speech.delivery import Delivery
 from studio.speech.draft import draft_of
+from studio.speech.encoding import OutputFile
+from studio.speech.live_take import LiveTake
 from studio.speech.planning.plan import Plan, reading_of
 from studio.speech.planning.planner import Planner
 from studio.speech.reading import normalised
 from studio.speech.request import Origin, OwnClip, SpeechRequest
+from studio.speech.resume import Beginning, made_by
 from studio.speech.timing.timestamps import Unit, in_units, word_times
-from studio.speech.timing.words import Timed
 from studio.supervisor import HealthCheck
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Recorder, Retention
 from studio.takes.register import Register
 from studio.voices.fetch import Fetcher
@@ -65,18 +66,30 @@ class Speech:
     voice: str
     revision: int | None
     """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
-    queue_ms: float
-    first_audio_ms: float
-    body: AsyncGenerator[bytes, None]
-    """The file's bytes while they are made. Leaving the iteration cancels the take."""
     delivery: Delivery = field(repr=False)
+    draft: Take = field(repr=False)
     request: SpeechRequest = field(repr=False)
     engine: SpeechEngine = field(repr=False)
 
     @property
     def take(self) -> Take:
         """What is known of the take by now; complete once the body has ended."""
-        return self.delivery.take
+        return self.delivery.live.take
+
+    @property
+    def body(self) -> AsyncGenerator[bytes, None]:
+        """The file's bytes as they are made. Leaving the iteration cancels the take."""
+        return self.delivery.body
+
+    @property
+    def record(self) -> Take:
+        """The take with its words, as a library keeps it; complete once the body has ended."""
+        return self.take.with_words_of(self.draft)
+
+    @property
+    def codes(self) -> TakeCodes:
+        """Of what was spoken; complete once the body has ended."""
+        return TakeCodes(made_by(self.engine.info), tuple(self.delivery.live.parts))
 
     async def timestamps(self, unit: Unit) -> list[Timed]:
         """When its words or sentences are heard in the file; complete once the body has ended.
@@ -84,7 +97,7 @@ class Speech:
         Raises CannotAlign, EngineStopped.
         """
         text, is_dialogue = self.request.text, self.request.cast is not None
-        words = await word_times(self.engine, text, is_dialogue, self.delivery.parts, self.request.speed)
+        words = await word_times(self.engine, text, is_dialogue, self.delivery.live.parts, self.request.speed)
         return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
 
     async def aclose(self) -> None:
@@ -111,7 +124,7 @@ class SpeechService:
         self._parts = RecentTakes()  # of projects, which nobody lists
         self.warming = HealthCheck("warming")
         self.background: list[HealthCheck] = []
-        """How the work goes that nobody waits for."""
+        """The state of each kind of background work."""
         self.metrics = Metrics(host, self.background)
         self.register = make_register(limits or Limits(None, None), self.metrics)
         self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
@@ -139,62 +152,62 @@ class SpeechService:
         request: SpeechRequest,
         origin: Origin | None = None,
         history: list[Reference] | None = None,
-        begun: BegunTake | None = None,
+        beginning: Beginning | None = None,
     ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``history`` is what was said before in a conversation; what is said now is added to it. ``begun`` is a take of
-        the same request that a limit cut: its sound comes first, and what is said now goes on after it.
+        ``history`` is what was said before in a conversation; what is said now is added to it. ``beginning`` is of a
+        take of the same request that a limit cut: its sound comes first, and what is said now goes on after it.
         Raises InvalidRequest, UnknownVoice, InvalidClip, QueueFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
-        delivery = await self._open(request, plan, origin, engine)
+        draft = draft_of(request, plan, origin)
+        live = await self._begin(request, draft, origin, engine.info)
         try:
-            references = await delivery.unless_cancelled(self._references_of(request, plan, engine, origin))
-            parts = begun.parts if begun else ()
+            references = await live.run(self._references_of(request, plan, engine, origin))
+            parts = beginning.parts if beginning else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
-            sounds = begun.followed_by(sounds) if begun else sounds
-            as_file = DeliveredAs(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
-            encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
+            sounds = beginning.followed_by(sounds) if beginning else sounds
+            file = OutputFile(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
+            delivery = await Delivery.open(live, sounds, file)
         except EngineFull as error:
             refusal = QueueFull(str(error), self._seconds_to_wait(engine))
-            delivery.forget()  # who is sent away ten times a second would push every real take out
-            await delivery.aclose(refusal)
+            live.forget()  # a caller who is refused ten times a second would push every real take out
+            live.end(refusal)
             raise refusal from error
         except BaseException as error:
-            await delivery.aclose(error)
+            live.end(error)
             raise
+        encoding, voice = delivery.encoding, plan.voice if not plan.is_dialogue else None
         return Speech(
-            request_id=origin.request_id,
-            media_type=encoder.media_type,
-            sample_rate=encoder.sample_rate,
-            seed=plan.seed,
-            voice=plan.label,
-            revision=plan.voice.revision if plan.voice and not plan.is_dialogue else None,
-            queue_ms=delivery.take.queue_ms or 0.0,
-            first_audio_ms=delivery.take.first_audio_ms or 0.0,
-            body=delivery.body(),
-            delivery=delivery,
-            request=request,
-            engine=engine,
+            origin.request_id,
+            encoding.media_type,
+            encoding.sample_rate,
+            plan.seed,
+            plan.label,
+            voice.revision if voice else None,
+            delivery,
+            draft,
+            request,
+            engine,
         )
 
-    async def _open(self, request: SpeechRequest, plan: Plan, origin: Origin, engine: SpeechEngine) -> Delivery:
-        """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
-        take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
+    async def _begin(self, request: SpeechRequest, draft: Take, origin: Origin, info: EngineInfo) -> LiveTake:
+        """Those of a project count to nobody's share, and the project keeps them itself."""
+        take = draft.without_words()
         if origin.background:
-            delivery = Delivery(take, self._parts, self.register.part_left, None)
+            live = LiveTake(take, self._parts, self.register.part_left, info.sample_rate, request.speed)
         else:
             await self.register.enter(take)
             recording = None
             if self.recorder and request.store:
-                recording = self.recorder.open(draft_of(request, plan, take), made_by(engine.info))
-            delivery = Delivery(take, self.register, self.register.left, recording)
-        self.register.add(delivery)
-        return delivery
+                recording = self.recorder.open(draft, made_by(info))
+            live = LiveTake(take, self.register, self.register.left, info.sample_rate, request.speed, recording)
+        self.register.add(live)
+        return live
 
     async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
         """What ``saving`` puts into the library, its codes with it if the engine is up, else at the first use of them.
@@ -206,7 +219,7 @@ class SpeechService:
             try:
                 await self.voices.references(self.host.engine(), voice, self.queues.encodings)
             except (EngineError, InvalidClip) as error:
-                # It is saved all the same; whoever speaks in it is told what is wrong.
+                # It is saved all the same; a request in this voice says what is wrong.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
@@ -225,8 +238,8 @@ class SpeechService:
         if not request.clips:
             self.voices.find(request.voice)
 
-    def line(self, caller: str) -> dict[str, object]:
-        """How full the engine and its line are, and which of the caller's own requests are under way.
+    def queue_for(self, caller: str) -> dict[str, object]:
+        """How full the engine and its queue are, and which of the caller's own requests are under way.
 
         Raises NotReady.
         """
@@ -255,11 +268,11 @@ class SpeechService:
             self.recorder.stop()
 
     def _seconds_to_wait(self, engine: SpeechEngine) -> int:
-        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        """When a place should be free, at the pace of the latest takes; 1 to 30."""
         latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
         pace = sum(latest) / len(latest) if latest else 1.0
-        line = engine.stats().waiting / engine.info.max_rows + 1
-        return min(max(math.ceil(pace * line), 1), 30)
+        takes = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * takes), 1), 30)
 
     async def warm_voices(self) -> None:
         """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.
@@ -291,16 +304,16 @@ class SpeechService:
         self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin
     ) -> dict[str, tuple[Reference, ...]]:
         """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
-        found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
+        references: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
-            if part.label == OWN_CLIP and OWN_CLIP not in found:
+            if part.label == OWN_CLIP and OWN_CLIP not in references:
                 encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
                 # All of one speaker, where the engine would number them.
                 later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
-                found[OWN_CLIP] = (*encoded[:1], *later)
-            elif part.voice is not None and part.who not in found:
-                found[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
-        return found
+                references[OWN_CLIP] = (*encoded[:1], *later)
+            elif part.voice is not None and part.who not in references:
+                references[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
+        return references
 
     async def _encoded(self, clip: OwnClip, engine: SpeechEngine, origin: Origin) -> Reference:
         assert clip.text is not None, "no clip is without words"

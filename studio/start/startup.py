@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
-from dataclasses import fields
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,13 +22,17 @@ if os.environ.get("SPACES_ZERO_GPU"):
 # Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
+from studio.engine_host import EngineHost, Reporter, StartEngine, trim_heap_regularly
+from studio.errors import SettingsError
 from studio.serving.public_port import PublicPort
-from studio.settings import Settings, SettingsError
-from studio.engine_host import EngineHost, Reporter, StartEngine
+from studio.settings import PREFIX, Settings, on_zero_gpu
 from studio.start.terminal import Terminal
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from studio.serving.server import FrontEnds
+    from studio.speech.speech_service import SpeechService
 
 # Gradio sets the second one too, while the engine starts: there already, it is changed in place, and CUDA, which reads
 # the environment without a lock, finds no list that has moved.
@@ -37,30 +40,27 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
-"""FISH_KVCACHE_ATTN, in the engine's words."""
-
+"""STUDIO_FISH_KVCACHE_ATTN, in the engine's words."""
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def engine_config(settings: Settings) -> EngineConfig:
     """What the settings say to the engine."""
+    weights = settings.weights
     return EngineConfig(
         model=settings.model,
         device=settings.device,
         codec_device=settings.codec_device,
-        dtype=settings.dtype,
-        codec_dtype=settings.codec_dtype,  # type: ignore[arg-type]  # the settings allow no other
+        dtype=weights if weights == "float32" or weights == "bfloat16" else None,
+        codec_dtype="float32" if weights == "float32" else None,
         max_rows=settings.max_rows,
         max_waiting=settings.max_waiting,
         max_context=settings.max_context,
         threads=settings.threads,
         memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
-        prefix_bytes=settings.prefix_cache_mb * 2**20,
-        graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
-        weights=settings.weights,  # type: ignore[arg-type]
-        twelve_bits=settings.twelve_bits,
+        weights="bf16" if weights == "float32" or weights == "bfloat16" else weights,
         reproducible=settings.reproducible,
     )
 
@@ -73,7 +73,7 @@ def create_app(
     """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
 
     ``start_engine`` makes the engine, ``reporter`` hears how that goes.
-    In the profile zero the page is not on it: Gradio launches that itself.
+    On ZeroGPU the page is not on it: Gradio launches that itself.
     """
     return _app_around(EngineHost(engine_config(settings), start_engine, reporter), settings)
 
@@ -83,14 +83,12 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
 
     from studio.api import install_api
-    from studio.supervisor import trim_heap_regularly
     from studio.services import open_studio
 
     studio, worker = open_studio(settings, host)
     library, service = studio.library, studio.speech
-    is_full = settings.profile == "full"  # on ZeroGPU, nothing speaks in the background
-    jobs = [(library.watch, library.clear_away)]
-    jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if is_full else []
+    jobs = [(library.watch, library.clear_away)]  # on ZeroGPU, nothing speaks in the background
+    jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if not on_zero_gpu() else []
     watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
     service.background += watches
 
@@ -118,7 +116,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.studio = studio
     install_api(app, studio)
-    if settings.page and settings.profile == "full":
+    if settings.page and not on_zero_gpu():
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
         mount_page(app, studio)
@@ -134,11 +132,12 @@ def _start_engine(settings: Settings) -> StartEngine:
     return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
 
 
-def _way_in() -> StartEngine:
-    """What gives a speech process the engines that this one has."""
+def _front_ends(settings: Settings, service: SpeechService, terminal: Terminal) -> FrontEnds:
+    """Speech processes, which have the engines that this one has."""
+    from fleet.frontends.worker_pool import WorkerPool
     from fleet.start import way_in
 
-    return way_in()
+    return WorkerPool(settings, engine_config(settings), service, way_in, terminal.tell)
 
 
 def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
@@ -158,17 +157,17 @@ def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartE
 
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
-    names = ", ".join(each.name.upper() for each in fields(Settings))
-    epilog = f"Settings are environment variables; see docs/settings.md: {names}."
+    names = ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+    epilog = f"Settings are environment variables, or lines of a file .env; see docs/settings.md: {names}."
     about = "Serves the voice studio. “voices” as the first word is the command line of the library: add --help to it."
     parser = argparse.ArgumentParser("fish-voice-studio", "%(prog)s [voices COMMAND …]", about, epilog)
     parser.add_argument("--version", action="version", version=__version__)
     parser.parse_args()
     try:
-        settings = Settings.from_environment()
+        settings = Settings.load()
         logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
         terminal = Terminal(settings)
-        if settings.profile == "zero":
+        if on_zero_gpu():
             return _serve_zero(settings, terminal)
         port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
         _check_home(settings)
@@ -218,14 +217,14 @@ def _interruptible() -> Callable[[], None]:
 
 def _check_home(settings: Settings) -> None:
     """Raises SettingsError where the library's folder cannot be made, or nothing can be put into it."""
-    home = Path(settings.studio_home)
+    home = Path(settings.home)
     try:
         home.mkdir(0o700, parents=True, exist_ok=True)
         if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "the studio's user may not write there")
     except OSError as error:
         why = error.strerror or str(error)
-        raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {why}") from error
+        raise SettingsError(f"STUDIO_HOME={settings.home!r} cannot be used: {why}") from error
 
 
 def _not_started(error: SettingsError) -> int:
@@ -245,12 +244,11 @@ def _serve(
 
     Raises KeyboardInterrupt for one that came while the web layer was imported.
     """
-    from studio.serving.server import config_of
-    from fleet.frontends.worker_pool import WorkerPool, StudioServer
+    from studio.serving.server import StudioServer, config_of
 
     app = _app_around(host, settings)
-    processes = WorkerPool(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
-    server = StudioServer(config_of(app, settings), port, processes, serving)
+    front_ends = _front_ends(settings, app.state.studio.speech, terminal) if settings.has_fleet else None
+    server = StudioServer(config_of(app, settings), port, serving, front_ends)
 
     def leave() -> None:
         server.should_exit = True

@@ -1,1 +1,1 @@
-"""Takes: what became of each request, the recent ones and those that are kept, and their sound as files."""
+"""Takes while they are made: requests under way, recent ones, limits of callers, and the recorder of what is kept."""

@@ -9,17 +9,16 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
-from studio.library import Library, StoredTake
-from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes, WordTime
-from studio.library.takes import NewTake
+from studio.library import Library
+from studio.library.records import OWN_CLIP
+from studio.library.takes.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.supervisor import HealthCheck
-from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +29,11 @@ MAX_WAITING = 1000
 BATCH = 32
 """Takes that one transaction writes at most."""
 PATIENCE = 5.0
-"""Seconds that somebody who asks for a take waits for the disk."""
+"""Seconds that a request for a take waits for the disk."""
 
 Outcome = Literal["kept", "soundless", "lost"]
 NOT_WHOLE: tuple[Outcome, ...] = ("soundless", "lost")
-"""What somebody ought to know of: the disk was too slow, or full."""
+"""What the owner should know: the disk was too slow, or full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,41 +46,26 @@ class Retention:
     """Of the audio of those that are not starred."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Ended:
-    take: StoredTake
-    sound: list[bytes] = field(repr=False)
-    size: int
-    """Bytes of the sound."""
-    codes: TakeCodes | None
-    done: Future[None] = field(default_factory=Future)
-
-    @property
-    def file(self) -> list[bytes]:
-        """A WAV in pieces; none where there is no sound."""
-        return [wav_header(self.take.sample_rate, self.size // 2), *self.sound] if self.sound else []
-
-
 class Recorder:
     """Writes takes into a library, in the order in which they end. Any thread may use it."""
 
-    def __init__(self, library: Library, retention: Retention, told: Callable[[str, Outcome | None], None]) -> None:
-        """``told`` hears of each take by its id: None once it is handed over, then what became of it, on any thread."""
+    def __init__(self, library: Library, retention: Retention, report: Callable[[str, Outcome | None], None]) -> None:
+        """``report`` gets the id of a take, with None once it is handed over, then with its outcome; on any thread."""
         self._takes = library.takes
         self.retention = retention
-        self._told = told
+        self._report = report
         self.watch = HealthCheck("recorder")
         self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
-        self._waiting: deque[_Ended] = deque()
+        self._waiting: deque[Recording] = deque()
         self._is_stopping = False
         self._pending: dict[str, Future[None]] = {}
-        self._elsewhere: dict[str, Future[None]] = {}
+        """Takes that have ended and are not written yet, here or in another process."""
         self._held = 0
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
 
-    def open(self, draft: StoredTake, made_by: str) -> Recording:
+    def open(self, draft: Take, made_by: str) -> Recording:
         """A recording of one take, to be closed when it ends; ``draft`` is what is known of it by now.
 
         ``made_by`` is what TakeCodes says of the model.
@@ -94,20 +78,19 @@ class Recorder:
     def expect(self, take_id: str) -> None:
         """Another process writes this take; `settle` waits for it too, until it `was_written`."""
         with self._lock:
-            self._elsewhere[take_id] = Future()
+            self._pending[take_id] = Future()
 
     def was_written(self, take_id: str) -> None:
-        """Whatever became of it."""
+        """Or not: its outcome is known. End the wait for it."""
         with self._lock:
-            written = self._elsewhere.pop(take_id, None)
+            written = self._pending.pop(take_id, None)
         if written is not None:
             written.set_result(None)
 
     async def settle(self, take_id: str | None = None) -> None:
-        """Wait until a take that has ended, or each that has, is written; PATIENCE at most."""
+        """Wait until a take that has ended, or all of them, are written; PATIENCE at most."""
         with self._lock:
-            all_of_them = [*self._pending.items(), *self._elsewhere.items()]
-            pending = [done for each, done in all_of_them if take_id in (None, each)]
+            pending = [done for name, done in self._pending.items() if take_id in (None, name)]
         if pending:
             await asyncio.wait([asyncio.wrap_future(done) for done in pending], timeout=PATIENCE)
 
@@ -129,33 +112,33 @@ class Recorder:
             self._held += size
             return True
 
-    def put(self, take: StoredTake, sound: list[bytes], size: int, codes: TakeCodes | None) -> None:
+    def put(self, ended: Recording) -> None:
         """Have a take written; never blocks."""
-        job = _Ended(take, sound, size, codes)
-        self._told(take.id, None)
+        self._report(ended.take.id, None)
         with self._changed:
+            self._open.discard(ended)
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
-                self._pending[take.id] = job.done
-                self._waiting.append(job)
+                self._pending[ended.take.id] = Future()
+                self._waiting.append(ended)
                 self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
                 self._thread.start()
         if is_full:
-            self._end(job, "lost")
+            self._end(ended, "lost")
             self.watch.report_failure(
                 f"takes are not kept: the disk is too slow, and {MAX_WAITING} wait for it already"
             )
 
-    def keep(self, take: StoredTake, wav: bytes, words: Sequence[WordTime]) -> None:
-        """Keep a take whose sound is there already, for somebody who waits for it. Blocking.
+    def keep(self, new: NewTake) -> None:
+        """Keep a take whose sound is there already, for a request that waits for it. Blocking.
 
         Raises LibraryUnavailable, LibraryFull.
         """
-        self._takes.add(take, wav, words=words)
-        self._told(take.id, "kept")
-        self._let_go()
+        self._takes.add_all([new])
+        self._report(new.take.id, "kept")
+        self._remove_old()
 
     def forget(self, recording: Recording) -> None:
         """A recording that has ended, whatever became of it."""
@@ -177,16 +160,17 @@ class Recorder:
         return counted, 0
 
     def _run(self) -> None:
-        while jobs := self._next():
+        while recordings := self._next():
             failures = self.watch.status.failures
-            self._write(jobs)
-            self._let_go()
+            self._write(recordings)
+            self._remove_old()
             if self.watch.status.failures == failures:
                 self.watch.report_success()
-            self._settled(jobs)
+            for recording in recordings:
+                self.was_written(recording.take.id)
             self.check()
 
-    def _next(self) -> list[_Ended]:
+    def _next(self) -> list[Recording]:
         """Wait for takes to write, BATCH at most; none when it is time to end."""
         while True:
             with self._changed:
@@ -194,66 +178,67 @@ class Recorder:
                 if not self._waiting:
                     return []
                 outlived = [self._waiting.popleft() for _ in range(self._outlived())]
-                jobs = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-            for job in outlived:
-                self._end(job, "kept")
-            self._settled(outlived)
-            if jobs:
-                return jobs
+                recordings = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            for recording in outlived:
+                self._end(recording, "kept")
+                self.was_written(recording.take.id)
+            if recordings:
+                return recordings
 
     def _outlived(self) -> int:
         """How many of the takes that wait need not be written: newer ones that wait too leave them no room."""
         size = 0
-        for newer, job in enumerate(reversed(self._waiting)):
-            size += job.size
+        for newer, recording in enumerate(reversed(self._waiting)):
+            size += recording.size
             if newer >= self.retention.takes or size > self.retention.bytes:
                 return len(self._waiting) - newer
         return 0
 
-    def _settled(self, jobs: Sequence[_Ended]) -> None:
-        """End the wait of everyone who asked for these takes."""
-        for job in jobs:
-            with self._changed:
-                self._pending.pop(job.take.id, None)
-            job.done.set_result(None)
-
-    def _write(self, jobs: Sequence[_Ended]) -> None:
-        """Keep these takes; those of which one cannot be kept one by one."""
+    def _write(self, recordings: Sequence[Recording]) -> None:
+        """Keep these takes; if one of them cannot be kept, one by one."""
         is_kept = False
         with self.watch.guarded("a take could not be kept"):
-            self._takes.add_all([NewTake(job.take, job.file, job.codes) for job in jobs])
+            self._takes.add_all([recording.new for recording in recordings])
             is_kept = True
-        if not is_kept and len(jobs) > 1:
-            for job in jobs:
-                self._write([job])
+        if not is_kept and len(recordings) > 1:
+            for recording in recordings:
+                self._write([recording])
             return
-        for job in jobs:
-            self._end(job, "lost" if not is_kept else "kept" if job.sound or not job.take.frames else "soundless")
+        for recording in recordings:
+            is_whole = recording.size or not recording.take.frames
+            self._end(recording, "lost" if not is_kept else "kept" if is_whole else "soundless")
 
-    def _end(self, job: _Ended, outcome: Outcome) -> None:
-        self._told(job.take.id, outcome)
-        job.sound.clear()
-        self.hold(-job.size)
+    def _end(self, recording: Recording, outcome: Outcome) -> None:
+        self._report(recording.take.id, outcome)
+        recording.free()
 
-    def _let_go(self) -> None:
-        """Of takes that were deleted, and of those that the newer ones leave no room."""
+    def _remove_old(self) -> None:
+        """Remove takes for which the newer ones leave no room."""
         with self.watch.guarded("old takes could not be removed"):
-            self._takes.purge()
             self._takes.keep_newest(self.retention.takes, self.retention.bytes)
 
 
 class Recording:
     """The sound of one take while it is made, as 16-bit mono. `close` it once, when the take has ended."""
 
-    def __init__(self, recorder: Recorder, draft: StoredTake, made_by: str) -> None:
+    def __init__(self, recorder: Recorder, draft: Take, made_by: str) -> None:
+        self.take = draft
+        self.size = 0
+        """Bytes of the sound."""
         self._recorder = recorder
-        self._draft = draft
         self._made_by = made_by
         self._parts: list[SpokenPart] = []
         self._is_unfinished = False
         self._sound: list[bytes] = []
-        self._size = 0
         self._is_whole = True
+
+    @property
+    def new(self) -> NewTake:
+        """What is written. Codes are of no use without the sound."""
+        if not self._sound:
+            return NewTake(self.take)
+        codes = TakeCodes(self._made_by, tuple(self._parts)) if self._parts else None
+        return NewTake(self.take, [wav_header(self.take.sample_rate, self.size // 2), *self._sound], codes)
 
     def write(self, pcm: np.ndarray) -> None:
         """Add (samples,) float32."""
@@ -262,9 +247,9 @@ class Recording:
             return
         if self._recorder.hold(len(piece)):
             self._sound.append(piece)
-            self._size += len(piece)
+            self.size += len(piece)
         else:  # half of a take would sound like a fault of the model: rather none of it
-            self._drop()
+            self.free()
             self._is_whole = False
 
     def keep(self, parts: Sequence[SpokenPart], is_unfinished: bool) -> None:
@@ -275,26 +260,27 @@ class Recording:
     def close(self, take: Take, sample_rate: int) -> None:
         """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz.
 
-        Codes are of no use without the sound. It cannot be gone on with where its tempo was changed, nor without the
-        clip.
+        It cannot be continued where its tempo was changed, nor without the clip.
         """
-        stored, codes = ended(self._draft, take), None
+        self.take = take = take.with_words_of(self.take)
         if self._sound:
-            seconds = self._size / 2 / sample_rate
-            stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
-            plain = stored.parameters.get("speed", 1) == 1 and stored.voice != OWN_CLIP
-            codes = TakeCodes(self._made_by, tuple(self._parts)) if self._parts else None
-            if codes and self._is_unfinished and take.state == "finished" and plain:
-                stored = replace(stored, timings=stored.timings | {"can_continue": True})
-        self._recorder.put(stored, self._sound, self._size, codes)
-        self._recorder.forget(self)
+            plain = take.parameters.get("speed", 1) == 1 and take.voice != OWN_CLIP
+            self.take = replace(
+                take,
+                media_type="audio/wav",
+                sample_rate=sample_rate,
+                seconds=self.size / 2 / sample_rate,
+                can_continue=self._is_unfinished and bool(self._parts) and take.state == "finished" and plain,
+            )
+        self._recorder.put(self)
 
     def drop(self) -> None:
         """Keep nothing of it."""
-        self._drop()
+        self.free()
         self._recorder.forget(self)
 
-    def _drop(self) -> None:
-        self._recorder.hold(-self._size)
+    def free(self) -> None:
+        """Let the sound go."""
+        self._recorder.hold(-self.size)
         self._sound.clear()
-        self._size = 0
+        self.size = 0

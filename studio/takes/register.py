@@ -7,10 +7,10 @@ from collections import Counter
 from typing import Protocol
 
 from studio.errors import NotFound
+from studio.library.takes.take import Take
 from studio.takes.limits import Limits
 from studio.takes.metrics import Metrics
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Outcome
 
 RECENT = 4096

@@ -13,7 +13,8 @@ from gradio.data_classes import BlocksConfigDict, GradioModel, GradioRootModel
 from gradio.exceptions import ComponentProcessingError
 from gradio.state_holder import SessionState
 
-from studio.errors import InvalidRequest
+from engine import EngineError
+from studio.errors import InvalidRequest, StudioError
 from studio.library.client_files import ClientFiles
 from studio.ui.call_queue import CallQueue
 from studio.ui.file_fields import carries_file, uploaded
@@ -88,7 +89,7 @@ class StudioBlocks(gr.Blocks):
         except gr.Error as error:  # some of Gradio's hold a whole value, and would print it
             error.message, error.print_exception = str(error.message)[:LONGEST_MESSAGE], False
             raise
-        except ComponentProcessingError as error:  # a value of a type that its field cannot have
+        except (StudioError, EngineError, ComponentProcessingError) as error:  # the last: a value of a wrong type
             raise _refusal(str(error)) from error
         except Exception as error:
             log.exception("the endpoint %s failed", function.api_name)
@@ -108,16 +109,13 @@ class StudioBlocks(gr.Blocks):
         return shown
 
     def _checked(self, function: Any, inputs: list[Any], request: gr.Request | None) -> list[Any]:
-        """The inputs, with the caller's uploads in the place of references to them. Raises gr.Error."""
+        """The inputs, with the caller's uploads in the place of references to them. Raises gr.Error, InvalidRequest."""
         if function.fn is None or isinstance(request, list):
             raise _refusal("this is not an endpoint that can be called so; GET /gradio_api/info describes all")
         if len(inputs) < (needed := len(function.inputs)):
             raise _refusal(f"{needed} values are needed, and {len(inputs)} came; GET /gradio_api/info describes them")
         owner = request.state.sees if request else None
-        try:
-            return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
-        except InvalidRequest as error:
-            raise _refusal(str(error)) from error
+        return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:
         """Gradio parses bodies itself, without checking strings or paths. Raises InvalidRequest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -150,10 +151,4 @@ def _as_function_body(name: str, sources: dict[str, str], order: list[str]) -> l
 
 def _resolved(target: str, name: str) -> str:
     """The path of what ``name`` imports as ``target``."""
-    parts: list[str] = []
-    for part in (PurePosixPath(name).parent / target).parts:
-        if part == "..":
-            parts.pop()
-        else:
-            parts.append(part)
-    return "/".join(parts)
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), target))

@@ -48,7 +48,9 @@ class _Call:
 
 class CallQueue(Queue):
     """Gradio's own (6.31) drops the oldest of 2,000 sessions. If a call of that session was waiting, the next message
-    to it ended the queue for everybody. It also keeps the body of a call until its answer is fetched."""
+    to it ended the queue for everybody. It also keeps the body of a call until its answer is fetched. Nothing public
+    tells which calls are under way or unread, so its fields are read; ``tests/browser/hosting`` fails if they change.
+    """
 
     def __init__(self, blocks: gr.Blocks) -> None:
         super().__init__(

@@ -64,11 +64,8 @@ def carries_file(value: object) -> bool:
 
 
 def _content(file: ClientFile | None) -> Upload | None:
-    """Gradio calls it in a thread. Raises gr.Error."""
-    try:
-        return None if file is None else file.read()
-    except NotFound as error:
-        raise gr.Error(str(error), print_exception=False) from error
+    """Gradio calls it in a thread. Raises NotFound."""
+    return None if file is None else file.read()
 
 
 def _description(file: ClientFile | None) -> dict[str, Any] | None:

@@ -39,9 +39,9 @@ _END_OF_START = """<script>(() => {
     window.requestAnimationFrame = ask;
   });
 })()</script>"""
-"""Gradio's start screen (StatusTracker, 6.31) counts its seconds frame by frame and goes on after it is gone: the page
-would be drawn anew sixty times a second. It took the function with its script; once ready, only it still has this one.
-"""
+"""Gradio's start screen (StatusTracker, 6.31) counts its seconds frame by frame and goes on after it is gone: without
+this, a page at rest takes 6 % of a core, not 0.3 %. It took the function with its script; once the page is ready, only
+that screen still has this one."""
 
 MOST_KEPT = 16
 """Pages for other languages and addresses; an address is what a request says it is."""

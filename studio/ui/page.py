@@ -12,22 +12,23 @@ from fastapi.responses import RedirectResponse
 from starlette.middleware import Middleware
 
 from studio.i18n import marked, page_phrases
+from studio.library import Voice
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
 from studio.paths import ASSETS
 from studio.services import Studio
-from studio.settings import Settings, on_space
+from studio.settings import Settings, on_space, on_zero_gpu
 from studio.ui import field_labels
 from studio.ui.blocks import StudioBlocks
 from studio.ui.bundle import STYLES, PageFiles
-from studio.ui.endpoints.projects import add_project_endpoints
-from studio.ui.endpoints.speech import add_speech_endpoints
-from studio.ui.endpoints.takes import add_take_endpoints
-from studio.ui.endpoints.voices import add_voice_endpoints
+from studio.ui.endpoints.project_endpoints import add_project_endpoints
+from studio.ui.endpoints.speech_endpoints import add_speech_endpoints
+from studio.ui.endpoints.take_endpoints import add_take_endpoints
+from studio.ui.endpoints.voice_endpoints import add_voice_endpoints
 from studio.ui.front import FrontPage
 from studio.ui.offered_routes import of_offered_routes
 from studio.ui.theme import page_theme
-from studio.voices.resolver import ListedVoice, VoiceResolver
+from studio.voices.resolver import VoiceResolver
 
 PAGE_FILES = ASSETS / "page"
 
@@ -48,6 +49,7 @@ STYLE_SHEETS = (
     "capture/capture-card",
     "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
+    "trash/trash",
     "shell/forced-colors",
 )
 """In the order in which they apply."""
@@ -174,7 +176,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Text
         elem_id="source",
     )
     listed = voices.listed
-    choices, first = [(_label(voice), voice.id) for voice in listed], voices.first_choice(listed)
+    choices, first = [(_label(voice), voice.slug) for voice in listed], voices.first_choice(listed)
     voice = gr.Dropdown(choices, value=first, label=field_labels.VOICE, elem_id="voice", filterable=True)
     _html(field_labels.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
@@ -205,7 +207,7 @@ def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.N
     return temperature, top_p, top_k, speed, cut_after, seed
 
 
-def _label(voice: ListedVoice) -> str:
+def _label(voice: Voice) -> str:
     """The name, and in short whose voice it is, as the page's own lists have it: "Clara · female · American"."""
     name = field_labels.RANDOM if voice.id == RANDOM else voice.name
     return " · ".join(
@@ -266,8 +268,9 @@ def _head(settings: Settings, files: PageFiles) -> str:
         return settings.root_path + files.address(name)
 
     keys = "needed" if settings.api_keys else "none"
+    profile = "zero" if on_zero_gpu() else "full"
     return (
-        f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
+        f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{profile}">'
         f'<link rel="stylesheet" href="{address(STYLES)}">'
         f'<script type="module" src="{marked("script")}"></script>'
         # Fetched later and only by some: at hand also when the studio was upgraded meanwhile.

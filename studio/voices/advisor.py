@@ -48,24 +48,6 @@ class Advice:
     figures: dict[str, float]
     fixed: Cut
 
-    def as_json(self) -> dict[str, object]:
-        return {
-            "score": self.score,
-            "findings": [
-                {
-                    "code": finding.code,
-                    "severity": finding.severity,
-                    "message": finding.message,
-                    "fix": finding.fix,
-                    "values": finding.values,
-                    "cut": None if finding.cut is None else cut_json(finding.cut),
-                }
-                for finding in self.findings
-            ],
-            "figures": self.figures,
-            "fixed": cut_json(self.fixed),
-        }
-
 
 def advise(clip: Clip, text: str, cut: Cut) -> Advice:
     """Judge a clip as cut, and the words that are said to be in it (blank: unknown)."""
@@ -77,10 +59,6 @@ def advise(clip: Clip, text: str, cut: Cut) -> Advice:
             fixed = _merge(fixed, finding.cut, cut)
     score = max(0, 100 - sum(PENALTIES[finding.severity] for finding in findings))
     return Advice(score, findings, figures.as_dict() | _rate_figure(text, figures), fixed)
-
-
-def cut_json(cut: Cut) -> dict[str, float | None]:
-    return {"start": cut.start, "end": cut.end, "gain_db": cut.gain_db, "channel": cut.channel}
 
 
 def letters_per_second(text: str, seconds: float) -> float:

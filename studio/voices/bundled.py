@@ -7,15 +7,14 @@ facts.json says what there is to say of each: {"Clara": {"gender": "female", "ac
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
-from studio.library import Library, NewSample, VoiceChanges, VoiceDraft
-from studio.settings import SettingsError
+from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, SettingsError
+from studio.library import Library, NewSample, VoiceFields
 from studio.unicode_text import text_of
 from studio.voices.intake import take_in
 
@@ -27,19 +26,6 @@ ALIASES = "aliases.json"
 FACTS = "facts.json"
 
 
-class Facts(BaseModel):
-    """What the folder says of one of its voices, as the library keeps it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    language: str = ""
-    gender: str = ""
-    accent: str = ""
-    colour: str = ""
-
-
 def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
     """Slugs of the folder's voices that each alias prefers, the first of them first; nothing where it does not say.
 
@@ -49,26 +35,30 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
     if not file.is_file():
         return {}
     try:
-        told = json.loads(file.read_text("utf-8"))
-        for names in told.values():
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise ValueError(f"{names!r} is not a list of names")
-        return {alias: tuple(names) for alias, names in told.items()}
-    except (ValueError, AttributeError) as error:
-        raise SettingsError(f"VOICES: {file} must have a list of voices for each alias: {error}") from error
+        return TypeAdapter(dict[str, tuple[str, ...]]).validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise SettingsError(f"STUDIO_VOICES: {file} must have a list of voices for each alias: {error}") from error
 
 
-def read_facts(folder: Path) -> dict[str, Facts]:
-    """By the names of the folder's files; nothing where it does not say. Raises SettingsError."""
+def read_facts(folder: Path) -> dict[str, VoiceFields]:
+    """By the names of the folder's files; nothing where it does not say. Raises SettingsError for a wrong type."""
     file = folder / FACTS
     if not file.is_file():
         return {}
+    facts = {}
+    name = ""
     try:
-        return TypeAdapter(dict[str, Facts]).validate_json(file.read_bytes())
+        for name, fields in TypeAdapter(dict[str, dict[str, Any]]).validate_json(file.read_bytes()).items():
+            try:
+                facts[name] = VoiceFields(**fields)
+            except InvalidRequest as refusal:
+                log.warning("what %s says of %s cannot be used: %s", FACTS, _name(name), refusal)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise SettingsError(f"VOICES: {file} is wrong{' at ' + where if where else ''}: {first['msg']}") from error
+        where = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
+        place = f" at {where}" if where else ""
+        raise SettingsError(f"STUDIO_VOICES: {file} is wrong{place}: {first['msg']}") from error
+    return facts
 
 
 def import_bundled(library: Library, folder: Path) -> None:
@@ -101,30 +91,34 @@ def import_bundled(library: Library, folder: Path) -> None:
             continue
         except InvalidRequest as refusal:
             log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
-    _describe(library, {_name(stem): told for stem, told in facts.items()})
+    _describe(library, {_name(stem): fields for stem, fields in facts.items()})
 
 
 def _name(stem: str) -> str:
     return stem.replace("_", " ").replace("-", " ").title()
 
 
-def _describe(library: Library, facts: dict[str, Facts]) -> None:
-    """Say of each voice that was brought what is new; a field that is not as it was brought is its owner's."""
+def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
+    """Set of each voice that was brought what is new; a field that is not as it was brought is its owner's."""
     brought = {entry.details["name"]: entry.subject for entry in library.audit.entries(event=EVENT)}
     before = {
-        entry.subject: Facts.model_validate_json(str(entry.details["source"]))
+        entry.subject: VoiceFields.model_validate_json(str(entry.details["source"]))
         for entry in library.audit.entries(event=DESCRIBED)
     }
-    for name, told in facts.items():
+    for name, fields in facts.items():
         if name not in brought:
             continue
-        last = before.get(brought[name], Facts())
+        last = before.get(brought[name], VoiceFields())
         try:
             voice = library.voices.get(brought[name])
-            changes = {field: now for field, now in told if getattr(last, field) == getattr(voice, field) != now}
+            changes = {
+                field: getattr(fields, field)
+                for field in fields.model_fields_set | last.model_fields_set
+                if getattr(last, field) == getattr(voice, field) != getattr(fields, field)
+            }
             if changes:
-                source = told.model_dump_json()
-                library.voices.edit(voice.id, VoiceChanges(**changes), voice.version, DESCRIBED, source)
+                source = fields.model_dump_json(exclude_unset=True)
+                library.voices.edit(voice.id, VoiceFields(**changes), voice.version, DESCRIBED, source)
         except (NotFound, Changed):  # deleted; or being changed by its owner, so that it waits for the next start
             continue
         except InvalidRequest as refusal:
@@ -134,7 +128,7 @@ def _describe(library: Library, facts: dict[str, Facts]) -> None:
 def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
     """As a new voice, or as the next revision of the one that was brought under this name before."""
     if voice_id is None:
-        library.voices.create(VoiceDraft(name, bundled=True), [sample], EVENT, source)
+        library.voices.create(VoiceFields(name=name), [sample], EVENT, source, bundled=True)
     elif _is_as_brought(library, voice_id):
         library.voices.revise(voice_id, lambda _: [sample], event=EVENT, source=source)
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from studio.audio.read import Clip, read_levels
+from studio.errors import InvalidRequest
 from studio.library import Cut
 from studio.voices.advisor import advise
 from studio.voices.hearing.denoiser import Denoiser, wav_of
 from studio.voices.hearing.recogniser import Transcriber
-from studio.voices.intake import Intake, sound_of, suggest_span, take_in
+from studio.voices.intake import Intake, sound_of, take_in, take_in_best
 from studio.work.work_queue import WorkQueue
 
 
@@ -35,7 +36,7 @@ class ClipService:
         self, caller: str, data: bytes, text: str, cut: Cut, param: str, without_noise: bool = False
     ) -> Intake:
         """As `judge`; of a file that is too long, and not cut, the best span; ``without_noise`` if that is wanted."""
-        intake = await self._queue.run(caller, _suggested, data, text, cut, param)
+        intake = await self._queue.run(caller, take_in_best, data, text, cut, param)
         if not without_noise:
             return intake
         clean = await self.denoiser.denoise(intake.clip, caller)
@@ -53,17 +54,18 @@ class ClipService:
         """A clip without its noise: a WAV file."""
         return await self._queue.run(caller, wav_of, await self.denoiser.denoise(clip, caller))
 
+    async def words(self, caller: str, clip: Clip, field: str, missing: InvalidRequest, language: str = "") -> str:
+        """The words heard in a clip. Raises ``missing`` without a recogniser, InvalidRequest where none are heard."""
+        if not self.transcriber.is_there:
+            raise missing
+        heard = await self.transcriber.transcribe(clip, caller, language)
+        if not heard.text.strip():
+            raise InvalidRequest(f"no words were heard in the clip; send them as {field}", field)
+        return heard.text
+
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
         """The cut as the model hears it: a WAV file."""
         return await self._queue.run(caller, _preview, data, cut)
-
-
-def _suggested(data: bytes, text: str, cut: Cut, param: str) -> Intake:
-    """Blocking."""
-    if not cut.start and cut.end is None:
-        span = suggest_span(data, param)
-        cut = replace(cut, start=span.start, end=span.end)
-    return take_in(data, text, cut, param)
 
 
 def _preview(data: bytes, cut: Cut) -> bytes:

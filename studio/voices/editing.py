@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from studio.errors import Changed, InvalidClip, InvalidRequest, NotFound
-from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceDraft
+from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceFields
 from studio.library.checks import check_words
 from studio.voices.intake import take_in
-
-
-@dataclass(frozen=True, slots=True)
-class SampleChanges:
-    """What to change of a sample; None leaves it as it is."""
-
-    text: str | None = None
-    cut: Cut | None = None
-    speaker: int | None = None
 
 
 def find_sample(voice: Voice, sample_id: str) -> Sample:
@@ -28,19 +19,33 @@ def find_sample(voice: Voice, sample_id: str) -> Sample:
     raise NotFound(f"the voice {voice.name!r} has no sample {sample_id[:80]!r}", "sample", "sample_not_found")
 
 
+def sample_number(voice: Voice, number: int) -> Sample:
+    """Counted from 0. Raises NotFound."""
+    if not 0 <= number < len(voice.samples):
+        raise NotFound(f"the voice {voice.name!r} has no sample number {number}", "sample", "sample_not_found")
+    return voice.samples[number]
+
+
 def add_sample(library: Library, reference: str, new: NewSample, version: int | None = None) -> Voice:
     """Blocking. Raises NotFound, Changed, InvalidRequest."""
     return library.voices.revise(reference, lambda samples: [*samples, new], version)
 
 
 def edit_sample(
-    library: Library, reference: str, sample_id: str, changes: SampleChanges, version: int | None = None
+    library: Library,
+    reference: str,
+    sample_id: str,
+    version: int | None = None,
+    *,
+    text: str | None = None,
+    speaker: int | None = None,
+    cut: Cut | None = None,
 ) -> Voice:
-    """Blocking; a new cut is judged anew. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
+    """Blocking; a new cut is judged again. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
     before = find_sample(library.voices.get(reference), sample_id)
-    text = before.text if changes.text is None else changes.text.strip()
+    text = before.text if text is None else text.strip()
     check_words(text, "text")
-    cut = changes.cut or before.cut
+    cut = cut or before.cut
     try:
         judged = take_in(library.voices.clip(before), text, cut).sample(text)
     except InvalidClip as error:  # the clip was fine as it was: it is the cut, which is given whole
@@ -49,7 +54,7 @@ def edit_sample(
         before,
         text=text,
         cut=cut,
-        speaker=before.speaker if changes.speaker is None else changes.speaker,
+        speaker=before.speaker if speaker is None else speaker,
         seconds=judged.seconds,
         clip_seconds=max(judged.clip_seconds, before.clip_seconds),
         score=judged.score,
@@ -75,10 +80,8 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
         known = {sample.id: sample for sample in revision.samples} | known
     missing = [sample_id for sample_id in sample_ids if sample_id not in known]
     if missing or len(set(sample_ids)) < len(sample_ids):
-        told = (
-            f"the voice {voice.name!r} never had a sample {missing[0][:80]!r}" if missing else "a sample is named twice"
-        )
-        raise InvalidRequest(told, "samples")
+        unknown = f"the voice {voice.name!r} never had a sample {(missing or [''])[0][:80]!r}"
+        raise InvalidRequest(unknown if missing else "a sample is named twice", "samples")
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
         present = {sample.id: sample for sample in samples}
@@ -97,19 +100,8 @@ def go_back(library: Library, reference: str, revision: int, version: int | None
 def duplicate(library: Library, reference: str, name: str) -> Voice:
     """A voice of its own with the same recordings and settings. Blocking. Raises NotFound and what `create` does."""
     voice = library.voices.get(reference)
-    draft = VoiceDraft(
-        name=name,
-        description=voice.description,
-        tags=voice.tags,
-        language=voice.language,
-        gender=voice.gender,
-        accent=voice.accent,
-        colour=voice.colour,
-        licence=voice.licence,
-        consent_id=voice.consent_id,
-        defaults=voice.defaults,
-    )
-    return library.voices.create(draft, [_again(library, sample) for sample in voice.samples], source=voice.address)
+    copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
+    return library.voices.create(copy, [_again(library, sample) for sample in voice.samples], source=voice.address)
 
 
 def _again(library: Library, sample: Sample) -> NewSample:

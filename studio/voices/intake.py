@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class Intake:
     clip: Clip
     advice: Advice
 
+    def as_json(self) -> dict[str, Any]:
+        """The cut that was judged and what the advisor says of it."""
+        return {"seconds": self.clip.seconds, "cut": asdict(self.cut)} | asdict(self.advice)
+
     def sample(self, text: str, speaker: int = 0) -> NewSample:
         """The sample to put into the library, with the words spoken in the cut."""
         return NewSample(
@@ -50,6 +55,14 @@ def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | No
     cut = cut or Cut()
     clip = sound_of(data, cut, param)
     return Intake(data, MEDIA_TYPES[container_of(data, param)], cut, clip, advise(clip, text, cut))
+
+
+def take_in_best(data: bytes, text: str, cut: Cut, param: str | None = None) -> Intake:
+    """As `take_in`; of a file that is too long, and not cut, the best span. Blocking."""
+    if not cut.start and cut.end is None:
+        span = suggest_span(data, param)
+        cut = replace(cut, start=span.start, end=span.end)
+    return take_in(data, text, cut, param)
 
 
 def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:

@@ -6,7 +6,6 @@ import asyncio
 import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from anyio import to_thread
 from engine import InvalidReference, Reference, SpeechEngine
 from studio.errors import InvalidClip, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
-from studio.library.records import RANDOM, Scalar
+from studio.library.records import RANDOM
 from studio.library.voices.names import MAX_REFERENCE, split_revision
 from studio.voices.intake import sound_of
 from studio.voices.levelling import is_levelled, levelled
@@ -46,30 +45,8 @@ _CodesKey: TypeAlias = tuple[str, str]
 """A sample's cut and a codec's fingerprint."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedVoice:
-    """A voice in a picker."""
-
-    id: str
-    """What a request names it by: its slug."""
-    name: str
-    text: str = ""
-    """The words spoken in its first sample."""
-    language: str = ""
-    gender: str = ""
-    accent: str = ""
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    colour: str = ""
-    bundled: bool = False
-    favourite: bool = False
-    defaults: dict[str, Scalar] = field(default_factory=dict)
-    """What it presets of the sampling."""
-    created: float = 0.0
-    """Unix time; 0 for the random one, which is made anew for every take."""
-
-
-RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
+RANDOM_VOICE = Voice.model_construct(id=RANDOM, slug=RANDOM, name="Random (the seed decides)")
+"""Stands in lists for a voice that is drawn for every take; no voice of the library may have its slug."""
 
 
 class VoiceResolver:
@@ -83,10 +60,10 @@ class VoiceResolver:
         self._codes: dict[_CodesKey, np.ndarray] = {}  # of the samples asked for of late
 
     @property
-    def listed(self) -> tuple[ListedVoice, ...]:
+    def listed(self) -> tuple[Voice, ...]:
         """What a picker shows: favourites, then all others in the order of their names, then the random one."""
         voices = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite)
-        return (*(_listed(voice) for voice in voices), RANDOM_VOICE)
+        return (*voices, RANDOM_VOICE)
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -95,10 +72,10 @@ class VoiceResolver:
         free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
         return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
 
-    def first_choice(self, listed: Sequence[ListedVoice]) -> str:
-        """The id of the voice of `listed` that a page begins with: a favourite, else the default one."""
+    def first_choice(self, listed: Sequence[Voice]) -> str:
+        """The slug of the voice of `listed` that a page begins with: a favourite, else the default one."""
         usual = self.find(None)
-        return usual.slug if usual and not listed[0].favourite else listed[0].id
+        return usual.slug if usual and not listed[0].favourite else listed[0].slug
 
     def _bundled(self) -> list[str]:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
@@ -117,7 +94,7 @@ class VoiceResolver:
 
     def _instead(self, wanted: str) -> str:
         """What there is: names like the wanted one, or else the first of all."""
-        names = [voice.id for voice in self.listed]
+        names = [voice.slug for voice in self.listed]
         if near := difflib.get_close_matches(wanted, names, 3):
             return f"did you mean {' or '.join(near)}?"
         return f"there are {', '.join(names[:20])}"
@@ -213,22 +190,3 @@ class VoiceResolver:
 def _codes_key(sample: Sample, codec: str) -> _CodesKey:
     """What a sample's codes are filed under, by the codec's fingerprint."""
     return sample.cut_key, f"{codec} levelled" if is_levelled(sample.quality) else codec
-
-
-def _listed(voice: Voice) -> ListedVoice:
-    text = voice.samples[0].text if voice.samples else ""
-    return ListedVoice(
-        id=voice.slug,
-        name=voice.name,
-        text=text,
-        language=voice.language,
-        gender=voice.gender,
-        accent=voice.accent,
-        description=voice.description,
-        tags=voice.tags,
-        colour=voice.colour,
-        bundled=voice.bundled,
-        favourite=voice.favourite,
-        defaults=voice.defaults,
-        created=voice.created,
-    )

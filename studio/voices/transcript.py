@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
+from rapidfuzz.distance import Indel, LCSseq
 
 from studio.errors import InvalidRequest
 from studio.library.checks import MAX_TEXT
@@ -59,30 +59,13 @@ def compare(written: str, heard: str) -> tuple[Mark, ...]:
     return (*marks, Mark(written[position:])) if position < len(written) else tuple(marks)
 
 
-def _differences(ours: list[str], theirs: list[str]) -> list[tuple[int, int, int, int]]:
-    """Where the two lists differ, beside a longest common subsequence: first and last + 1 in the one and the other.
-
-    By a table of all lengths, row by row: the time is the product of the lists' lengths, whatever is in them.
-    (difflib's grows with the third power where words come again and again.)
-    """
-    numbers = {word: number for number, word in enumerate({*ours, *theirs})}
-    across = np.array([numbers[word] for word in theirs], np.int32)
-    common = np.zeros((len(ours) + 1, len(theirs) + 1), np.int16)
-    for row, word in enumerate(ours):
-        with_this = np.maximum(common[row, 1:], common[row, :-1] + (across == numbers[word]))
-        common[row + 1, 1:] = np.maximum.accumulate(with_this)
-    found, last, end, row, column = list[tuple[int, int, int, int]](), len(ours), len(theirs), len(ours), len(theirs)
-    while row and column:
-        if ours[row - 1] == theirs[column - 1]:
-            found.append((row, last, column, end))
-            row, column = row - 1, column - 1
-            last, end = row, column
-        elif common[row - 1, column] >= common[row, column - 1]:
-            row -= 1
-        else:
-            column -= 1
-    found.append((0, last, 0, end))
-    return [each for each in reversed(found) if each[0] < each[1] or each[2] < each[3]]
+def _differences(ours: list[str], theirs: list[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Where the two lists differ, beside a longest common subsequence: first and last + 1 in the one and the other."""
+    first = start = 0
+    for block in LCSseq.editops(ours, theirs).as_matching_blocks():
+        if first < block.a or start < block.b:
+            yield first, block.a, start, block.b
+        first, start = block.a + block.size, block.b + block.size
 
 
 def _joined(words: list[_Word]) -> str:
@@ -115,4 +98,4 @@ def _words(text: str) -> list[_Word]:
 def _alike(left: str, right: str) -> bool:
     if not left or not right or max(len(left), len(right)) > MAX_ALIKE:
         return False
-    return difflib.SequenceMatcher(None, left, right).ratio() >= ALIKE
+    return Indel.normalized_similarity(left, right) >= ALIKE

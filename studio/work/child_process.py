@@ -39,7 +39,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _errors(kind: type[StudioError]) -> list[type]:
-    return [kind, *(each for below in kind.__subclasses__() for each in _errors(below))]
+    return [kind, *(error for below in kind.__subclasses__() for error in _errors(below))]
 
 
 async def in_child(
@@ -61,7 +61,7 @@ async def in_child(
     )
     try:
         answer = await asyncio.wait_for(_asked(child, called), job.seconds)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise TooCostly(job.too_long) from None
     finally:
         if child.returncode is None:

@@ -1,4 +1,4 @@
-"""A bounded queue for one kind of long work, with threads of its own: fair to callers, and left with its caller."""
+"""A bounded queue for one kind of long work, with its own threads; fair to callers, cancelled when they leave."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Kind:
     """What happens to it: "read", "encoded"."""
     at_once: int
     waiting: int
-    """So many may wait, of all callers together; one caller may have half of all places."""
+    """How many may wait, of all callers together; one caller may have half of all places."""
     seconds: float
-    """How long one may take, waiting not counted."""
+    """How long one may take, without the wait."""
     remedy: str
-    """What to do about one that takes longer."""
+    """What a caller can do about one that takes longer."""
 
     @property
     def per_caller(self) -> int:
@@ -62,9 +62,9 @@ class ThreadTurn:
 
 
 class WorkQueue:
-    """Used from one event loop. Of the callers that wait, the one with the least work running is next, then the first.
+    """Used from one event loop. Next is the waiting caller with the least work running; among equals, the first.
 
-    What a caller who leaves was waiting for is forgotten; what runs for it ends at its next step.
+    When a caller leaves, its waiting work is dropped, and its running work ends at its next step.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -80,7 +80,7 @@ class WorkQueue:
 
     @property
     def figures(self) -> dict[str, int]:
-        """How full it is; work that has a place and needs no turn at this moment counts to neither."""
+        """How full it is; work that has a place and needs no turn at the moment counts as neither."""
         return {
             "running": self._running.total(),
             "waiting": len(self._waiting),
@@ -118,17 +118,17 @@ class WorkQueue:
                 await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a file while it is made; the first is made already, so that a refusal comes before it.
+        """The pieces of a file as it is made; the first is ready already, so that a refusal comes before it.
 
-        It has a place until its end, but a turn only for each piece: a slow listener holds up nobody. Raises as `run`.
+        It keeps its place to the end, but takes a turn for each piece: a slow listener blocks nobody. Raises as `run`.
         """
-        made = self._stream(caller, pieces)
-        first = await anext(made, b"")
+        stream = self._stream(caller, pieces)
+        first = await anext(stream, b"")
 
         async def whole() -> AsyncGenerator[bytes, None]:
-            async with aclosing(made):
+            async with aclosing(stream):
                 yield first
-                async for piece in made:
+                async for piece in stream:
                     yield piece
 
         return whole()

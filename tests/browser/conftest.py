@@ -79,7 +79,7 @@ def served(
 ) -> Iterator[Served]:
     """The studio with its page and the real engine on a small random checkpoint."""
     home = str(tmp_path_factory.mktemp("home"))
-    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), studio_home=home, max_rows=2, threads=1)
+    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), home=home, max_rows=2, threads=1)
     with serve(settings, Engine.start, page=True, port=ports[0]) as studio:
         yield studio
 
@@ -100,7 +100,8 @@ def steered(
                 return engine(config)
 
             home = str(tmp_path_factory.mktemp("home"))
-            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)
+            assert options.keys() <= Settings.model_fields.keys()
+            settings = Settings(model="test/model", voices=str(voices_folder), home=home, **options)
             served = serve(settings, start, wait=wait, page=True, port=next(free, 0))
             return stack.enter_context(served)
 

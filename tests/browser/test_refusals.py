@@ -28,7 +28,7 @@ class Stopping:
     """A studio that can be stopped and started again: the same library at the same address."""
 
     def __init__(self, voices: Path, home: Path, port: int) -> None:
-        self._settings = Settings(model="test/model", voices=str(voices), studio_home=str(home))
+        self._settings = Settings(model="test/model", voices=str(voices), home=str(home))
         self._port = port
         self._stack = ExitStack()
         self.served = self.start()

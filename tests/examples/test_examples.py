@@ -23,7 +23,7 @@ CLIP = ASSETS / "fry" / "voices" / "Otto.wav"
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    settings = Settings(studio_home=str(tmp_path_factory.mktemp("home")))
+    settings = Settings(home=str(tmp_path_factory.mktemp("home")))
     with serve(settings, Engine.start) as served:
         yield served
 

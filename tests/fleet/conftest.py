@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from fleet import start
+from fleet.start import way_in
 from studio.settings import Settings
-from studio.start.startup import _start_engine, _way_in
+from studio.start.startup import _start_engine
 from tests.fleet.frontends.several import Several, several
 
 # Ray reads its environment when it is first imported, whichever test that is in.
@@ -22,11 +23,10 @@ os.environ.update(start.ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN
 def fleet_settings(quick_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return Settings(
         model=str(quick_checkpoint),
-        studio_home=str(tmp_path_factory.mktemp("home")),
+        home=str(tmp_path_factory.mktemp("home")),
         voices=str(tmp_path_factory.mktemp("voices")),
         device="cpu",
         engines=2,
-        speech_processes=2,
         max_rows=2,
         max_waiting=4,
         threads=1,
@@ -37,7 +37,7 @@ def fleet_settings(quick_checkpoint: Path, tmp_path_factory: pytest.TempPathFact
 def studio(fleet_settings: Settings) -> Iterator[Several]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "DRAIN_SECONDS", 0.5)  # less than a long take needs: it has to move
-        with several(fleet_settings, _way_in, _start_engine(fleet_settings)) as studio:
+        with several(fleet_settings, way_in, _start_engine(fleet_settings)) as studio:
             yield studio
     assert not processes_of("ray"), "all ends with the fleet"
 

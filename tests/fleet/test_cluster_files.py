@@ -78,10 +78,12 @@ def test_kuberay_runs_the_ray_and_the_image_that_the_project_has() -> None:
     assert "ARG FLEET" in dockerfile and "requirements-fleet.txt" in dockerfile and "COPY fleet fleet" in dockerfile
 
 
-def test_the_studio_takes_what_kubernetes_gives_it() -> None:
+def test_the_studio_takes_what_kubernetes_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
     (studio,) = STUDIO["spec"]["containers"]
     plain = {each["name"]: each["value"] for each in studio["env"] if "value" in each}
-    settings = Settings.from_environment(plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"])
+    for name, value in (plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"]).items():
+        monkeypatch.setenv(name, value)
+    settings = Settings.load()
     assert settings.ray_address == "auto" and isinstance(settings.engines, tuple)
     (gpus,) = CLUSTER["workerGroupSpecs"]
     assert settings.engines == (gpus["minReplicas"], gpus["maxReplicas"]), "a machine for each engine"

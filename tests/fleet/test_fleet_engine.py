@@ -146,7 +146,8 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
             {"fingerprint": "other"},
             "the replicas a and b differ: its checkpoint is other and that of the others weights",
         ),
-        ({"dtype": "bfloat16"}, "its dtype is bfloat16 and that of the others float32: give all the same MODEL, DTYPE"),
+        ({"weights": "int8"}, "its kind of weights is int8 and that of the others bf16: give all the same"),
+        ({"dtype": "bfloat16"}, "its dtype is bfloat16 and that of the others float32: give all the same STUDIO_MODEL"),
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
 )

@@ -72,7 +72,9 @@ def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.Monke
 
 def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
     gpus(2)
-    with pytest.raises(ConfigError, match=r"ENGINES=3, but this machine has 2 GPUs, .* set ENGINES=2 or less, or DEV"):
+    with pytest.raises(
+        ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 GPUs, .* set STUDIO_ENGINES=2 or less, or STU"
+    ):
         starting(3)
 
 
@@ -80,7 +82,7 @@ def test_more_engines_than_cores(monkeypatch: pytest.MonkeyPatch, gpus: Callable
     gpus(0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     with pytest.raises(
-        ConfigError, match=r"ENGINES=3, but this machine has 2 cores and no GPU .* set ENGINES=2 or less"
+        ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 cores and no GPU .* set STUDIO_ENGINES=2 or less"
     ):
         starting(3)
 
@@ -105,12 +107,12 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
 
 def test_a_gpu_where_there_is_none(gpus: Callable[[int], None]) -> None:
     gpus(0)
-    with pytest.raises(ConfigError, match="DEVICE=cuda, but this machine has no GPU"):
+    with pytest.raises(ConfigError, match="STUDIO_DEVICE=cuda, but this machine has no GPU"):
         starting(2, device="cuda")
 
 
 def test_a_gpu_by_number_cannot_be_all_of_them(with_ray: None) -> None:
-    with pytest.raises(ConfigError, match="set DEVICE to cuda or cpu, not cuda:1"):
+    with pytest.raises(ConfigError, match="set STUDIO_DEVICE to cuda or cpu, not cuda:1"):
         starting(2, device="cuda:1")
 
 
@@ -121,27 +123,31 @@ def test_the_version_is_the_one_that_is_required() -> None:
 
 
 @pytest.mark.parametrize(("text", "engines"), [("3", 3), ("all", ALL_GPUS), ("ALL", ALL_GPUS), ("", None)])
-def test_how_many_engines(text: str, engines: int | None) -> None:
-    assert Settings.from_environment({"ENGINES": text}).engines == engines
+def test_how_many_engines(monkeypatch: pytest.MonkeyPatch, text: str, engines: int | None) -> None:
+    monkeypatch.setenv("STUDIO_ENGINES", text)
+    assert Settings.load().engines == engines
 
 
 @pytest.mark.parametrize("text", ["auto", "10.0.0.7:6379", "head.example:6379"])
-def test_where_ray_is(text: str) -> None:
-    settings = Settings.from_environment({"RAY_ADDRESS": text})
+def test_where_ray_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("STUDIO_RAY_ADDRESS", text)
+    settings = Settings.load()
     assert settings.ray_address == text and settings.has_fleet
 
 
 @pytest.mark.parametrize(
     ("environment", "told"),
     [
-        ({"ENGINES": "0"}, "ENGINES='0' cannot be used: it must be a whole number from 1 to 1024, or all"),
-        ({"ENGINES": "two"}, "it must be a whole number from 1 to 1024, or all"),
-        ({"RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
+        ({"STUDIO_ENGINES": "0"}, "STUDIO_ENGINES='0' cannot be used: it must be a number of engines, all, or"),
+        ({"STUDIO_ENGINES": "two"}, "it must be a number of engines, all, or"),
+        ({"STUDIO_RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
     ],
 )
-def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) -> None:
+def test_settings_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], told: str) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=told):
-        Settings.from_environment(environment)
+        Settings.load()
 
 
 def test_without_its_settings_the_studio_has_one_engine_and_imports_no_ray(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine import Engine, EngineConfig
+from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -34,17 +36,18 @@ def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The real engine on a small random checkpoint."""
     home, voices = str(tmp_path_factory.mktemp("studio")), str(voices_folder)
-    settings = Settings(model=str(quick_checkpoint), studio_home=home, voices=voices, max_rows=2, max_waiting=2)
+    settings = Settings(model=str(quick_checkpoint), home=home, voices=voices, max_rows=2, max_waiting=2)
     with serve(settings, Engine.start) as served:
         yield served
 
 
 @pytest.fixture
 def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
-    """Makes a studio whose engine the test steers: ``steered(max_rows=1, …)`` takes settings."""
+    """Makes a studio whose engine the test steers: ``steered(max_rows=1, …)`` takes settings; ``project_rows``: as
+    `ProjectWorker` takes them."""
     with contextlib.ExitStack() as stack:
 
-        def make(**settings: Any) -> Steered:
+        def make(project_rows: int | None = None, **settings: Any) -> Steered:
             engines: list[FakeEngine] = []
 
             def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
@@ -52,7 +55,10 @@ def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
                 return engines[0]
 
             options = {"model": "test/model", "voices": str(voices_folder)} | settings
-            served = stack.enter_context(serve(Settings(**options), start))
+            assert options.keys() <= Settings.model_fields.keys()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("studio.services.ProjectWorker", partial(ProjectWorker, rows=project_rows))
+                served = stack.enter_context(serve(Settings(**options), start))
             return served, engines[0]
 
         yield make

@@ -10,15 +10,16 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 
 from studio.engine_host import StartEngine
+from studio.errors import SettingsError
 from studio.serving.public_port import PublicPort
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.start.startup import create_app
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -83,12 +84,12 @@ def serve(
 
     On ``port`` if nobody has taken it meanwhile, else on a free one.
     """
-    app = create_app(replace(settings, page=page), start_engine)
+    app = create_app(settings.model_copy(update={"page": page}), start_engine)
     here = Settings(host="127.0.0.1", port=port)
     try:
         public = PublicPort(here)
     except SettingsError:
-        public = PublicPort(replace(here, port=0))
+        public = PublicPort(here.model_copy(update={"port": 0}))
     (listener,) = public.first
     started = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []

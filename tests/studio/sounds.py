@@ -27,6 +27,7 @@ def container(pcm: np.ndarray, name: str, codec: str, rate: int = 48_000) -> byt
     file = io.BytesIO()
     with av.open(file, "w", format=name) as output:
         stream = output.add_stream(codec, rate=rate, layout="mono")
+        assert isinstance(stream, av.AudioStream)
         if codec.startswith("wma"):
             stream.bit_rate = 64_000
         frame = av.AudioFrame.from_ndarray((pcm[None] * 32767).astype(np.int16), format="s16", layout="mono")

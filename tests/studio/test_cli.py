@@ -26,14 +26,14 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(home: Path, *arguments: str, topic: str = "voices") -> subprocess.CompletedProcess[str]:
     """The command in this process: importing all that it needs takes longer than what it does."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("STUDIO_HOME", str(home / "library"))
         patch.chdir(ROOT)
         try:
-            status = main(["voices", *arguments])
+            status = main([topic, *arguments])
         except SystemExit as mistyped:
             status = int(mistyped.code or 0)
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
@@ -46,8 +46,8 @@ def run_apart(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
 
 
-def told(home: Path, *arguments: str) -> Any:
-    done = run(home, *arguments, "--json")
+def told(home: Path, *arguments: str, topic: str = "voices") -> Any:
+    done = run(home, *arguments, "--json", topic=topic)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -62,9 +62,13 @@ def test_a_voice_is_added_listed_shown_moved_deleted_and_brought_back(home: Path
     assert told(home, "import", str(home / "eve.fishvoice"), "--name", "Eva")["slug"] == "eva"
     told(home, "delete", "eve")
     assert [voice["slug"] for voice in told(home, "list")] == ["eva"]
-    told(home, "undo", added["id"])
+    [item] = told(home, "list", topic="trash")
+    assert (item["kind"], item["id"], item["title"]) == ("voice", added["id"], "Eve")
+    told(home, "restore", "voice", added["id"], topic="trash")
     events = [entry["event"] for entry in told(home, "audit")]
     assert events == ["voice.create", "voice.export", "voice.import", "voice.delete", "voice.restore"]
+    assert run(home, "restore", "voice", added["id"], topic="trash").returncode == 1
+    assert told(home, "empty", topic="trash") == {"count": 0}
     assert len(Library(home / "library").voices.page()) == 2
     listed = run_apart(home, "list")
     assert listed.returncode == 0 and "eve@1" in listed.stdout

@@ -92,7 +92,7 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
         said = told(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
-    assert f"PORT={taken}" in said and "another program listens there" in said and "Traceback" not in said
+    assert f":{taken}: another" in said and "another program listens there" in said and "Traceback" not in said
     assert len(said.splitlines()) == 1, "nobody is sent to an address at which another program listens"
     assert not (tmp_path / "library").exists()
 
@@ -107,7 +107,7 @@ def test_a_home_that_cannot_be_made_stops_the_start_before_anything_is_loaded(
 
 @pytest.mark.parametrize(("step", "number"), [("loading", signal.SIGINT), ("warming", signal.SIGTERM)])
 def test_a_start_can_be_broken_off(step: str, number: signal.Signals, tmp_path: Path) -> None:
-    settings = {"PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    settings = {"STUDIO_PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with command(**settings) as process:
         said_until(process, f"%  {step}")
         process.send_signal(number)
@@ -120,7 +120,7 @@ def test_the_engine_starts_while_the_web_layer_is_imported(quick_checkpoint: Pat
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     (tmp_path / "fastapi.py").write_text(f"open({str(gate)!r}).read()\nraise KeyboardInterrupt\n")
-    settings = {"MODEL": str(quick_checkpoint), "PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
+    settings = {"MODEL": str(quick_checkpoint), "STUDIO_PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home"), PYTHONUNBUFFERED="1") as process:
         said_until(process, "ready")  # the engine's last step
         gate.write_text("")
@@ -143,7 +143,7 @@ import fastapi
 
 def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "fastapi.py").write_text(INTERRUPTED)
-    settings = {"MODEL": str(quick_checkpoint), "PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
+    settings = {"MODEL": str(quick_checkpoint), "STUDIO_PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 0
@@ -152,16 +152,18 @@ def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path:
 
 def test_what_is_refused_while_the_engine_starts_ends_that_start(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("no folder")
-    settings = {"BACKUP_DIR": str(tmp_path / "copy"), "PAGE": "0", "PORT": free_port()}
+    settings = {"STUDIO_BACKUP_DIR": str(tmp_path / "copy"), "STUDIO_PAGE": "0", "PORT": free_port()}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "BACKUP_DIR=" in said and "Traceback" not in said and "Ready" not in said
+    assert "STUDIO_BACKUP_DIR=" in said and "Traceback" not in said and "Ready" not in said
 
 
 def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with command(MODEL=str(tmp_path / "empty"), VOICES=str(tmp_path), PORT=free_port(), PAGE="0") as process:
+    with command(
+        MODEL=str(tmp_path / "empty"), STUDIO_VOICES=str(tmp_path), PORT=free_port(), STUDIO_PAGE="0"
+    ) as process:
         said = process.communicate(timeout=120)[0]
     assert process.returncode == 1
     assert "could not start" in said and "empty" in said and "Traceback" not in said
@@ -173,8 +175,8 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
     port = free_port()
     short = "512"  # positions: a random model speaks until there are no more
     home = tmp_path / "home"
-    settings = {"MODEL": str(quick_checkpoint), "VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
-    with command(**settings, PORT=port, MAX_CONTEXT=short) as process:
+    settings = {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
+    with command(**settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:
         said = said_until(process, "curl ")
         assert f"http://127.0.0.1:{port}" in said and "Ready" in said
         line = said.strip().splitlines()[-1]
@@ -199,8 +201,8 @@ def test_without_its_page_it_needs_no_gradio_and_serves_the_same_way_whatever_is
     for other in ("uvloop", "httptools"):
         (tmp_path / f"{other}.py").write_text(f"raise SystemExit('{other} was asked for')")
     port = free_port()
-    hidden = {"PYTHONPATH": str(tmp_path), "PAGE": "0"}
-    with command(MODEL=str(quick_checkpoint), VOICES=str(voices_folder), PORT=port, **hidden) as process:
+    hidden = {"PYTHONPATH": str(tmp_path), "STUDIO_PAGE": "0"}
+    with command(MODEL=str(quick_checkpoint), STUDIO_VOICES=str(voices_folder), PORT=port, **hidden) as process:
         assert "Open" not in said_until(process, "curl ")
         answer = httpx.post(f"http://127.0.0.1:{port}/v1/audio/speech", json={"input": "a", "max_new_tokens": 4})
         assert answer.status_code == 200

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import logging
 from collections.abc import Callable
 
+from studio.api_key import read_keys
 from studio.settings import Settings
 from tests.studio.conftest import Steered
 
@@ -15,24 +14,23 @@ HEADERS = {"Authorization": "Bearer top-secret"}
 
 
 def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> None:
-    digest = hashlib.sha256(b"top-secret").digest()
-    served, _ = steered(api_keys=(digest,), max_waiting=3)
+    keys = read_keys("top-secret")
+    served, _ = steered(api_keys=keys, max_waiting=3)
     with served.client(headers=HEADERS) as client:
         answer = client.get("/v1/settings")
         file = client.get("/v1/diagnostics")
     told = {each["name"]: each for each in answer.json()["settings"]}
-    assert list(told) == [field.name.upper() for field in dataclasses.fields(Settings)]
-    assert told["MAX_WAITING"] == {"name": "MAX_WAITING", "value": 3, "source": "environment"}
-    assert told["PORT"] == {"name": "PORT", "value": 7860, "source": "default"}
-    assert told["API_KEYS"]["value"] == "1 set" and answer.json()["keys_needed"]
+    assert list(told) == ["STUDIO_" + name.upper() for name in Settings.model_fields]
+    assert told["STUDIO_MAX_WAITING"] == {"name": "STUDIO_MAX_WAITING", "value": 3, "source": "environment"}
+    assert told["STUDIO_PORT"] == {"name": "STUDIO_PORT", "value": 7860, "source": "default"}
+    assert told["STUDIO_API_KEYS"]["value"] == "1 set" and answer.json()["keys_needed"]
     for text in (answer.text, file.text):
-        assert "top-secret" not in text and digest.hex() not in text
+        assert "top-secret" not in text and keys[0].digest.hex() not in text
 
 
 def test_settings_and_paths_are_for_the_first_key_alone(steered: Steer) -> None:
-    digests = tuple(hashlib.sha256(key).digest() for key in (b"top-secret", b"other"))
-    served, _ = steered(api_keys=digests, key_names=("ann", "bob"), max_per_caller=2)
-    home = served.app.state.studio.settings.studio_home
+    served, _ = steered(api_keys=read_keys("ann=top-secret,bob=other"), max_per_caller=2)
+    home = served.app.state.studio.settings.home
     logging.getLogger("studio.test").warning("what happened in %s", home)
     with served.client(headers=HEADERS) as first, served.client(headers={"Authorization": "Bearer other"}) as other:
         for client, name, is_owner in ((first, "ann", True), (other, "bob", False)):

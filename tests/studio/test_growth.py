@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from studio.library import Library, StoredTake
+from studio.history.take_export import file_name
+from studio.library import Library
 from studio.library.checks import MAX_DESCRIPTION, clean_text
+from studio.library.takes.take import Take
 from studio.library.voices.names import clean_name, clean_slug, fold
 from studio.speech.dialogue import read_turns
 from studio.speech.reading import normalised as read_aloud
@@ -16,7 +17,6 @@ from studio.speech.script.brackets import read_brackets
 from studio.speech.script.markup import without_markup
 from studio.speech.script.signs import clean_signs
 from studio.speech.text import Sentences, read_script, split_text
-from studio.takes.export import file_name
 from studio.unicode_text import normalize
 from tests.growth import PIECES, Work, check, pieces
 
@@ -114,8 +114,7 @@ def test_names_are_looked_at_in_linear_time(reader: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", PIECES)
 def test_a_takes_file_is_named_in_linear_time(kind: str) -> None:
-    told: tuple[Any, ...] = (None, "anna", 1, {}, "finished", "stop", None, {}, 1, 1.0)
-    check(lambda text: file_name(StoredTake("req_1", 1.0, text, *told), "mp3"), pieces(PIECES[kind]), 4096)
+    check(lambda text: file_name(Take("req_1", 1.0, "anna", 1, text=text), "mp3"), pieces(PIECES[kind]), 4096)
 
 
 def test_a_voice_is_looked_for_in_linear_time(tmp_path: Path) -> None:

@@ -1,132 +1,199 @@
-"""Settings come from the environment, and what cannot be meant stops the start with the reason."""
+"""Settings come from the environment and .env; what cannot be meant stops the start, and no foreign variable counts."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import studio.settings
-from studio.settings import Settings, SettingsError
+from studio.api_key import ApiKey, read_keys
+from studio.errors import SettingsError
+from studio.settings import Settings
+from studio.start.startup import engine_config
+
+Load = Callable[..., Settings]
 
 
-def test_an_empty_environment_gives_the_defaults() -> None:
-    assert Settings.from_environment({}) == Settings()
-    assert Settings.from_environment({"PORT": "", "MODEL": "  "}) == Settings()
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Reads the settings of these variables alone, in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def load(**variables: str) -> Settings:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            return Settings.load()
+
+    return load
 
 
-def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
-    written = {
-        "HOST": "0.0.0.0",
-        "PORT": "8000",
-        "PAGE": "0",
-        "MODEL": "fishaudio/s2-pro",
-        "VOICES": str(tmp_path),
-        "DEVICE": "cuda:1",
-        "CODEC_DEVICE": "cpu",
-        "DTYPE": "BFLOAT16",
-        "MAX_ROWS": "16",
-        "MAX_WAITING": "0",
-        "MAX_CONTEXT": "2048",
-        "THREADS": "4",
-        "LOG_LEVEL": "INFO",
-        "ROOT_PATH": "/studio/",
-        "CORS_ORIGINS": "https://a.example, http://localhost:3000/",
-        "API_KEYS": "one,two",
-        "PUBLIC_LISTING": "true",
-        "MAX_PER_CALLER": "4",
-        "REQUESTS_PER_MINUTE": "60",
-        "SEND_TIMEOUT": "30",
+def test_an_empty_environment_gives_the_defaults(load: Load) -> None:
+    assert load() == load(STUDIO_HOST="", STUDIO_MAX_ROWS="", PORT="") == Settings()
+    assert Settings().port == 7860
+
+
+def test_every_setting_is_read_from_its_variable(load: Load, tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    written: dict[str, tuple[str, object]] = {
+        "host": ("0.0.0.0", "0.0.0.0"),
+        "port": ("8000", 8000),
+        "page": ("0", False),
+        "model": ("fishaudio/s2-pro", "fishaudio/s2-pro"),
+        "home": (folder, folder),
+        "voices": (folder, folder),
+        "codec_device": ("cuda:1", "cuda:1"),
+        "weights": ("BFLOAT16", "bfloat16"),
+        "max_waiting": ("0", 0),
+        "fish_kvcache_attn": ("required", "required"),
+        "log_level": ("INFO", "info"),
+        "root_path": ("/studio/", "/studio"),
+        "cors_origins": ("https://a.example, http://localhost:3000/", ("https://a.example", "http://localhost:3000")),
+        "api_keys": ("one, anna=two", read_keys("one,anna=two")),
+        "public_listing": ("true", True),
     }
-    assert Settings.from_environment(written) == Settings(
-        host="0.0.0.0",
-        port=8000,
-        page=False,
-        model="fishaudio/s2-pro",
-        voices=str(tmp_path),
-        device="cuda:1",
-        codec_device="cpu",
-        dtype="bfloat16",
-        max_rows=16,
-        max_waiting=0,
-        max_context=2048,
-        threads=4,
-        log_level="info",
-        root_path="/studio",
-        cors_origins=("https://a.example", "http://localhost:3000"),
-        api_keys=(hashlib.sha256(b"one").digest(), hashlib.sha256(b"two").digest()),
-        public_listing=True,
-        max_per_caller=4,
-        requests_per_minute=60,
-        send_timeout=30,
-    )
+    settings = load(**{f"STUDIO_{name.upper()}": text for name, (text, _) in written.items()})
+    assert {name: getattr(settings, name) for name in written} == {name: value for name, (_, value) in written.items()}
+    assert pickle.loads(pickle.dumps(settings)) == settings, "speech processes are given them"
 
 
-def test_every_setting_has_a_reader() -> None:
-    assert set(studio.settings._READERS) == {field.name for field in dataclasses.fields(Settings)}
+def test_there_are_few_enough_to_read_at_once() -> None:
+    assert len(Settings.model_fields) <= 32
+
+
+def test_model_port_and_the_attention_switch_work_without_the_prefix_too(load: Load) -> None:
+    settings = load(MODEL="a/b", PORT="80", FISH_KVCACHE_ATTN="0")
+    assert (settings.model, settings.port, settings.fish_kvcache_attn) == ("a/b", 80, "0")
+    assert load(PORT="80", STUDIO_PORT="90").port == 90
+
+
+def test_a_file_in_the_working_directory_is_read_and_the_environment_goes_first(load: Load) -> None:
+    Path(".env").write_text("STUDIO_MAX_ROWS=3\nPORT=90\nSTUDIO_HOST=0.0.0.0\nHF_TOKEN=x\n")
+    settings = load(STUDIO_HOST="::1")
+    assert (settings.max_rows, settings.port, settings.host) == (3, 90, "::1")
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
+    ("name", "value", "allowed"),
     [
-        ("PORT", "eighty"),
-        ("PORT", "70000"),
-        ("PORT", "-1"),
-        ("HOST", "http://localhost"),
-        ("DEVICE", "gpu"),
-        ("DTYPE", "float16"),
-        ("MAX_ROWS", "0"),
-        ("MAX_WAITING", "1.5"),
-        ("MAX_CONTEXT", "255"),
-        ("THREADS", "٣"),
-        ("LOG_LEVEL", "loud"),
-        ("ROOT_PATH", "studio"),
-        ("CORS_ORIGINS", "example.org"),
-        ("VOICES", "/no/such/folder"),
+        ("STUDIO_PORT", "eighty", "valid integer"),
+        ("PORT", "70000", "less than or equal to 65535"),
+        ("STUDIO_HOST", "http://localhost", "a host name or an IP address"),
+        ("STUDIO_DEVICE", "gpu", "cpu, cuda"),
+        ("STUDIO_WEIGHTS", "float16", "'bfloat16'"),
+        ("STUDIO_MAX_ROWS", "0", "greater than or equal to 1"),
+        ("STUDIO_MAX_WAITING", "1.5", "valid integer"),
+        ("STUDIO_MAX_CONTEXT", "255", "greater than or equal to 256"),
+        ("STUDIO_THREADS", "٣", "valid integer"),
+        ("STUDIO_LOG_LEVEL", "loud", "'warning'"),
+        ("STUDIO_ROOT_PATH", "studio", "/studio"),
+        ("STUDIO_CORS_ORIGINS", "example.org", "https://example.org"),
+        ("STUDIO_VOICES", "/no/such/folder", "existing folder"),
+        ("STUDIO_REF_SOURCES", "/no/such/folder", "existing folder"),
+        ("STUDIO_REF_SOURCES", "/,/usr", "one folder"),
+        ("STUDIO_HOME", "/proc/version/below", "a writable folder"),
     ],
 )
-def test_a_bad_value_is_refused_with_variable_value_and_what_is_allowed(variable: str, value: str) -> None:
+def test_a_bad_value_is_refused_with_variable_value_and_what_is_allowed(
+    load: Load, name: str, value: str, allowed: str
+) -> None:
     with pytest.raises(SettingsError) as refused:
-        Settings.from_environment({variable: value})
-    assert variable in str(refused.value) and value in str(refused.value) and "must be" in str(refused.value)
+        load(**{name: value})
+    assert str(refused.value).startswith(f"{name}={value!r} cannot be used: ") and allowed in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["MAX_ROW", "MAXROWS", "MODLE", "DEVISE", "max_rows", "MAX-ROWS", "API_KEY", "ENGINE"])
-def test_a_name_that_is_nearly_a_setting_is_ignored_with_a_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert Settings.from_environment({name: "1"}) == Settings()
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("STUDIO_ENGINE", " (did you mean STUDIO_ENGINES?)"),
+        ("STUDIO_MODLE", " (did you mean STUDIO_MODEL?)"),
+        ("STUDIO_COLOUR", ""),
+    ],
+)
+def test_a_name_that_is_not_a_setting_is_ignored_with_a_warning(
+    load: Load, caplog: pytest.LogCaptureFixture, name: str, nearest: str
+) -> None:
+    assert load(**{name: "1"}) == Settings()
     (record,) = caplog.records
-    assert f"ignoring {name}, which is not a setting (did you mean " in record.getMessage()
+    assert record.getMessage() == f"{name} is not a setting and is ignored{nearest}; see docs/settings.md"
 
 
-def test_the_platform_that_condas_compilers_keep_in_host_is_not_an_address() -> None:
-    assert Settings.from_environment({"HOST": "x86_64-conda-linux-gnu"}).host == Settings().host
-    assert Settings.from_environment({"HOST": "arm64-apple-darwin20.0.0"}).host == Settings().host
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("MAX_ROWS", "STUDIO_MAX_ROWS"), ("KEY_NAMES", "STUDIO_API_KEYS=NAME=KEY"), ("DTYPE", "STUDIO_WEIGHTS")],
+)
+def test_the_name_of_an_earlier_version_is_ignored_with_a_warning(
+    load: Load, caplog: pytest.LogCaptureFixture, old: str, new: str
+) -> None:
+    assert load(**{old: "7"}) == Settings()
+    assert [record.getMessage() for record in caplog.records] == [f"{old} is now {new}; the value is ignored"]
+
+
+@pytest.mark.parametrize("where", ["environment", "file"])
+def test_keys_under_their_old_name_stop_the_start(load: Load, where: str) -> None:
+    if where == "file":
+        Path(".env").write_text("API_KEYS=secret\n")
+    with pytest.raises(SettingsError, match="API_KEYS is now STUDIO_API_KEYS"):
+        load(**({"API_KEYS": "secret"} if where == "environment" else {}))
+    assert load(API_KEYS="secret", STUDIO_API_KEYS="other").api_keys == read_keys("other")
+
+
+def test_variables_of_others_are_left_alone(load: Load, caplog: pytest.LogCaptureFixture) -> None:
+    names = ("HOST", "HOSTNAME", "API_KEY", "VOICE", "DEVICE", "LOG_LEVEL", "OMP_NUM_THREADS", "RAY_ADDRESS", "PROFILE")
+    assert load(**dict.fromkeys(names, "x86_64-conda-linux-gnu")) == Settings()
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(
     "origin",
     ["chrome-extension://abcdefghijklmnop", "moz-extension://1b2c-3d", "app://obsidian.md", "tauri://localhost"],
 )
-def test_extensions_and_apps_are_origins_as_sites_are(origin: str) -> None:
-    assert Settings.from_environment({"CORS_ORIGINS": f"https://example.org,{origin}"}).cors_origins[1] == origin
+def test_extensions_and_apps_are_origins_as_sites_are(load: Load, origin: str) -> None:
+    assert load(STUDIO_CORS_ORIGINS=f"https://example.org,{origin}").cors_origins[1] == origin
 
 
-def test_variables_of_others_are_left_alone() -> None:
-    others = ("PATH", "HOSTNAME", "HOME", "POST", "TERM", "LANG", "SHELL", "USER", "OMP_NUM_THREADS", "HF_HOME")
-    assert Settings.from_environment(dict.fromkeys(others, "x")) == Settings()
+def test_a_reference_may_come_from_a_folder_and_from_networks(load: Load, tmp_path: Path) -> None:
+    settings = load(STUDIO_REF_SOURCES=f"10.0.0.0/8, {tmp_path},fd00::/8")
+    assert settings.ref_folder == tmp_path
+    assert [str(network) for network in settings.ref_networks] == ["10.0.0.0/8", "fd00::/8"]
 
 
-def test_a_space_is_served_on_every_interface_unless_said_otherwise() -> None:
-    assert Settings.from_environment({"SPACE_ID": "me/studio"}).host == "0.0.0.0"
-    assert Settings.from_environment({"SPACE_ID": "me/studio", "HOST": "127.0.0.1"}).host == "127.0.0.1"
+def test_the_audio_of_takes_has_room_for_all_that_are_kept(load: Load) -> None:
+    assert load().take_bytes == load(STUDIO_KEEP_TAKES="5").take_bytes == 4 * 2**30
+    assert load(STUDIO_KEEP_TAKES="100000").take_bytes == 400_000 * 2**20
 
 
-def test_a_space_keeps_no_takes_of_its_visitors_unless_said_otherwise() -> None:
-    assert Settings.from_environment({}).keep_takes == 1000
-    assert Settings.from_environment({"SPACE_ID": "me/studio"}).keep_takes == 0
-    assert Settings.from_environment({"SPACE_ID": "me/studio", "KEEP_TAKES": "9"}).keep_takes == 9
+@pytest.mark.parametrize(
+    ("weights", "dtype", "held", "codec"),
+    [
+        ("", None, None, None),
+        ("float32", "float32", "bf16", "float32"),
+        ("bfloat16", "bfloat16", "bf16", None),
+        ("int8", None, "int8", None),
+    ],
+)
+def test_one_setting_says_how_weights_are_held(
+    load: Load, weights: str, dtype: str | None, held: str | None, codec: str | None
+) -> None:
+    config = engine_config(load(STUDIO_WEIGHTS=weights))
+    assert (config.dtype, config.weights, config.codec_dtype) == (dtype, held, codec)
+
+
+def test_a_space_is_served_on_every_interface_and_keeps_no_takes_unless_set_otherwise(load: Load) -> None:
+    assert (load().host, load().keep_takes) == ("127.0.0.1", 1000)
+    space = load(SPACE_ID="me/studio")
+    assert (space.host, space.keep_takes) == ("0.0.0.0", 0)
+    asked = load(SPACE_ID="me/studio", STUDIO_HOST="::1", STUDIO_KEEP_TAKES="9")
+    assert (asked.host, asked.keep_takes) == ("::1", 9)
+
+
+@pytest.mark.parametrize("name", ["STUDIO_PAGE", "STUDIO_ENGINES", "STUDIO_RAY_ADDRESS"])
+def test_zerogpu_serves_the_page_with_one_engine(load: Load, name: str) -> None:
+    value = {"STUDIO_PAGE": "0", "STUDIO_ENGINES": "2", "STUDIO_RAY_ADDRESS": "auto"}[name]
+    with pytest.raises(SettingsError, match=f"{name}.* cannot be used on ZeroGPU"):
+        load(SPACES_ZERO_GPU="true", **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -142,17 +209,16 @@ def test_the_address_is_one_that_this_machine_reaches(settings: Settings, addres
     assert settings.address == address
 
 
-def test_zerogpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Settings.from_environment({"SPACES_ZERO_GPU": "true"}).profile == "zero"
-    assert Settings.from_environment({"PROFILE": "zero"}).profile == "zero"
-    with pytest.raises(SettingsError, match="PAGE=0"):
-        Settings.from_environment({"PROFILE": "zero", "PAGE": "0"})
-    monkeypatch.setattr(studio.settings.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match="pip install spaces"):
-        Settings.from_environment({"PROFILE": "zero"})
+def test_keys_may_have_names_and_what_they_own_is_named_as_before() -> None:
+    named, base64, hashed = read_keys(f"Anna B.=a-long-long-secret, YWJjZGVmZ2hpamtsbQ==,bert=sha256:{'0' * 64}")
+    assert (named.owner, hashed.owner, hashed.digest) == ("owner Anna B.", "owner bert", bytes(32))
+    assert base64.owner == base64.unnamed_owner == f"key {base64.digest.hex()[:12]}"
+    assert base64 == ApiKey(read_keys("YWJjZGVmZ2hpamtsbQ==")[0].digest)
+    with pytest.raises(ValueError, match="the name before ="):
+        read_keys("<b>=secret")
 
 
 def test_a_key_that_can_be_guessed_is_logged_without_it(caplog: pytest.LogCaptureFixture) -> None:
-    Settings.from_environment({"API_KEYS": f"hunter2,{'a' * 16},sha256:{'0' * 64}"})
+    read_keys(f"hunter2,{'a' * 16},sha256:{'0' * 64}")
     (record,) = caplog.records
     assert "fewer than 16 characters" in record.getMessage() and "hunter2" not in record.getMessage()

@@ -16,11 +16,12 @@ import pytest
 
 from engine import AudioChunk, EngineConfig, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library import Library, VoiceChanges, VoiceDraft
+from studio.library import Library, VoiceFields
 from studio.library.projects.part_queue import PartQueue
+from studio.library.takes.take import NewTake, Take
+from studio.library.takes.take_rows import insert_take
 from studio.settings import Settings
 from studio.supervisor import HealthCheck
-from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
 from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
@@ -137,10 +138,10 @@ def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) ->
 
 def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path / "home")
-    voice = library.voices.create(VoiceDraft("Aaron"), [new_sample()])
-    library.voices.edit("aaron", VoiceChanges(favourite=True))
+    voice = library.voices.create(VoiceFields(name="Aaron"), [new_sample()])
+    library.voices.edit("aaron", VoiceFields(favourite=True))
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
-    served, engine = steered(studio_home=str(tmp_path / "home"))
+    served, engine = steered(home=str(tmp_path / "home"))
     deadline = time.monotonic() + 10
     while len(engine.encoded) < 2 or not background(served)["warming"]["failures"]:
         assert time.monotonic() < deadline
@@ -173,7 +174,7 @@ async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(t
     open_one.write(np.ones(10, np.float32))
     del lost
     assert recorder.check() == (2020, 2020), "it may be right as long as something is recorded"
-    open_one.close(Take("req_1", "finished", "anna", 1, 1.0), 44_100)
+    open_one.close(Take("req_1", 1.0, "anna", 1, "finished"), 44_100)
     await recorder.settle()
     recorder.stop()
     assert recorder.check() == (0, 0) and recorder._held == 0
@@ -215,13 +216,11 @@ def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
     monkeypatch.setattr("studio.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    left = fails(monkeypatch, type(library.takes), "purge", LibraryUnavailable("locked"))
-    with library.store.writing() as db:  # as it would be an hour after its deletion
+    left = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
+    with library.store.writing() as db:  # as it would be a week after its deletion
         kept = stored_take("req_1", "secret words", "anna")
-        library.takes.undo_seconds = 0.0
         audio = library.files.put(b"secret sound")
-        row = dataclasses.asdict(kept) | {"parameters": "{}", "timings": "{}", "starred": 0, "deleted": 1.0}
-        db.table("takes").insert(row | {"audio": audio})
+        insert_take(db, NewTake(dataclasses.replace(kept, deleted=1.0)), audio)
     deadline = time.monotonic() + 10
     while left or library.files.path(audio).exists():  # a purge that had begun before may have cleared it already
         assert time.monotonic() < deadline

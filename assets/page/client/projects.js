@@ -26,7 +26,6 @@ export function makeProject(source, voice, cast, how) {
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** {undo_seconds}: so long it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
-export const restoreProject = (id) => ask(at(id, "/restore"), { method: "POST" });
 export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
 
 /** A new part after another one; null: before the first. */
@@ -39,7 +38,6 @@ export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
 /** {undo_seconds}: so long it can be restored. */
 export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE" });
-export const restoreParts = (id, ids) => ask(at(id, "/parts/restore"), json("POST", { ids }));
 /** wanted: find, replace, match_case, whole_words and dry_run, which only counts. */
 export const replaceWords = (id, wanted) => ask(at(id, "/replace"), json("POST", wanted));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
@@ -49,10 +47,6 @@ export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { pa
 
 /** verb: pause, resume or cancel. */
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
-
-export const takeAddress = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
-
-export const timesAddress = (id, take) => at(id, `/takes/${encodeURIComponent(take)}/timestamps`);
 
 export const savedAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
 export const fileAddress = (id, path) => address(at(id, `/${path}?partial=true`));

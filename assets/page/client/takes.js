@@ -1,4 +1,4 @@
-// The page's way to the takes that the server keeps: find, star, delete, bring back, and where their sound is. It shows nothing.
+// The page's way to the takes that the server keeps: find, star, delete, and where their sound is. It shows nothing.
 
 import { address } from "./address.js";
 import { ask, json, readJson } from "./requests.js";
@@ -46,10 +46,6 @@ export function deleteTake(id) {
 
 export function deleteTakes(ids) {
   return ask(`/v1/takes?${new URLSearchParams({ ids: ids.join(","), confirm: "true" })}`, { method: "DELETE" });
-}
-
-export function restoreTakes(ids) {
-  return ask("/v1/takes/restore", json("POST", { ids }));
 }
 
 /** The links by which others may hear a take, newest first: [{token, path, expires}]. */

@@ -123,10 +123,6 @@ export function deleteVoice(id) {
   return ask(about(id), { method: "DELETE" });
 }
 
-export function restoreVoice(id) {
-  return ask(`${about(id)}/restore`, { method: "POST" });
-}
-
 /** file: a .fishvoice pack; as: {name} for another name, {replaces} for the voice whose next revision it shall be. */
 export function importVoice(file, as = {}) {
   return ask("/v1/voices/import", form({ file, ...as }));

@@ -1,16 +1,18 @@
-// The area of all takes that the server keeps: find, hear, star, use again, compare, save, delete and bring back.
+// The area of all takes that the server keeps: find, hear, star, use again, compare, save and delete.
 
 import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { HistoryRow } from "./history-row.js";
-import { deleteTakes, findTakes, restoreTakes, starTake, zipAddress } from "../client/takes.js";
+import { deleteTakes, findTakes, starTake, zipAddress } from "../client/takes.js";
+import { restore } from "../client/trash.js";
 import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { Take } from "../takes/take.js";
+import { offerUndo } from "../trash/undo-toast.js";
 import { ShareDialog } from "./share-dialog.js";
 import { repeatsExactly } from "./verify.js";
 import { numeral, phrase } from "../lib/phrases.js";
@@ -33,7 +35,6 @@ function dayStart(day, later = 0) {
 export class History extends EventTarget {
   #rows = [];
   #chosen = new Set();
-  #deleted = [];
   #last = null; // the id that the next page comes after
   #searches = new Latest();
   #plays = new Latest();
@@ -62,7 +63,6 @@ export class History extends EventTarget {
     for (const name of ["voice", "since", "until", "starred"]) on(name, "change", () => this.#find());
     on("format", "change", () => this.#showChosen());
     onPress("more", () => this.#find(this.#last));
-    onPress("undo", () => this.#undo());
     onPress("delete", () => this.#delete([...this.#chosen]));
     onPress("all", () => this.#choose(this.#rows.map(({ take }) => take.id)));
     onPress("none", () => this.#choose([]));
@@ -128,10 +128,8 @@ export class History extends EventTarget {
     };
   }
 
-  #say(words, deleted = []) {
-    this.#deleted = deleted;
+  #say(words) {
     this.part("said").textContent = words;
-    this.part("undo").hidden = !deleted.length;
   }
 
   async #do(work) {
@@ -139,7 +137,7 @@ export class History extends EventTarget {
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why, this.#deleted); // which can still be brought back
+      this.#say(problem.why);
     }
   }
 
@@ -255,7 +253,7 @@ export class History extends EventTarget {
   }
 
   async #delete(ids) {
-    const gone = (await deleteTakes(ids)).ids;
+    const { ids: gone, undo_seconds: seconds } = await deleteTakes(ids);
     this.#tell("deleted", { ids: gone });
     if (!gone.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has said so
     for (const row of this.#rows.filter(({ take }) => gone.includes(take.id))) {
@@ -264,15 +262,13 @@ export class History extends EventTarget {
     }
     this.#rows = this.#rows.filter(({ take }) => !gone.includes(take.id));
     this.#choose([]);
-    this.#say(phrase("history.deleted", { count: gone.length }), gone);
-    if (gone.length) this.part("undo").focus();
+    offerUndo(phrase("history.deleted", { count: gone.length }), gone.length && seconds ? () => this.#restore(gone) : null);
   }
 
-  async #undo() {
-    const { ids } = await restoreTakes(this.#deleted);
+  async #restore(ids) {
+    await restore("take", ids);
     this.#tell("restored", { ids });
     await this.#find();
-    this.#say(phrase("history.restored", { count: ids.length }));
   }
 
   async #verify(take) {

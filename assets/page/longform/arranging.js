@@ -1,10 +1,10 @@
 // Arranges the parts of a project as their rows ask for it; those that were deleted can be restored.
 
-import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, restoreParts, splitPart } from "../client/projects.js";
+import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { once } from "../lib/once.js";
-import { Deleted } from "./deleted.js";
+import { restore } from "../client/trash.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const TITLE = 60; // characters of a part's text that it is known by
 
@@ -14,15 +14,10 @@ const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
 
 export class Arranging {
-  #deleted = new Deleted("parts");
-
-  /** signal: until when the project is shown; part: finds what the page shows of a deleted part; run: does something and shows what became of it. */
-  constructor(part, { id, signal, run }) {
-    this.part = part;
+  /** changed(): deleted parts were restored. */
+  constructor(id, changed) {
     this.id = id;
-    part("part-back").addEventListener("click", once(() => run(() => this.#undo())), { signal });
-    part("part-dismiss").addEventListener("click", () => this.#forget(this.#last), { signal });
-    this.#showDeleted();
+    this.changed = changed;
   }
 
   /**
@@ -34,7 +29,7 @@ export class Arranging {
    */
   async arrange(row, following, { verb, text = "" }) {
     const { part } = row;
-    if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { title: titleOf(part) }));
+    if (verb === "delete") return this.delete([part.id], phrase("trash.deleted", { title: titleOf(part) }));
     const [words, cursor] = [row.text.value, row.text.selectionStart];
     if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
     if (verb === "split" || verb === "merge") await this.#keep(part, words);
@@ -59,27 +54,14 @@ export class Arranging {
         gone.push(id);
       }
     } finally {
-      const told = title || phrase("project.deleted.count", { count: gone.length });
-      if (gone.length) this.#deleted.put({ id: gone[0], title: told, project: this.id, parts: gone }, seconds);
-      this.#showDeleted();
+      const words = title || phrase("project.deleted.count", { count: gone.length });
+      if (gone.length) offerUndo(words, seconds ? () => this.#restore(gone) : null, !title);
     }
   }
 
-  async #undo() {
-    const item = this.#last;
-    if (!item) return this.#showDeleted();
-    try {
-      await restoreParts(this.id, item.parts);
-    } catch (problem) {
-      if (problem.status === 404) this.#forget(item); // it is too late, or was done elsewhere
-      throw problem;
-    }
-    this.#forget(item);
-  }
-
-  #forget(item) {
-    if (item) this.#deleted.drop(item.id);
-    this.#showDeleted();
+  async #restore(ids) {
+    await restore("part", ids);
+    this.changed();
   }
 
   async #mend(row, words, cursor, end) {
@@ -119,15 +101,5 @@ export class Arranging {
     const { data } = await readParts(this.id, part.position + 1, 1);
     if (!data.length) throw refuse(phrase("part.last"));
     return data[0].id;
-  }
-
-  get #last() {
-    return this.#deleted.items().find(({ project }) => project === this.id);
-  }
-
-  #showDeleted() {
-    const item = this.#last;
-    this.part("part-gone").hidden = !item;
-    this.part("gone").textContent = item?.title ?? "";
   }
 }

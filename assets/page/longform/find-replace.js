@@ -1,9 +1,10 @@
-// Finds words in all parts of a project and replaces them: how many there are is said before, and once it can be undone.
+// Finds words in all parts of a project and replaces them: how many there are is said before.
 
 import { replaceWords, undoReplace } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key
 
@@ -25,7 +26,6 @@ export class FindReplace {
     part("replace").disabled = true;
     part("find-form").addEventListener("input", () => this.#later(), { signal });
     part("find-form").addEventListener("submit", (event) => this.#replace(event), { signal });
-    part("unreplace").addEventListener("click", () => this.#undo(), { signal });
     part("finding").open = false;
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
@@ -39,9 +39,8 @@ export class FindReplace {
     };
   }
 
-  #say(words, canUndo = false) {
+  #say(words) {
     this.part("found").textContent = words;
-    this.part("unreplace").hidden = !canUndo;
   }
 
   /** Count when nothing more is typed; until then nothing can be replaced. */
@@ -71,20 +70,18 @@ export class FindReplace {
     await this.#attempt(async () => {
       const { count, parts } = await replaceWords(this.id, this.#wanted);
       if (this.signal.aborted) return;
-      this.#say(parts ? phrase("project.replaced", told(count, parts)) : phrase("project.replaced.none"), parts > 0);
+      this.#say(parts ? "" : phrase("project.replaced.none"));
+      if (parts) offerUndo(phrase("project.replaced", told(count, parts)), () => this.#undo());
       this.changed();
     });
   }
 
   async #undo() {
-    this.part("unreplace").hidden = true;
-    await this.#attempt(async () => {
-      const { parts, left } = await undoReplace(this.id);
-      if (this.signal.aborted) return;
-      const kept = left ? ` ${phrase("project.unreplaced.kept", { count: left })}` : "";
-      this.#say(`${phrase("project.unreplaced", { count: parts })}${kept}`);
-      this.changed();
-    });
+    const { parts, left } = await undoReplace(this.id);
+    if (this.signal.aborted) return;
+    const kept = left ? ` ${phrase("project.unreplaced.kept", { count: left })}` : "";
+    this.#say(`${phrase("project.unreplaced", { count: parts })}${kept}`);
+    this.changed();
   }
 
   async #attempt(work) {

@@ -8,9 +8,10 @@ import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { keep, kept } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
-import { Deleted } from "./deleted.js";
 import { Project } from "./project.js";
-import { listProjects, makeProject, restoreProject } from "../client/projects.js";
+import { listProjects, makeProject } from "../client/projects.js";
+import { restore } from "../client/trash.js";
+import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
 
 const REFRESH = 2000; // ms, while the list is shown
@@ -41,7 +42,6 @@ export class LongForm extends EventTarget {
   #voices = [];
   /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
-  #deleted = new Deleted("projects");
   #rows = new Keyed();
 
   /** nowPlaying: where projects are heard. */
@@ -63,7 +63,6 @@ export class LongForm extends EventTarget {
     this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
-    this.part("undo").addEventListener("click", once(() => this.#do(() => this.#undo())));
   }
 
   /** id: of a project to show, else the one that was shown last, if any. */
@@ -236,7 +235,6 @@ export class LongForm extends EventTarget {
       const { data } = await listProjects();
       if (!isShown() || this.#project) return;
       setChildren(this.part("projects"), this.#rows.of(data, (project, before) => this.#row(project, before)));
-      this.#showDeleted();
     });
     if (!isShown() || this.#project) return;
     clearTimeout(this.#timer);
@@ -244,32 +242,14 @@ export class LongForm extends EventTarget {
   }
 
   async #putAway({ id, title, seconds }) {
-    this.#deleted.put({ id, title }, seconds);
     this.#say("");
     await this.#show(null);
-    this.part("undo").focus();
+    offerUndo(phrase("trash.deleted", { title }), seconds ? () => this.#restore(id) : null);
   }
 
-  /** The last one that can still be restored; each after it has its turn once that is. */
-  #showDeleted() {
-    const [project] = this.#deleted.items();
-    this.part("deleted").hidden = !project;
-    const words = project ? phrase("longform.deleted", { title: project.title }) : "";
-    if (this.part("deleted-words").textContent !== words) this.part("deleted-words").textContent = words;
-  }
-
-  async #undo() {
-    const [project] = this.#deleted.items();
-    if (!project) return this.#showDeleted();
-    try {
-      await restoreProject(project.id);
-      this.#say("");
-    } catch (problem) {
-      if (problem.status !== 404) throw problem; // it can be tried again
-      this.#say(problem.why);
-    }
-    this.#deleted.drop(project.id);
-    await this.#list();
+  async #restore(id) {
+    await restore("project", [id]);
+    if (this.#isOpen && !this.#project) await this.#list();
   }
 
   /** What changes is written into the row that there is: a press on it would be lost with it. */

@@ -1,6 +1,7 @@
 // Hearing a project: one part with the others beside it, or the whole, and which part is heard now.
 
-import { readTimeline, takeAddress, timesAddress } from "../client/projects.js";
+import { readTimeline } from "../client/projects.js";
+import { soundAddress, timesAddress } from "../client/takes.js";
 import { previewAddress } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
@@ -62,6 +63,6 @@ export class Playback {
   #track({ title, parts }, { part, position, take, pause = 0 }) {
     const name = phrase("project.track", { title, number: position + 1, total: parts.total });
     const of = { project: this.id, part, position, take };
-    return new Recorded({ name, source: takeAddress(this.id, take), pause, of, times: timesAddress(this.id, take) });
+    return new Recorded({ name, source: soundAddress(take), pause, of, times: timesAddress(take) });
   }
 }

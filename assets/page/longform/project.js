@@ -47,7 +47,7 @@ export class Project extends EventTarget {
     this.#offerVoices();
     this.playback = new Playback(id, nowPlaying);
     this.finish = new FinishedFiles(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
-    this.arranging = new Arranging(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
+    this.arranging = new Arranging(id, () => this.#leave.signal.aborted || this.look());
     this.selection = new Selection(part, { signal: this.#leave.signal });
     this.selection.addEventListener("change", () => this.#markSelected());
     this.finding = new FindReplace(part, { id, signal: this.#leave.signal, ready: () => this.#changes.ended(), changed: () => this.look() });

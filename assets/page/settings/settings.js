@@ -7,6 +7,7 @@ import { voices } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
 import { chooseLanguage, chosenLanguage } from "./language.js";
 import { LOCALE, numeral, phrase } from "../lib/phrases.js";
+import { TrashList } from "../trash/trash-list.js";
 
 const MIB = 2 ** 20;
 const size = (bytes) => (bytes < 1024 * MIB ? `${numeral(bytes / MIB, 1)} MiB` : `${numeral(bytes / MIB / 1024, 2)} GiB`);
@@ -69,11 +70,13 @@ export class Settings {
     preferences.addEventListener("change", () => this.#fill());
     this.part("sign-out").hidden = !needsKey;
     this.part("sign-out").addEventListener("click", () => signOut());
+    this.trash = new TrashList(this.part("trash"));
     this.part("diagnostics").addEventListener("click", () => this.#save());
   }
 
   async open() {
     this.#fill(); // at once: the studio may not answer
+    this.trash.open();
     const listed = await voices();
     this.form.elements.voice.replaceChildren(...[{ id: "", name: phrase("settings.voice.last") }, ...listed].map(({ id, name }) => element("option", { value: id, textContent: name })));
     this.#fill();

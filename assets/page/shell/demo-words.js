@@ -3,7 +3,7 @@
 import { LANGUAGE, listed, phrase } from "../lib/phrases.js";
 
 const GIB = 2 ** 30;
-const [ENOUGH, WITH_FOUR_ROWS] = [22, 14]; // GiB of a GPU, as its driver counts: an engine with the usual settings, one with MAX_ROWS=4
+const [ENOUGH, WITH_FOUR_ROWS] = [22, 14]; // GiB of a GPU, as its driver counts: an engine with the usual settings, one with STUDIO_MAX_ROWS=4
 
 const LANGUAGES = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 

@@ -1,13 +1,15 @@
 // The list of takes made on this page: newest first, each playable, savable, repeatable and comparable with another.
 
 import { clock } from "../lib/time.js";
-import { deleteTake, findTakes, restoreTakes, soundAddress, starTake } from "../client/takes.js";
+import { deleteTake, findTakes, soundAddress, starTake } from "../client/takes.js";
+import { restore } from "../client/trash.js";
 import { AbComparison } from "./ab-comparison.js";
 import { element, icon, labelled, partsOf, showPlaying } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
 import { isInView, show } from "../shell/opened.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
+import { offerUndo } from "../trash/undo-toast.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 const KEPT = 30; // beside the starred ones
@@ -23,9 +25,7 @@ export class TakeList extends EventTarget {
   #told = Promise.resolve(); // the last thing that the server is told, maybe still on its way
   /** @type {Take[]} */
   #takes = [];
-  /** @type {Take | null} */
-  #deleted = null;
-  /** Those that were deleted elsewhere, and may be brought back there. @type {Take[]} */
+  /** Those that were deleted, and may be restored. @type {Take[]} */
   #away = [];
   /** @type {Take | null} */
   #current = null;
@@ -39,7 +39,6 @@ export class TakeList extends EventTarget {
     this.comparison = new AbComparison(this.part("compare"));
     this.comparison.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
     this.comparison.addEventListener("change", () => this.#markPair());
-    this.part("undo").addEventListener("click", () => this.#undo());
   }
 
   /** Show again what this browser had on its list, so far as the server keeps it; the highest number of all. */
@@ -66,16 +65,25 @@ export class TakeList extends EventTarget {
 
   /** Takes were deleted elsewhere. */
   lose(ids) {
-    const gone = this.#takes.filter(({ id }) => ids.includes(id));
-    for (const take of gone) this.#remove(take);
-    this.#away = [...this.#away, ...gone];
+    this.#putAway(this.#takes.filter(({ id }) => ids.includes(id)));
+  }
+
+  /** Takes were restored elsewhere. */
+  regain(ids) {
+    this.#putBack(this.#away.filter(({ id }) => ids.includes(id)));
+  }
+
+  #putAway(takes) {
+    for (const take of takes) this.#remove(take);
+    const away = [...this.#away, ...takes];
+    for (const old of away.slice(0, -KEPT)) old.drop();
+    this.#away = away.slice(-KEPT);
     remember(this.#takes);
   }
 
-  /** Takes were brought back elsewhere. */
-  regain(ids) {
-    for (const take of this.#away.filter(({ id }) => ids.includes(id))) this.#place(take);
-    this.#away = this.#away.filter(({ id }) => !ids.includes(id));
+  #putBack(takes) {
+    for (const take of takes) this.#place(take);
+    this.#away = this.#away.filter((take) => !takes.includes(take));
     remember(this.#takes);
   }
 
@@ -133,7 +141,7 @@ export class TakeList extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
   }
 
-  /** Tell the server, if it keeps takes, after all that it was told before: a take is deleted before it is brought back. */
+  /** Tell the server, if it keeps takes, after all that it was told before: a take is deleted before it is restored. */
   #tellServer(work) {
     if (this.keeps) this.#told = this.#told.then(() => this.#try(work));
   }
@@ -165,25 +173,13 @@ export class TakeList extends EventTarget {
   }
 
   #delete(take) {
-    this.#deleted?.drop();
-    this.#deleted = take;
-    this.#remove(take);
-    remember(this.#takes);
-    this.part("deleted").hidden = false;
-    this.part("deleted-words").textContent = phrase("takes.deleted", { name: take.name });
-    this.part("undo").focus();
+    this.#putAway([take]);
     this.#tellServer(() => deleteTake(take.id));
-  }
-
-  #undo() {
-    const take = this.#deleted;
-    if (!take) return;
-    this.#deleted = null;
-    this.part("deleted").hidden = true;
-    this.#place(take);
-    remember(this.#takes);
-    take.row.querySelector(".take-play").focus();
-    this.#tellServer(() => restoreTakes([take.id]));
+    offerUndo(phrase("takes.deleted", { name: take.name }), async () => {
+      this.#putBack([take]);
+      take.row.querySelector(".take-play").focus();
+      this.#tellServer(() => restore("take", [take.id]));
+    });
   }
 
   #star(take, star) {

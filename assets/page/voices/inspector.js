@@ -12,7 +12,7 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {said} (what is to be said of a voice that is
- * no longer shown), "deleted" {voice} and "closed" {id}.
+ * no longer shown), "deleted" {voice, seconds} (for which it can be restored) and "closed" {id}.
  */
 export class Inspector extends EventTarget {
   /** @type {any} */
@@ -247,8 +247,8 @@ export class Inspector extends EventTarget {
   }
 
   async #delete(voice, isSame) {
-    await deleteVoice(voice.id);
+    const { undo_seconds: seconds } = await deleteVoice(voice.id);
     if (isSame()) this.close();
-    this.#tell("deleted", { voice });
+    this.#tell("deleted", { voice, seconds });
   }
 }

@@ -5,16 +5,18 @@ import { initialOf } from "./initial.js";
 import { Inspector } from "./inspector.js";
 import { PackImport } from "./pack-import.js";
 import { VoiceFilter } from "./voice-filter.js";
-import { changeVoice, findVoices, genderOf, previewAddress, restoreVoice } from "../client/voices.js";
+import { changeVoice, findVoices, genderOf, previewAddress } from "../client/voices.js";
+import { restore } from "../client/trash.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
+import { STAR } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
-const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
 /**
@@ -22,8 +24,6 @@ const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.
  * {item, title, isSame} when another voice is inspected, or none: its id for the address.
  */
 export class Voices extends EventTarget {
-  /** @type {any} */
-  #deleted = null;
   #lists = new Latest();
   #timer = 0;
   #view = "all";
@@ -47,7 +47,6 @@ export class Voices extends EventTarget {
     this.filter.addEventListener("change", () => this.#do(() => this.#list()));
     for (const button of this.part("views").children) button.addEventListener("click", () => this.#show(button.dataset.view));
     this.part("more").addEventListener("click", once(() => this.#do(() => this.#more())));
-    this.part("undo").addEventListener("click", once(() => this.#do(() => this.#undo())));
     this.part("new").addEventListener("click", () => this.dispatchEvent(new CustomEvent("new")));
     this.packs = new PackImport(root, (work) => this.#do(work));
     this.packs.addEventListener("begun", () => this.#say(""));
@@ -85,7 +84,7 @@ export class Voices extends EventTarget {
     inspector.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
     inspector.addEventListener("add", ({ detail }) => this.dispatchEvent(new CustomEvent("add", { detail })));
     inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.said)));
-    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.said, this.#deleted));
+    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.said));
     inspector.addEventListener("shown", ({ detail }) => this.#about({ item: detail.voice.id, title: detail.voice.name, isSame: this.#isSame }));
     inspector.addEventListener("closed", ({ detail }) => {
       this.#about({ item: "" });
@@ -93,16 +92,15 @@ export class Voices extends EventTarget {
       /** @type {HTMLElement | null | undefined} */ (this.#cards.get(detail.id)?.querySelector(".card-open"))?.focus();
     });
     inspector.addEventListener("deleted", ({ detail }) => {
-      this.#say(phrase("voices.deleted", { name: detail.voice.name }), detail.voice);
-      this.part("undo").focus();
+      const { voice, seconds } = detail;
+      this.#say("");
+      offerUndo(phrase("trash.deleted", { title: voice.name }), seconds ? () => this.#restore(voice) : null);
       this.#do(() => this.#changed());
     });
   }
 
-  #say(words, deleted = null) {
-    this.#deleted = deleted;
+  #say(words) {
     this.part("said").textContent = words;
-    this.part("undo").hidden = deleted === null;
   }
 
   async #do(work) {
@@ -110,7 +108,7 @@ export class Voices extends EventTarget {
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why, this.#deleted); // which can still be brought back
+      this.#say(problem.why);
     }
   }
 
@@ -169,10 +167,9 @@ export class Voices extends EventTarget {
     next?.querySelector(".card-open").focus();
   }
 
-  async #undo() {
-    const voice = this.#deleted;
-    await restoreVoice(voice.id);
-    await this.#changed(phrase("voices.restored", { name: voice.name }));
+  async #restore(voice) {
+    await restore("voice", [voice.id]);
+    await this.#changed();
   }
 
   /** The one that there was, if it shows the same. */

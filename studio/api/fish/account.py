@@ -26,34 +26,16 @@ def account_routes() -> APIRouter:
     @routes.get("/wallet/{user_id}/api-credit")
     async def credit(user_id: str, request: Request) -> JSONResponse:
         """The credit: always the same. Home Assistant is set up by this call, and knows the account by its user_id."""
-        account = author_of(request)
-        return JSONResponse(
-            {
-                "_id": account,
-                "user_id": account,
-                "credit": "1000000",
-                "created_at": CREATED,
-                "updated_at": CREATED,
-                "has_phone_sha256": False,
-                "has_free_credit": False,
-            }
-        )
+        return _answer(request, credit="1000000", has_phone_sha256=False, has_free_credit=False)
 
     @routes.get("/wallet/{user_id}/package")
     async def package(user_id: str, request: Request) -> JSONResponse:
         """The package: always the same."""
-        account = author_of(request)
-        return JSONResponse(
-            {
-                "_id": account,
-                "user_id": account,
-                "type": "free",
-                "total": PLENTY,
-                "balance": PLENTY,
-                "created_at": CREATED,
-                "updated_at": CREATED,
-                "finished_at": FINISHED,
-            }
-        )
+        return _answer(request, type="free", total=PLENTY, balance=PLENTY, finished_at=FINISHED)
 
     return routes
+
+
+def _answer(request: Request, **fields: object) -> JSONResponse:
+    account = author_of(request)
+    return JSONResponse({"_id": account, "user_id": account, "created_at": CREATED, "updated_at": CREATED} | fields)

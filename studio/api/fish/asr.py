@@ -9,11 +9,12 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.fish.fish_body import MESSAGE_PACK, SentFields, read_files
+from studio.api.fish.fish_body import MESSAGE_PACK, is_true, read_files
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
+from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP
-from studio.errors import InvalidClip, InvalidRequest
+from studio.errors import InvalidClip
 from studio.library import Cut
 from studio.library.checks import clean_language
 from studio.voices.clip_service import ClipService
@@ -35,16 +36,14 @@ def asr_routes(clips: ClipService) -> APIRouter:
     @routes.post("/v1/asr", openapi_extra=RECORDING)
     async def transcribe(request: Request) -> JSONResponse:
         """The words of ``audio``, 1 s to five minutes, and when each is heard, unless ``ignore_timestamps`` is true."""
-        fields = await read_files(request, LIMIT, "audio", 1)
-        if not fields.files.get("audio"):
-            raise InvalidRequest("audio is missing: send a recording", "audio")
-        return JSONResponse(await until_hangup(request, _heard(fields, clips, request.state.caller)))
+        form = await read_files(request, LIMIT, "audio", 1)
+        return JSONResponse(await until_hangup(request, _heard(form, clips, request.state.caller)))
 
     return routes
 
 
-async def _heard(fields: SentFields, clips: ClipService, caller: str) -> dict[str, Any]:
-    data, language = fields.files["audio"][0], clean_language(fields.text("language"))
+async def _heard(form: Form, clips: ClipService, caller: str) -> dict[str, Any]:
+    data, language = form.file("audio"), clean_language(form.text("language"))
     pieces = cuts_of(*await clips.levels(caller, data, "audio"))
     texts, segments = list[str](), list[dict[str, Any]]()
     for start, end in pieces:
@@ -56,7 +55,7 @@ async def _heard(fields: SentFields, clips: ClipService, caller: str) -> dict[st
     return {
         "text": " ".join(filter(None, texts)),
         "duration": round(pieces[-1][1], 3),
-        "segments": [] if fields.flag("ignore_timestamps") else segments,
+        "segments": [] if is_true(form, "ignore_timestamps") else segments,
         "language": language,
         "language_code": language.partition("-")[0],
     }

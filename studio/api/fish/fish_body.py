@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,6 +15,7 @@ from studio.api.http.body import MAX_BODY, parse_object, read_body
 from studio.api.http.error_responses import ApiError
 from studio.api.http.upload import Form, read_form
 from studio.errors import InvalidRequest
+from studio.library.client_files import Upload
 from studio.unicode_text import check_strings
 
 MESSAGE_PACK = "application/msgpack"
@@ -24,7 +24,7 @@ URL_ENCODED = "application/x-www-form-urlencoded"
 ALL_TYPES = ("application/json", MESSAGE_PACK, URL_ENCODED)
 """Content types that are read besides a multipart form if the request has no file."""
 NESTED = ("references", "prosody", "features", "reference_id")
-"""SentFields that hold more than a text, in forms written as JSON."""
+"""Fields that hold more than a text, in forms written as JSON."""
 MAX_FORM_FIELDS = 1000
 
 
@@ -39,47 +39,27 @@ async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]
     return _nested({name: several[-1] for name, several in form.lists.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class SentFields:
-    """What came by each name, in its order: values, which of a form are texts, and files."""
-
-    values: dict[str, list[Any]]
-    files: dict[str, list[bytes]]
-
-    def text(self, name: str) -> str:
-        """The last text of a name; blank if there is none. Raises InvalidRequest for what is not a text."""
-        value = (self.values.get(name) or [""])[-1]
-        if value is not None and not isinstance(value, str):
-            raise InvalidRequest(f"{name} must be a text", name)
-        return value or ""
-
-    def texts(self, name: str) -> list[str]:
-        """All texts of a name. Raises InvalidRequest."""
-        values = [value for value in self.values.get(name, []) if value is not None]
-        if not all(isinstance(value, str) for value in values):
-            raise InvalidRequest(f"{name} must be texts", name)
-        return values
-
-    def flag(self, name: str) -> bool:
-        """Whether a name has true, as a boolean or as a form's text."""
-        return str((self.values.get(name) or [False])[-1]).lower() == "true"
-
-
-async def read_files(request: Request, limit: int, file: str, max_files: int) -> SentFields:
+async def read_files(request: Request, limit: int, file: str, max_files: int) -> Form:
     """A body with files: a form, or a map with bytes in it. ``file`` is the largest part.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
     if (fields := await _read_object(request, limit)) is None:
-        form = await _read_form(request, limit, file, max_files)
-        return SentFields(form.lists, {name: [each.data for each in uploads] for name, uploads in form.uploads.items()})
+        return await _read_form(request, limit, file, max_files)
     lists = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
-    files = {
-        name: several for name, values in lists.items() if (several := [v for v in values if isinstance(v, bytes)])
+    uploads = {
+        name: files
+        for name, values in lists.items()
+        if (files := [Upload("", value) for value in values if isinstance(value, bytes)])
     }
-    if sum(map(len, files.values())) > max_files:
+    if sum(map(len, uploads.values())) > max_files:
         raise InvalidRequest(f"there are more than {max_files} files", file)
-    return SentFields({name: values for name, values in lists.items() if name not in files}, files)
+    return Form({name: values for name, values in lists.items() if name not in uploads}, uploads)
+
+
+def is_true(form: Form, name: str) -> bool:
+    """Whether a field is true, as a boolean or as a text; everything else is false."""
+    return str(form.fields.get(name)).lower() == "true"
 
 
 async def _read_object(request: Request, limit: int) -> dict[str, Any] | None:
@@ -139,7 +119,7 @@ def _of_query(body: bytes) -> dict[str, list[str]]:
 
 
 def _nested(fields: dict[str, Any]) -> dict[str, Any]:
-    """SentFields of a form, which are texts: blank ones are absent, nested ones JSON. Raises InvalidRequest."""
+    """Fields of a form, which are texts: blank ones are absent, nested ones JSON. Raises InvalidRequest."""
     fields = {name: value for name, value in fields.items() if value != ""}
     for name in NESTED:
         text = fields.get(name)

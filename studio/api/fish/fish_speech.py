@@ -6,11 +6,10 @@ import re
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from studio.api.fish.voice_ids import voice_of
-from studio.api.schemas.lower_case import LOWER_CASE
-from studio.api.schemas.numbers import Number, Seed, Temperature, TopP, Whole
+from studio.api.fish_names import voice_of
+from studio.api.schemas.field_types import LOWER_CASE, Number, Seed, Temperature, TopP, Whole
 from studio.errors import InvalidRequest
 from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, OwnClip, SpeechRequest
 
@@ -43,16 +42,12 @@ _SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
 class Prosody(BaseModel):
     """How the speech is delivered."""
 
-    model_config = ConfigDict(extra="ignore")
-
     speed: Annotated[Number, Field(ge=0.5, le=2)] | None = None
     volume: Annotated[Number, Field(ge=-20, le=20)] | None = None
 
 
 class FishClip(BaseModel):
     """A reference clip: its file as bytes or in base64, or its address; and the words in it."""
-
-    model_config = ConfigDict(extra="ignore")
 
     audio: bytes | str
     text: str
@@ -78,8 +73,6 @@ def _one_speaker(value: Any) -> Any:
 
 class FishSpeech(BaseModel):
     """A text and how to speak it. Unknown fields are ignored, null means absent."""
-
-    model_config = ConfigDict(extra="ignore")
 
     text: str = ""
     format: Annotated[Literal["wav", "pcm", "mp3", "opus", "flac"], LOWER_CASE] | None = None

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from studio.api.fish.fish_body import SentFields
-from studio.api.fish.voice_ids import fish_id
-from studio.audio.read import MAX_SECONDS, Clip
+from studio.api.fish_names import fish_id
+from studio.audio.read import MAX_SECONDS
 from studio.errors import InvalidClip, InvalidRequest, NameTaken
-from studio.library import Cut, Library, NewSample, Voice, VoiceDraft
+from studio.library import Cut, Library, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
+from studio.library.client_files import Upload
 from studio.library.voices.names import MAX_NAME, RESERVED, fold
 from studio.voices.clip_service import ClipService
 
 _REFUSED = re.compile(r"[/\\@\x00-\x1f]+")
 """What names of voices cannot have, and titles can."""
+_TOO_LONG = (
+    f"a recording lasts more than {MAX_SECONDS:g} s, of which only a part can be used, and there is no recogniser here "
+    f"to tell which words that part has: send at most {MAX_SECONDS:g} s"
+)
+_NO_WORDS = "texts is missing: this model needs the words of each recording, and there is no recogniser here"
 MAX_SAME = 1000
 """Voices of one title, numbered from the second on."""
 
@@ -60,7 +65,7 @@ def fish_voice(voice: Voice, author: str, studio: str) -> dict[str, Any]:
 
 
 def _time(unix: float) -> str:
-    return datetime.fromtimestamp(unix, timezone.utc).isoformat()
+    return datetime.fromtimestamp(unix, UTC).isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,49 +75,33 @@ class FishVoices:
     library: Library
     clips: ClipService
 
-    async def samples(self, fields: SentFields, caller: str) -> list[NewSample]:
-        """The samples of a new voice: the files ``voices``, each with its words.
+    async def samples(self, files: list[Upload], texts: list[str], is_cleaned: bool, caller: str) -> list[NewSample]:
+        """The samples of a new voice: its recordings, each with its words.
 
         Raises InvalidRequest, and what the clip service does.
         """
-        files = fields.files.get("voices", [])
         if not files:
             raise InvalidRequest("voices is missing: send at least one recording", "voices")
         if len(files) > MAX_SAMPLES:
             raise InvalidRequest(f"there are {len(files)} recordings; at most {MAX_SAMPLES} are allowed", "voices")
-        texts = words_of(fields.texts("texts"), len(files))
-        is_cleaned = fields.flag("enhance_audio_quality") and self.clips.denoiser.is_there
-        return [await self._sample(data, text, is_cleaned, caller) for data, text in zip(files, texts, strict=True)]
+        words = words_of(texts, len(files))
+        is_cleaned = is_cleaned and self.clips.denoiser.is_there
+        return [
+            await self._sample(file.data, text, is_cleaned, caller) for file, text in zip(files, words, strict=True)
+        ]
 
     async def _sample(self, data: bytes, text: str, is_cleaned: bool, caller: str) -> NewSample:
         intake = await self.clips.suggest(caller, data, text, Cut(), "voices")
         cut = intake.cut
         is_heard = cut != Cut() or not text.strip()
         if is_heard:
-            text = await self._heard(intake.clip, bool(text.strip()), caller)
+            missing = InvalidClip(_TOO_LONG, "voices") if text.strip() else InvalidRequest(_NO_WORDS, "texts")
+            text = await self.clips.words(caller, intake.clip, "texts", missing)
         if is_cleaned:
             data, cut = await self.clips.clean(caller, intake.clip), Cut()
         if is_heard or is_cleaned:
             intake = await self.clips.judge(caller, data, text, cut, "voices")
         return intake.sample(text)
-
-    async def _heard(self, clip: Clip, has_text: bool, caller: str) -> str:
-        """The words of a clip that came without them, or of the part of it that is used."""
-        if not self.clips.transcriber.is_there:
-            if has_text:
-                raise InvalidClip(
-                    f"a recording lasts more than {MAX_SECONDS:g} s, of which only a part can be used, and there is no "
-                    f"recogniser here to tell which words that part has: send at most {MAX_SECONDS:g} s",
-                    "voices",
-                )
-            raise InvalidRequest(
-                "texts is missing: this model needs the words of each recording, and there is no recogniser here",
-                "texts",
-            )
-        heard = await self.clips.transcriber.transcribe(clip, caller)
-        if not heard.text.strip():
-            raise InvalidRequest("no words were heard in a recording; send them as texts", "texts")
-        return heard.text
 
     def create(self, title: str, description: str, tags: tuple[str, ...], samples: list[NewSample]) -> Voice:
         """A voice of this title; the second of one title is called "title 2". Blocking.
@@ -122,7 +111,9 @@ class FishVoices:
         for name in names_for(title):
             if not self.library.voices.exists(name):
                 try:
-                    return self.library.voices.create(VoiceDraft(name, description, tags), samples)
+                    return self.library.voices.create(
+                        VoiceFields(name=name, description=description, tags=tags), samples
+                    )
                 except NameTaken:  # by another caller, meanwhile
                     continue
         raise NameTaken(f"there are {MAX_SAME} voices of this title", "title")

@@ -14,24 +14,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import Any
 
 import anyio
 from anyio import to_thread
 from fastapi import APIRouter, WebSocket
-from starlette.websockets import WebSocketDisconnect
 
-from engine import EngineError
-from studio.api.fish.client_words import in_client_words
 from studio.api.fish.fish_body import unpacked
 from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
+from studio.api.fish_names import in_client_words
 from studio.api.http.body import as_model
-from studio.api.http.error_responses import ApiError, describe
-from studio.errors import InvalidRequest, StudioError
-from studio.settings import Settings
-from studio.speech.request import new_request_id
+from studio.api.http.error_responses import ApiError
+from studio.api.text_socket import TextSocket
+from studio.errors import InvalidRequest
 from studio.speech.speech_service import SpeechService
 
 LIVE = "/v1/tts/live"
@@ -44,69 +40,41 @@ IDLE_SECONDS = 60.0
 """After a finish without another start the socket is closed: some programs wait for that to end."""
 
 
-def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def live_routes(service: SpeechService) -> APIRouter:
     """The routes of the sockets, on this service."""
     routes = APIRouter()
-
-    async def run(websocket: WebSocket, is_timed: bool) -> None:
-        await websocket.accept()
-        try:
-            await _Session(websocket, service, settings.send_timeout, is_timed).run()
-        except (WebSocketDisconnect, TimeoutError):
-            return  # a caller that has left needs no answer
 
     @routes.websocket(f"/{LIVE}")  # of a base URL with a slash at its end
     @routes.websocket(LIVE)
     async def live(websocket: WebSocket) -> None:
-        await run(websocket, False)
+        await _Session(websocket, service, False).serve()
 
     @routes.websocket(f"/{TIMED}")
     @routes.websocket(TIMED)
     async def live_timed(websocket: WebSocket) -> None:
-        await run(websocket, True)
+        await _Session(websocket, service, True).serve()
 
     return routes
 
 
-class _Session:
-    """One connection: a reader of messages and a speaker of starts side by side."""
+class _Session(TextSocket):
+    """Starts, one after another; it ends when none has come for long."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, send_timeout: float, is_timed: bool) -> None:
-        self._websocket = websocket
-        self._service = service
-        self._send_timeout = send_timeout
+    def __init__(self, websocket: WebSocket, service: SpeechService, is_timed: bool) -> None:
+        super().__init__(websocket, service)
         self._is_timed = is_timed
-        self._id = new_request_id()
-        self._caller = websocket.scope["state"]["caller"]
         self._writing: LiveSpeech | None = None
         """The start whose text is being written."""
         self._starts: asyncio.Queue[LiveSpeech] = asyncio.Queue()
         self._count = 0
 
-    async def run(self) -> None:
-        """Until the client leaves, is refused, or has been idle for long. Raises WebSocketDisconnect, TimeoutError."""
-        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                if task.done():
-                    task.result()
-        except (ApiError, StudioError, EngineError) as error:
-            refusal = describe(error)
-            await self._send(
-                {"event": "finish", "reason": "error", "message": in_client_words(refusal.message, refusal.param)}
-            )
-            await self._websocket.close(1008 if refusal.status < 500 else 1011)
-        else:
-            await self._websocket.close()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+    async def _refuse(self, error: ApiError) -> None:
+        message = in_client_words(error.message, error.param)
+        await self._send(pack({"event": "finish", "reason": "error", "message": message}))
 
     async def _read(self) -> None:
         while True:
-            message = await self._receive()
+            message = unpacked(await self._received("bytes", "binary MessagePack, not text", "event"))
             event = message.get("event")
             if event == "start":
                 await self._start(message.get("request"))
@@ -121,15 +89,6 @@ class _Session:
             else:
                 self._writing.text.complete()
                 self._writing = None
-
-    async def _receive(self) -> dict[str, Any]:
-        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
-        message = await self._websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code") or 1005)
-        if message.get("bytes") is None:
-            raise InvalidRequest("messages must be binary MessagePack, not text", "event")
-        return unpacked(message["bytes"])
 
     async def _start(self, request: object) -> None:
         if self._writing is not None:
@@ -155,7 +114,7 @@ class _Session:
             async with aclosing(speech.pieces()) as pieces:
                 async for piece in pieces:
                     await self._send_piece(piece)
-            await self._send({"event": "finish", "reason": "stop"})
+            await self._send(pack({"event": "finish", "reason": "stop"}))
             with anyio.move_on_after(IDLE_SECONDS) as idle:
                 speech = await self._starts.get()
             if idle.cancelled_caught:
@@ -166,10 +125,6 @@ class _Session:
         for start in range(0, len(piece.audio), MAX_AUDIO):
             more = start + MAX_AUDIO < len(piece.audio)
             timed = about | {"alignment": None} if more and about else about
-            await self._send({"event": "audio", "audio": piece.audio[start : start + MAX_AUDIO]} | timed)
+            await self._send(pack({"event": "audio", "audio": piece.audio[start : start + MAX_AUDIO]} | timed))
         if about.get("alignment") is not None and not piece.audio:
-            await self._send({"event": "audio", "audio": b""} | about)
-
-    async def _send(self, message: dict[str, Any]) -> None:
-        with anyio.fail_after(self._send_timeout):
-            await self._websocket.send_bytes(pack(message))
+            await self._send(pack({"event": "audio", "audio": b""} | about))

@@ -7,19 +7,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from engine import Reference
 from studio.api.fish.fish_speech import FishSpeech, Speakers
 from studio.api.fish.tts import alignment_of
-from studio.api.written_text import WrittenText
-from studio.audio.encode import Encoder, floats
-from studio.audio.formats import SAMPLE_RATES, open_encoder
+from studio.api.text_socket import WrittenText
+from studio.audio.encode import floats
+from studio.audio.formats import SAMPLE_RATES
 from studio.errors import NothingToSay
+from studio.speech.encoding import Encoding, OutputFile
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.text import PART_BYTES
-from studio.threads import run_uninterrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class LiveSpeech:
         self._name, self._caller, self._is_timed = name, caller, is_timed
         self._speakers = Speakers()
         self._history: list[Reference] = []
-        self._encoder: Encoder | None = None
+        self._encoding: Encoding | None = None
         self._seconds = 0.0
 
     async def pieces(self) -> AsyncGenerator[LivePiece, None]:
@@ -65,7 +63,7 @@ class LiveSpeech:
                 yield LivePiece(b"", self._about(about | {"alignment": alignment}))
             self._seconds += speech.take.audio_s / request.speed
             number += 1
-        if self._encoder is not None and (rest := await self._encode(None)):
+        if self._encoding is not None and (rest := await self._encoding.finish()):
             yield LivePiece(rest, None)
 
     def _request(self, sentence: str) -> SpeechRequest:
@@ -78,24 +76,17 @@ class LiveSpeech:
         return own if own in SAMPLE_RATES else 44_100
 
     async def _file_of(self, speech: Speech) -> AsyncGenerator[bytes, None]:
-        if self._encoder is None:
+        if self._encoding is None:
             wanted = self._options.speech_request("a")
-            self._encoder = open_encoder(wanted.format, self._rate, wanted.sample_rate, bit_rate=wanted.bit_rate)
+            file = OutputFile(wanted.format, wanted.sample_rate, bit_rate=wanted.bit_rate)
+            self._encoding = Encoding(file, self._rate)
         half = b""
         async for more in speech.body:
             samples = half + more
             whole = len(samples) - len(samples) % 2
             half = samples[whole:]
-            if audio := await self._encode(floats(samples[:whole])):
+            if audio := await self._encoding.write(floats(samples[:whole])):
                 yield audio
-
-    async def _encode(self, pcm: np.ndarray | None) -> bytes:
-        """Write samples, or finish the file where they are None."""
-        encoder = self._encoder
-        assert encoder is not None, "there is sound"
-        if not encoder.costly:
-            return encoder.finish() if pcm is None else encoder.write(pcm)
-        return await (run_uninterrupted(encoder.finish) if pcm is None else run_uninterrupted(encoder.write, pcm))
 
     def _about(self, about: dict[str, Any]) -> dict[str, Any] | None:
         return about | {"chunk_audio_offset_sec": round(self._seconds, 3)} if self._is_timed else None

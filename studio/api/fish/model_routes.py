@@ -9,14 +9,15 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.fish.account import author_of
-from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, read_files
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, is_true, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
-from studio.api.fish.voice_ids import voice_of
+from studio.api.fish_names import voice_of
 from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
+from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
-from studio.library import Voice, VoiceChanges
+from studio.library import Voice, VoiceFields
 from studio.speech.speech_service import SpeechService
 
 LIMIT = 4 * MAX_BYTES
@@ -107,26 +108,26 @@ class ModelRoutes:
     async def create_model(self, request: Request) -> JSONResponse:
         """A voice of recordings (``voices``) and their words (``texts``). Longer ones than 30 s are cut, for which
         a recogniser is needed."""
-        fields = await read_files(request, LIMIT, "voices", MAX_FILES)
-        voice = await until_hangup(request, self._create(fields, request.state.caller))
+        form = await read_files(request, LIMIT, "voices", MAX_FILES)
+        voice = await until_hangup(request, self._create(form, request.state.caller))
         return JSONResponse(self._shown(request, voice), 201)
 
-    async def _create(self, fields: SentFields, caller: str) -> Voice:
-        samples = await self._voices.samples(fields, caller)
-        title, description = fields.text("title"), fields.text("description")
-        tags = tags_of(fields.texts("tags"))
+    async def _create(self, form: Form, caller: str) -> Voice:
+        is_cleaned = is_true(form, "enhance_audio_quality")
+        samples = await self._voices.samples(form.uploads.get("voices", []), form.texts("texts"), is_cleaned, caller)
+        title, description, tags = form.text("title"), form.text("description"), tags_of(form.texts("tags"))
         save = to_thread.run_sync(self._voices.create, title, description, tags, samples)
         return await self._speech.save_voice(save)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
-        fields = await read_files(request, LIMIT, "cover_image", 1)
-        changes = VoiceChanges(
-            name=fields.text("title") or None,
-            description=fields.text("description") if "description" in fields.values else None,
-            tags=tags_of(fields.texts("tags")) if "tags" in fields.values else None,
-        )
-        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), changes)
+        form = await read_files(request, LIMIT, "cover_image", 1)
+        changes: dict[str, Any] = {"name": title} if (title := form.text("title")) else {}
+        if "description" in form.lists:
+            changes["description"] = form.text("description")
+        if "tags" in form.lists:
+            changes["tags"] = tags_of(form.texts("tags"))
+        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), VoiceFields(**changes))
         return JSONResponse({"status": "ok"} | self._shown(request, voice))
 
     async def delete_model(self, voice_id: str) -> JSONResponse:

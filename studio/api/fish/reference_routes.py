@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Awaitable
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, answer, read_files
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, answer, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices
 from studio.api.http.error_responses import ApiError, describe
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
+from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
-from studio.library import VoiceChanges, VoiceDraft
+from studio.library import VoiceFields
 from studio.speech.speech_service import SpeechService
 
 LIMIT = MAX_BYTES + 256 * 1024
@@ -56,49 +57,42 @@ class ReferenceRoutes:
 
     async def add(self, request: Request) -> Response:
         """A voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, the words in it as ``text``."""
-        fields = await read_files(request, LIMIT, "audio", 1)
-        name = fields.text("id")
-        try:
-            work = self._add(_checked("id", name), fields, request.state.caller)
-            voice = await until_hangup(request, work)
-        except (StudioError, ApiError) as error:
-            return _refused(request, error, reference_id=name)
-        return answer(request, {"success": True, "message": "added", "reference_id": voice})
+        form = await read_files(request, LIMIT, "audio", 1)
+        name = form.text("id")
+        work = until_hangup(request, self._add(name, form, request.state.caller))
+        return await _answer(request, "added", work, reference_id=name)
 
-    async def _add(self, name: str, fields: SentFields, caller: str) -> str:
+    async def _add(self, name: str, form: Form, caller: str) -> None:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
-        if not fields.text("text").strip():
+        name, text = _checked("id", name), form.text("text")
+        if not text:
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
-        files = SentFields({"texts": [fields.text("text")]}, {"voices": fields.files.get("audio", [])})
-        if not files.files["voices"]:
-            raise InvalidRequest("audio is missing: send a recording", "audio")
-        samples = await self._voices.samples(files, caller)
-        save = to_thread.run_sync(self._library.voices.create, VoiceDraft(name), samples)
-        voice = await self._speech.save_voice(save)
-        return voice.name
+        form.file("audio")
+        samples = await self._voices.samples(form.uploads["audio"], [text], False, caller)
+        await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, VoiceFields(name=name), samples))
 
     async def delete(self, request: Request) -> Response:
         """Delete the voice ``reference_id``; POST /v1/voices/{reference}/restore undoes it for a while."""
         name = (await read_files(request, LIMIT, "audio", 1)).text("reference_id")
-        try:
-            await to_thread.run_sync(self._library.voices.delete, _checked("reference_id", name))
-        except (StudioError, ApiError) as error:
-            return _refused(request, error, reference_id=name)
-        return answer(request, {"success": True, "message": "deleted", "reference_id": name})
+
+        def delete() -> None:
+            self._library.voices.delete(_checked("reference_id", name))
+
+        return await _answer(request, "deleted", to_thread.run_sync(delete), reference_id=name)
 
     async def update(self, request: Request) -> Response:
         """Give the voice ``old_reference_id`` the name ``new_reference_id``."""
-        fields = await read_files(request, LIMIT, "audio", 1)
-        old, new = fields.text("old_reference_id"), fields.text("new_reference_id")
-        names = {"old_reference_id": old, "new_reference_id": new}
-        try:
+        form = await read_files(request, LIMIT, "audio", 1)
+        old, new = form.text("old_reference_id"), form.text("new_reference_id")
+
+        def rename() -> None:
             if old == new:
                 raise InvalidRequest("the new name is the old one", "new_reference_id")
-            changes = VoiceChanges(name=_checked("new_reference_id", new))
-            await to_thread.run_sync(self._library.voices.edit, _checked("old_reference_id", old), changes)
-        except (StudioError, ApiError) as error:
-            return _refused(request, error, **names)
-        return answer(request, {"success": True, "message": "renamed"} | names)
+            changes = VoiceFields(name=_checked("new_reference_id", new))
+            self._library.voices.edit(_checked("old_reference_id", old), changes)
+
+        names = {"old_reference_id": old, "new_reference_id": new}
+        return await _answer(request, "renamed", to_thread.run_sync(rename), **names)
 
 
 def _checked(field: str, name: str) -> str:
@@ -108,8 +102,13 @@ def _checked(field: str, name: str) -> str:
     return name
 
 
-def _refused(request: Request, error: Exception, **names: Any) -> Response:
-    refusal = describe(error)
-    response = answer(request, {"success": False, "message": refusal.message} | names, refusal.status)
-    response.headers.update(refusal.headers)
-    return response
+async def _answer(request: Request, message: str, work: Awaitable[None], **names: str) -> Response:
+    """That the work is done, or why it is refused."""
+    try:
+        await work
+    except (StudioError, ApiError) as error:
+        refusal = describe(error)
+        response = answer(request, {"success": False, "message": refusal.message} | names, refusal.status)
+        response.headers.update(refusal.headers)
+        return response
+    return answer(request, {"success": True, "message": message} | names)

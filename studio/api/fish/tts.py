@@ -20,9 +20,9 @@ from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.routes.speech_routes import SpeechResponse, speech_response
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
+from studio.library.takes.take import Timed
 from studio.speech.request import Origin
 from studio.speech.speech_service import Speech, SpeechService
-from studio.speech.timing.words import Timed
 
 READS = reads(FishSpeech, MESSAGE_PACK)
 DOC = READS | answers(*(MEDIA_TYPES[name] for name in ("mp3", "wav", "pcm", "opus")))

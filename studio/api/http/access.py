@@ -7,10 +7,11 @@ import binascii
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.api.http.error_responses import ApiError, error_response
@@ -26,6 +27,17 @@ SHARED = "/shared/"
 """Below it are the takes that somebody shared; the rest of the address is their key."""
 _SHARED = re.compile(rf"{SHARED}[A-Za-z0-9_-]+(/audio)?")
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
+WRONG_KEY = ApiError(
+    401,
+    "Incorrect API key provided. Send one that this server knows as Authorization: Bearer.",
+    code="invalid_api_key",
+    headers={"WWW-Authenticate": "Bearer"},
+)
+# Programs that know only passwords send one when they are asked for it.
+PASSWORD = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
+NO_KEY = ApiError(401, "An API key is needed.", headers=PASSWORD)
+
+Page = Callable[[HTTPConnection, ApiError], Response]
 
 
 class Access:
@@ -37,11 +49,10 @@ class Access:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._digests = settings.api_keys
-        self._owner = settings.owner
+        self._owners = {key.digest: key.owner for key in settings.api_keys}
         self._public_listing = settings.public_listing
         self._origins = Origins(settings)
-        sessions = Sessions(Path(settings.studio_home) / "sessions.json", settings.api_keys)
+        sessions = Sessions(Path(settings.home) / "sessions.json", self._owners)
         self._wrong_keys = WrongKeys(self._is_key)
         self._sign_in = SignIn(settings.root_path, sessions, self._knows, framed=on_space())
 
@@ -50,22 +61,23 @@ class Access:
             await self._app(scope, receive, send)
             return
         if (refusal := self._origins.refusal(scope)) is not None:
-            await _tell(refusal, scope, receive, send)
+            await _refuse(refusal, scope, receive, send)
             return
         is_own = self._origins.trust(scope) == "own"
-        if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
+        if self._owners and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
             await self._sign_in(scope, receive, send)
             return
         try:
             caller = self._caller(scope, is_own)
         except ApiError as held_up:
-            await self._hold_up(held_up, scope, receive, send)
+            await _refuse(held_up, scope, receive, send, self._sign_in.held_up)
             return
         if caller is None:
-            await self._refuse(scope, receive, send)
+            error = WRONG_KEY if scope["type"] == "http" and is_api(scope["path"]) else NO_KEY
+            await _refuse(error, scope, receive, send, lambda reader, error: self._sign_in.page(reader, error.status))
             return
         # Without keys everything here is one person's.
-        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
+        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._owners else None)
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
@@ -74,17 +86,17 @@ class Access:
         Raises ApiError (429) during a pause after wrong keys, unless something else lets the caller in.
         """
         address = (scope.get("client") or ("unknown", 0))[0]
-        if not self._digests:
+        if not self._owners:
             return f"address {address}"
         scheme, key = _credentials(scope)
         held_up: ApiError | None = None
         try:
             if (scheme == b"bearer" or is_own) and self._knows(scope, key):
-                return self._owner(hashlib.sha256(key).digest())
+                return self._owners[hashlib.sha256(key).digest()]
         except ApiError as error:
             held_up = error
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
-            return self._owner(digest)
+            return self._owners[digest]
         path = scope["path"]
         listed = self._public_listing and path.startswith(LISTINGS)
         is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (listed or _SHARED.fullmatch(path)))
@@ -97,37 +109,18 @@ class Access:
         return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
 
     def _is_key(self, digest: bytes) -> bool:
-        matches = [hmac.compare_digest(digest, known) for known in self._digests]  # all of them, whichever fits
+        matches = [hmac.compare_digest(digest, known) for known in self._owners]  # all of them, whichever fits
         return any(matches)
 
-    async def _hold_up(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not is_api(scope["path"]) and wants_page(scope):
-            await self._sign_in.held_up(HTTPConnection(scope), error)(scope, receive, send)
-        else:
-            await _tell(error, scope, receive, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "an API key is needed"})
-        elif is_api(scope["path"]):
-            message = "Incorrect API key provided. Send one that this server knows as Authorization: Bearer."
-            headers = {"WWW-Authenticate": "Bearer"}
-            error = ApiError(401, message, None, "invalid_api_key", headers)
-            await error_response(error, scope["path"])(scope, receive, send)
-        elif wants_page(scope):
-            await self._sign_in.page(HTTPConnection(scope), 401)(scope, receive, send)
-        else:
-            # Programs that know only passwords send one when asked so.
-            headers = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
-            await PlainTextResponse("An API key is needed.", 401, headers)(scope, receive, send)
-
-
-async def _tell(error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Say no in the words of who asked: a socket, a program of the API, a person."""
+async def _refuse(error: ApiError, scope: Scope, receive: Receive, send: Send, page: Page | None = None) -> None:
+    """In the words of the caller: a socket, a program of the API, a browser (``page``), any other program."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
     elif is_api(scope["path"]):
         await error_response(error, scope["path"])(scope, receive, send)
+    elif page is not None and wants_page(scope):
+        await page(HTTPConnection(scope), error)(scope, receive, send)
     else:
         await PlainTextResponse(error.message, error.status, error.headers)(scope, receive, send)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 
-ASSETS = Path(__file__).resolve().parents[3] / "assets"
+from studio.paths import ASSETS
+
 ICON = ASSETS / "page" / "icon.svg"
 FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 """Of assets/swagger-ui, where they lie compressed, and their media types."""

@@ -25,12 +25,12 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
-from studio.api.fish.client_words import in_client_words
+from studio.api.fish_names import in_client_words
 from studio.api.url_paths import is_fish
 from studio.errors import (
     Cancelled,
     CannotContinue,
-    CannotMend,
+    CannotRegenerate,
     Changed,
     Damaged,
     DegenerateSpeech,
@@ -83,7 +83,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     NotFound: (404, None),
     NotFinished: (409, None),
     CannotContinue: (409, None),
-    CannotMend: (409, None),
+    CannotRegenerate: (409, None),
     NoTimestamps: (409, None),
     Damaged: (409, None),
     Changed: (412, None),
@@ -199,8 +199,8 @@ class Unforeseen:
                 request_id = scope["state"]["request_id"]
                 log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
                 if not begun:
-                    told = ApiError(500, f"The server had an error; its log has it under {request_id}.")
-                    await error_response(told, scope["path"])(scope, receive, send)
+                    fault = ApiError(500, f"The server had an error; its log has it under {request_id}.")
+                    await error_response(fault, scope["path"])(scope, receive, send)
             raise
 
 

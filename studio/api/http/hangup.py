@@ -23,9 +23,9 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
     """
     hangup = CancelToken(ClientDisconnect)
     watching = asyncio.ensure_future(_hangup(request))
-    watching.add_done_callback(lambda _: hangup.set())
+    watching.add_done_callback(lambda _: hangup.cancel())
     try:
-        return await hangup.unless(work)
+        return await hangup.run(work)
     finally:
         watching.cancel()
 

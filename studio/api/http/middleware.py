@@ -9,12 +9,15 @@ import re
 from urllib.parse import parse_qsl
 
 import anyio
+from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from studio.api.http.access import Access
 from studio.api.http.body import MAX_BODY, check_signs, read_body
-from studio.api.http.error_responses import ApiError, describe, error_response
+from studio.api.http.error_responses import ApiError, Unforeseen, describe, error_response, install_errors
 from studio.api.url_paths import is_api
 from studio.errors import InvalidRequest
 from studio.settings import Settings, on_space
@@ -22,6 +25,9 @@ from studio.speech.request import new_request_id
 from studio.unicode_text import check_strings
 
 log = logging.getLogger(__name__)
+
+SEND_SECONDS = 60.0
+"""After which a listener who takes no more bytes is disconnected."""
 
 EXPOSED = (
     "etag",
@@ -42,60 +48,9 @@ HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
 """They frame the pages of Spaces."""
 
 
-class RequestIds:
-    """Pure ASGI, so that streams pass untouched: names each request, in scope["state"] and the answer."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request_id = new_request_id()
-        scope.setdefault("state", {})["request_id"] = request_id
-        ours = is_api(scope["path"]) or scope["path"] == "/health"
-
-        async def send_named(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = request_id
-                if ours:
-                    headers.setdefault("cache-control", "no-store")
-            await send(message)
-
-        await self._app(scope, receive, send_named)
-
-
-class SendTimeout:
-    """Pure ASGI: an answer whose receiver takes nothing for so long is broken off, and what makes it is ended.
-
-    It would hold its place, its file and its row for ever.
-    """
-
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self._app = app
-        self._seconds = seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # the socket has its own
-            await self._app(scope, receive, send)
-            return
-        clock = asyncio.get_running_loop().time
-
-        async def send_in_time(message: Message) -> None:
-            patience.deadline = clock() + self._seconds
-            await send(message)
-            patience.deadline = math.inf
-
-        with anyio.CancelScope() as patience:  # one for all messages: one for each would cost more than sending it
-            await self._app(scope, receive, send_in_time)
-        if patience.cancelled_caught:  # the answer is left without its end, and the server closes the connection
-            log.warning("request %s broke off: the listener stopped receiving", scope["state"]["request_id"])
-
-
-class FrameAncestors:
-    """Pure ASGI: tells browsers which sites may show the studio's pages in a frame.
+class ResponseHeaders:
+    """Pure ASGI, so that streams pass untouched: names each request, in scope["state"] too, keeps answers of the API
+    out of caches, and says which sites may show a page in a frame.
 
     Another site could cover the frame with content of its own and have a signed-in visitor click on hidden buttons.
     """
@@ -108,15 +63,51 @@ class FrameAncestors:
         self._policy = " ".join(["frame-ancestors 'self'", *origins, *hub])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_guarded(message: Message) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = new_request_id()
+        scope.setdefault("state", {})["request_id"] = request_id
+        ours = is_api(scope["path"]) or scope["path"] == "/health"
+
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                if ours:
+                    headers.setdefault("cache-control", "no-store")
                 if headers.get("content-type", "").lower().startswith("text/html"):
                     policy = headers.get("content-security-policy")
                     headers["content-security-policy"] = f"{policy}; {self._policy}" if policy else self._policy
             await send(message)
 
-        await self._app(scope, receive, send_guarded if scope["type"] == "http" else send)
+        await self._app(scope, receive, send_with_headers)
+
+
+class SendTimeout:
+    """Pure ASGI: an answer whose receiver takes nothing for so long is broken off, and what makes it is ended.
+
+    It would hold its place, its file and its row for ever.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the socket has its own
+            await self._app(scope, receive, send)
+            return
+        clock = asyncio.get_running_loop().time
+
+        async def send_in_time(message: Message) -> None:
+            patience.deadline = clock() + SEND_SECONDS
+            await send(message)
+            patience.deadline = math.inf
+
+        with anyio.CancelScope() as patience:  # one for all messages: one for each would cost more than sending it
+            await self._app(scope, receive, send_in_time)
+        if patience.cancelled_caught:  # the answer is left without its end, and the server closes the connection
+            log.warning("request %s broke off: the listener stopped receiving", scope["state"]["request_id"])
 
 
 class CleanAddresses:
@@ -180,3 +171,21 @@ class BoundedBodies:
 
 def _bounds_itself(path: str) -> bool:
     return is_api(path) or path == "/gradio_api/upload"
+
+
+def install_layers(app: FastAPI, settings: Settings) -> None:
+    """Errors in the envelope, and the middleware; the outermost is named last."""
+    install_errors(app)
+    app.add_middleware(BoundedBodies)
+    app.add_middleware(CleanAddresses)
+    app.add_middleware(Access, settings=settings)
+    app.add_middleware(Unforeseen)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=list(EXPOSED),
+    )
+    app.add_middleware(SendTimeout)
+    app.add_middleware(ResponseHeaders, settings=settings)

@@ -89,7 +89,7 @@ def _body(schema: dict[str, Any], *media_types: str) -> dict[str, Any]:
 def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
     """Serve the document at /openapi.json.
 
-    ``needs_key``: whether the API asks for one. ``root_path``: below which a proxy serves it, as ROOT_PATH says.
+    ``needs_key``: whether the API asks for one. ``root_path``: below which a proxy serves it, as STUDIO_ROOT_PATH says.
     """
 
     def document() -> dict[str, Any]:
@@ -106,7 +106,9 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_about())
     _, definitions = models_json_schema([(model, "validation") for model in _BODIES.values()], ref_template=REFERENCE)
     components = document.setdefault("components", {})
-    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "One of API_KEYS."}}
+    components["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "One of STUDIO_API_KEYS."}
+    }
     if needs_key:
         document["security"] = [{"key": []}]
     schemas = components.setdefault("schemas", {})

@@ -21,7 +21,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 Trust = Literal["own", "any", "foreign"]
-"""own: no other page is known to be behind it, or one that CORS_ORIGINS names; any: a page that only "*" lets in."""
+"""own: no other page is known to be behind it, or STUDIO_CORS_ORIGINS names it; any: a page that only "*" lets in."""
 
 
 class Origins:
@@ -39,15 +39,15 @@ class Origins:
             return ApiError(
                 403,
                 f"This studio does not answer to the name {name[:80]!r}, which another site could have pointed here. "
-                "If the name is yours, add it to ALLOWED_HOSTS.",
+                "If the name is yours, add it to STUDIO_ALLOWED_HOSTS.",
                 code="host_not_allowed",
             )
         changes = scope["type"] == "websocket" or scope["method"] not in READING
         if changes and self.trust(scope) == "foreign":
             return ApiError(
                 403,
-                "Pages of other origins may not do this. If you trust the page, add its origin to CORS_ORIGINS; if it "
-                "is the studio's own behind a proxy, make the proxy pass on the Host header, or X-Forwarded-Host.",
+                "Pages of other origins may not do this. If you trust the page, add its origin to STUDIO_CORS_ORIGINS; "
+                "if it is the studio's own behind a proxy, make the proxy pass on the Host header or X-Forwarded-Host.",
                 code="origin_not_allowed",
             )
         return None

@@ -67,8 +67,8 @@ def of_file(file: BinaryIO, start: int, stop: int) -> Generator[bytes, None, Non
 
 def _span(wanted: str, size: int) -> tuple[int, int]:
     """The first byte and the one after the last. Raises ApiError."""
-    found = _SPAN.fullmatch(wanted)
-    first, last = found.groups() if found else ("", "")
+    span = _SPAN.fullmatch(wanted)
+    first, last = span.groups() if span else ("", "")
     start = int(first) if first else max(size - int(last or 0), 0)
     stop = min(int(last) + 1, size) if first and last else size
     if start < stop:

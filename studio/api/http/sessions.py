@@ -41,7 +41,7 @@ class Sessions:
         with self._lock:
             self._catch_up()
             now = time.time()
-            live = {name: each for name, each in self._open.items() if each[1] > now}
+            live = {name: session for name, session in self._open.items() if session[1] > now}
             live[_digest(token)] = (key.hex(), now + KEPT_SECONDS)
             self._open = dict(list(live.items())[-MOST:])
             self._write()
@@ -85,10 +85,10 @@ class Sessions:
 def _version(file: Path) -> tuple[int, int] | None:
     """Another one for each time that the file is written; None where there is none."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _read(file: Path, keys: Collection[str]) -> dict[str, tuple[str, float]]:

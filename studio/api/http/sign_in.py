@@ -59,8 +59,8 @@ class SignIn:
         """The form in the reader's language, with what was wrong before: a sentence, or the key of one."""
         phrases = page_phrases()
         language = phrases.language_for(reader)
-        told = str(phrases.said[language].get(refusal, refusal))
-        markup = self._forms[language].replace("{root}", self._root_path).replace("{refusal}", told)
+        sentence = str(phrases.said[language].get(refusal, refusal))
+        markup = self._forms[language].replace("{root}", self._root_path).replace("{refusal}", sentence)
         return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
 
     def held_up(self, reader: HTTPConnection, error: ApiError) -> HTMLResponse:

@@ -41,9 +41,7 @@ async def events(speech: Speech, characters: int, unit: Unit | None = None) -> A
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))
         return
-    frames = speech.take.frames
-    usage = {"input_tokens": characters, "output_tokens": frames, "total_tokens": characters + frames}
-    yield event("speech.audio.done", {"usage": usage})
+    yield event("speech.audio.done", {"usage": usage(characters, speech.take.frames)})
 
 
 async def late_events(
@@ -57,12 +55,17 @@ async def late_events(
         while not speaking.done():
             yield PING
             await asyncio.wait({speaking}, timeout=PING_SECONDS)
-        async for each in events(speaking.result(), characters, unit):
-            yield each
+        async for line in events(speaking.result(), characters, unit):
+            yield line
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))
     except ClientDisconnect:
         return
+
+
+def usage(characters: int, frames: int) -> dict[str, int]:
+    """What OpenAI's clients read as the cost of a request."""
+    return {"input_tokens": characters, "output_tokens": frames, "total_tokens": characters + frames}
 
 
 def event(name: str, fields: dict[str, object]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request
 from python_multipart.multipart import parse_options_header
@@ -27,15 +28,18 @@ PIECE = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form: all fields of each name, and all files by the name of their field."""
+    """A form: all fields of each name, and all files by the name of their field.
 
-    lists: dict[str, list[str]]
+    Its fields are texts, but where an object in JSON or MessagePack took the place of a form.
+    """
+
+    lists: dict[str, list[Any]]
     uploads: dict[str, list[Upload]]
 
     @property
-    def fields(self) -> dict[str, str]:
+    def fields(self) -> dict[str, Any]:
         """Of several fields with one name, the last."""
-        return {name: several[-1] for name, several in self.lists.items()}
+        return {name: several[-1] for name, several in self.lists.items() if several}
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -48,8 +52,15 @@ class Form:
         return {name: several[-1].name for name, several in self.uploads.items()}
 
     def text(self, *names: str) -> str:
-        """The first of these fields that is there and not blank, else blank."""
-        return next((self.fields[name] for name in names if self.fields.get(name, "").strip()), "")
+        """The first of these fields that is there and not blank, else blank. Raises InvalidRequest for another type."""
+        return next((text for name in names for text in self.texts(name)[-1:] if text.strip()), "")
+
+    def texts(self, name: str) -> list[str]:
+        """All fields of a name. Raises InvalidRequest for another type."""
+        values = [value for value in self.lists.get(name, []) if value is not None]
+        if not all(isinstance(value, str) for value in values):
+            raise InvalidRequest(f"{name} must be a text", name)
+        return values
 
     def number(self, name: str) -> float | None:
         """Raises InvalidRequest for what is no number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import asdict
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
@@ -54,14 +54,14 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
         status = service.status
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
         failed = [take.as_json() for take in service.takes.list(request.state.caller) if take.state == "failed"]
-        now = datetime.now(timezone.utc)
+        now = datetime.now(UTC)
         file = await to_thread.run_sync(facts, request.state.caller)
         file |= {
             "at": now.isoformat(timespec="seconds"),
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
-            "background": {each.name: asdict(each.status) for each in service.background},
+            "background": {check.name: asdict(check.status) for check in service.background},
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines if file["is_owner"] else [],
         }

@@ -17,6 +17,7 @@ from studio.api.http.body import as_model, read_json
 from studio.api.http.error_responses import ApiError, describe, envelope
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import answers, reads
+from studio.api.http.sse import usage
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import BatchBody, SpeechBody
@@ -85,9 +86,9 @@ class _Batch:
     async def whole(self) -> Result:
         """The results in the order of the items, and the summary."""
         async with aclosing(self.results()) as results:
-            found = [result async for result in results]
-        found.sort(key=lambda result: int(str(result["index"])))
-        return self._summary(sum(result["status"] == "success" for result in found)) | {"results": found}
+            ordered = [result async for result in results]
+        ordered.sort(key=lambda result: int(str(result["index"])))
+        return self._summary(sum(result["status"] == "success" for result in ordered)) | {"results": ordered}
 
     def _summary(self, succeeded: int) -> Result:
         total = len(self._items)
@@ -124,9 +125,5 @@ class _Batch:
             "seed": speech.seed,
             "voice": speech.voice,
             "finish_reason": take.finish_reason,
-            "usage": {
-                "input_tokens": len(body.input),
-                "output_tokens": take.frames,
-                "total_tokens": len(body.input) + take.frames,
-            },
+            "usage": usage(len(body.input), take.frames),
         }

@@ -95,5 +95,5 @@ def _model(service: SpeechService, model_id: str) -> dict[str, object]:
         "tags": None if card is None or card.tags is None else list(card.tags),
         "normalize": card.normalize if card else None,
         "demo": card.demo if card else None,
-        "voices": [{"name": voice.id, "language": None} for voice in service.voices.listed],
+        "voices": [{"name": voice.slug, "language": None} for voice in service.voices.listed],
     }

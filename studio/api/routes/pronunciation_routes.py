@@ -14,7 +14,7 @@ from studio.api.http.upload import read_form
 from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
 from studio.errors import InvalidRequest
 from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
-from studio.projects.documents.dictionary import MAX_LIST, read_dictionary, write_dictionary
+from studio.projects.documents.pronunciation_csv import MAX_LIST, read_dictionary, write_dictionary
 from studio.voices.resolver import VoiceResolver
 
 FORM_LIMIT = MAX_LIST + 64 * 1024
@@ -27,7 +27,7 @@ class PronunciationRoutes:
     def __init__(self, voices: VoiceResolver) -> None:
         self._voices = voices
         self._library = voices.library
-        self._entries = voices.library.pronunciations
+        self._pronunciations = voices.library.pronunciations
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["pronunciations"])
@@ -42,19 +42,18 @@ class PronunciationRoutes:
 
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
         """The dictionary of everybody, or of a voice, or of a project; each at most 2000 entries, by their phrases."""
-        shelf = self._shelf(request, voice, project)
-        return JSONResponse(
-            {"object": "list", "data": [pronunciation_json(each, shelf) for each in self._entries.on(shelf)]}
-        )
+        dictionary = self._dictionary(request, voice, project)
+        data = [pronunciation_json(entry, dictionary) for entry in self._pronunciations.entries(dictionary)]
+        return JSONResponse({"object": "list", "data": data})
 
     async def add(self, request: Request) -> JSONResponse:
         """A new entry; one for the same words must not be there."""
         body = as_model(await read_json(request), NewPronunciation)
 
         def work() -> dict[str, Any]:
-            shelf = self._shelf(request, body.voice, body.project)
+            dictionary = self._dictionary(request, body.voice, body.project)
             entry = Pronunciation(body.phrase, body.said, body.match_case)
-            return pronunciation_json(self._entries.add(shelf, entry), shelf)
+            return pronunciation_json(self._pronunciations.add(dictionary, entry), dictionary)
 
         return JSONResponse(await to_thread.run_sync(work), 201)
 
@@ -63,9 +62,9 @@ class PronunciationRoutes:
         body = as_model(await read_json(request), PronunciationChanges)
 
         def work() -> dict[str, Any]:
-            shelf = self._seen(request, pronunciation_id)
+            dictionary = self._seen(request, pronunciation_id)
             return pronunciation_json(
-                self._entries.change(pronunciation_id, body.phrase, body.said, body.match_case), shelf
+                self._pronunciations.change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
             )
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -73,14 +72,16 @@ class PronunciationRoutes:
     def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
         """Delete an entry."""
         self._seen(request, pronunciation_id)
-        self._entries.delete(pronunciation_id)
+        self._pronunciations.delete(pronunciation_id)
         return JSONResponse({"id": pronunciation_id, "object": "pronunciation.deleted", "deleted": True})
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
         """The dictionary as CSV, which can be taken in again."""
-        shelf = self._shelf(request, voice, project)
+        dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
-        return Response(write_dictionary(self._entries.on(shelf)), media_type=CSV_TYPE, headers=headers)
+        return Response(
+            write_dictionary(self._pronunciations.entries(dictionary)), media_type=CSV_TYPE, headers=headers
+        )
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
@@ -90,14 +91,14 @@ class PronunciationRoutes:
         form = await read_form(request, FORM_LIMIT, "file")
 
         def work() -> dict[str, Any]:
-            shelf = self._shelf(request, voice, project)
+            dictionary = self._dictionary(request, voice, project)
             entries = read_dictionary(form.file("file"))
-            total = self._entries.merge(shelf, entries, replace)
+            total = self._pronunciations.merge(dictionary, entries, replace)
             return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
 
         return JSONResponse(await to_thread.run_sync(work))
 
-    def _shelf(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
+    def _dictionary(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
         """Raises InvalidRequest, UnknownVoice, NotFound."""
         if voice and project:
             raise InvalidRequest("give either a voice or a project, not both", "project")
@@ -105,14 +106,14 @@ class PronunciationRoutes:
             return DictionaryScope("project", self._library.projects.get(project, request.state.sees).id)
         if not voice:
             return GLOBAL
-        found = self._voices.find(voice)
-        if found is None:
-            raise InvalidRequest(f"{voice[:80]!r} is no voice of the library", "voice")
-        return DictionaryScope("voice", found.id)
+        known = self._voices.find(voice)
+        if known is None:
+            raise InvalidRequest(f"{voice[:80]!r} is not a voice of the library", "voice")
+        return DictionaryScope("voice", known.id)
 
     def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
-        """The shelf of an entry that this caller may see. Raises NotFound."""
-        shelf, _ = self._entries.where(entry_id)
-        if shelf.scope == "project":
-            self._library.projects.get(shelf.subject, request.state.sees)
-        return shelf
+        """The dictionary of an entry that this caller may see. Raises NotFound."""
+        dictionary, _ = self._pronunciations.find(entry_id)
+        if dictionary.scope == "project":
+            self._library.projects.get(dictionary.subject, request.state.sees)
+        return dictionary

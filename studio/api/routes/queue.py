@@ -17,9 +17,9 @@ def queue_routes(service: SpeechService, settings: Settings) -> APIRouter:
     @routes.get("/v1/queue")
     async def get_queue(request: Request) -> JSONResponse:
         """How full the engine and its queue are, how many requests a caller may have at a time (null: any number), the
-        caller's name from KEY_NAMES, and which of the caller's own requests are under way."""
+        caller's name from STUDIO_API_KEYS, and which of the caller's own requests are under way."""
         caller = request.state.caller
-        return JSONResponse(service.line(caller) | {"caller": name_of(settings, caller)})
+        return JSONResponse(service.queue_for(caller) | {"caller": name_of(settings, caller)})
 
     @routes.delete("/v1/requests/{request_id}")
     async def cancel_request(request_id: str) -> JSONResponse:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import html
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
-from studio.api.routes.takes import as_kept
-from studio.api.schemas.numbers import Whole
+from studio.api.routes.take_routes import as_kept
+from studio.api.schemas.field_types import StrictBody, Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
+from studio.history.history import History
 from studio.i18n import page_phrases
 from studio.library import Library
-from studio.library.shares import Share
+from studio.library.takes.shares import Share
 from studio.paths import ASSETS
 from studio.settings import Settings
-from studio.takes.history import History
 
 _PAGE = ASSETS / "page" / "share"
 _GUARDED = {
@@ -36,11 +36,9 @@ _SHOWN = 200
 """Characters of a take's words that a preview of the link shows."""
 
 
-class NewShare(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class NewShare(StrictBody):
     days: Annotated[Whole, Field(ge=1)] | None = Field(
-        None, description="How long it opens the take; absent: as long as SHARE_DAYS allows."
+        None, description="How long it opens the take; absent: as long as STUDIO_SHARE_DAYS allows."
     )
 
 
@@ -64,23 +62,23 @@ class ShareRoutes:
         return routes
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
-        """The links that open this take to whoever has them."""
+        """The links that open this take to anyone who has them."""
         await self._history.stored(take_id, request.state.sees)
-        found = await to_thread.run_sync(self._shares.of, take_id)
-        return JSONResponse({"object": "list", "data": [_told(each) for each in found]})
+        shares = await to_thread.run_sync(self._shares.of, take_id)
+        return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
 
     async def add_share(self, take_id: str, request: Request) -> JSONResponse:
-        """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where SHARE_DAYS is
-        set, and for no longer than it says."""
+        """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where
+        STUDIO_SHARE_DAYS is set, and for no longer than it says."""
         most = self._settings.share_days
         if not most:
-            raise NotOffered("this studio shares no takes by links; whoever runs it may set SHARE_DAYS", "take_id")
+            raise NotOffered("this studio shares no takes by links; its owner may set STUDIO_SHARE_DAYS", "take_id")
         days = as_model(await read_json(request), NewShare).days or most
         if days > most:
-            raise InvalidRequest(f"days must be from 1 to {most}, as SHARE_DAYS says", "days")
+            raise InvalidRequest(f"days must be from 1 to {most}, as STUDIO_SHARE_DAYS says", "days")
         await self._history.sound(take_id, request.state.sees)
         share = await to_thread.run_sync(self._shares.add, take_id, days)
-        return JSONResponse(_told(share), 201)
+        return JSONResponse(_share_json(share), 201)
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
         """Take a link back: from then on it opens nothing."""
@@ -95,17 +93,17 @@ class ShareRoutes:
             take, _ = await self._history.sound(await self._opened(token), None)
         except NotFound:
             return HTMLResponse(self._gone[language], 404, _GUARDED)
-        made = datetime.fromtimestamp(take.created, timezone.utc)
+        created = datetime.fromtimestamp(take.created, UTC)
         words = " ".join(take.text.split())
-        told = {
+        values = {
             "text": take.text,
             "excerpt": words[:_SHOWN] + "…" * (len(words) > _SHOWN),
             "voice": take.label,
-            "made": f"{made:%Y-%m-%d}",
+            "made": f"{created:%Y-%m-%d}",
             "audio": f"{token}/audio",  # relative: whatever proxy the page came through
         }
         page = self._page[language]
-        for name, value in told.items():
+        for name, value in values.items():
             page = page.replace(f"{{{name}}}", html.escape(value).replace("{", "&#123;"))
         return HTMLResponse(page, headers=_GUARDED)
 
@@ -124,7 +122,7 @@ class ShareRoutes:
         return await to_thread.run_sync(self._shares.take_id, token)
 
 
-def _told(share: Share) -> dict[str, object]:
+def _share_json(share: Share) -> dict[str, object]:
     return {
         "object": "audio.take.share",
         "token": share.token,

@@ -13,57 +13,44 @@ From the server:  {"type": "audio.start", sentence_index, sentence_text, format,
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import aclosing
 from typing import Any
 
-import anyio
 from anyio import to_thread
 from fastapi import APIRouter, WebSocket
-from starlette.websockets import WebSocketDisconnect
 
-from engine import EngineError, Reference
+from engine import Reference
 from studio.api.http.body import as_model, parse_object
-from studio.api.http.error_responses import ApiError, describe, envelope
+from studio.api.http.error_responses import ApiError, envelope
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
-from studio.api.written_text import WrittenText
-from studio.errors import Cancelled, InvalidRequest, NothingToSay, StudioError
-from studio.settings import Settings
-from studio.speech.request import Origin, new_request_id
+from studio.api.text_socket import TextSocket, WrittenText
+from studio.errors import Cancelled, InvalidRequest, NothingToSay
+from studio.speech.request import Origin
 from studio.speech.speech_service import Speech, SpeechService
 from studio.speech.timing.timestamps import as_json
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
 
-def socket_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def socket_routes(service: SpeechService) -> APIRouter:
     """The route of the socket, on this service."""
     routes = APIRouter()
 
     @routes.websocket("/v1/audio/speech/stream")
     async def stream_speech(websocket: WebSocket) -> None:
-        await websocket.accept()
-        session = _Session(websocket, service, settings.send_timeout)
-        try:
-            await session.run()
-        except (WebSocketDisconnect, TimeoutError):
-            return  # who left needs no answer
+        await _Session(websocket, service).serve()
 
     return routes
 
 
-class _Session:
-    """One connection: a reader of messages and a speaker of sentences side by side."""
+class _Session(TextSocket):
+    """Sentences of one text, each with a file of its own."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, send_timeout: float) -> None:
-        self._websocket = websocket
-        self._service = service
-        self._send_timeout = send_timeout
-        self._id = new_request_id()
-        self._caller = websocket.scope["state"]["caller"]
+    def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
+        super().__init__(websocket, service)
         self._options = as_model(DEFAULTS, SpeechOptions)
         self._configurable = True
         self._text = WrittenText()
@@ -71,31 +58,18 @@ class _Session:
         self._spoken = 0
         self._cancels = 0
 
-    async def run(self) -> None:
-        """Until the session is done, refused or left. Raises WebSocketDisconnect, TimeoutError."""
-        speaking = asyncio.create_task(self._speak())
-        reading = asyncio.create_task(self._read())
-        try:
-            await asyncio.wait({speaking, reading}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (speaking, reading):
-                if task.done():
-                    task.result()
-        except (ApiError, StudioError, EngineError) as error:
-            told = describe(error)
-            await self._send({"type": "error"} | envelope(told))
-            await self._websocket.close(1008 if told.status < 500 else 1011)
-        else:
-            await self._send({"type": "session.done", "total_sentences": self._spoken})
-            await self._websocket.close()
-        finally:
-            for task in (speaking, reading):
-                task.cancel()
-            await asyncio.gather(speaking, reading, return_exceptions=True)
+    async def _refuse(self, error: ApiError) -> None:
+        await self._tell({"type": "error"} | envelope(error))
+
+    async def _finish(self) -> None:
+        await self._tell({"type": "session.done", "total_sentences": self._spoken})
+        await super()._finish()
 
     async def _read(self) -> None:
         """Messages as they come, to the last: a cancel may come after the text is done, and a hang-up at any time."""
         while True:
-            message = await self._receive()
+            text: str = await self._received("text", "JSON text, not binary", "type")
+            message = parse_object(text.encode("utf-8", "surrogatepass"))
             kind = message.get("type")
             if kind == "input.cancel":
                 self._drop()
@@ -112,15 +86,6 @@ class _Session:
                 self._text.complete()
             else:
                 raise InvalidRequest(f"there is no message of type {str(kind)[:80]!r}", "type")
-
-    async def _receive(self) -> dict[str, Any]:
-        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
-        message = await self._websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code") or 1005)
-        if message.get("text") is None:
-            raise InvalidRequest("messages must be JSON text, not binary", "type")
-        return parse_object(message["text"].encode("utf-8", "surrogatepass"))
 
     async def _configure(self, message: dict[str, Any]) -> None:
         if not self._configurable:
@@ -150,25 +115,21 @@ class _Session:
                 async with aclosing(speech):
                     if cancels != self._cancels:  # it came before the request was under way
                         raise Cancelled("the sentence was cancelled")
-                    await self._send(_start(speech, index, sentence, request.format))
+                    await self._tell(_start(speech, index, sentence, request.format))
                     async for piece in speech.body:
                         await self._send(piece)
                 reason = speech.take.finish_reason
                 done: dict[str, object] = {"type": "audio.done", "sentence_index": index, "finish_reason": reason}
                 if unit := self._options.timestamps:
                     done["timestamps"] = as_json(await speech.timestamps(unit))
-                await self._send(done)
+                await self._tell(done)
             except NothingToSay:
                 self._spoken -= 1  # signs or tags alone: skipped, and not counted
             except Cancelled:
-                await self._send({"type": "audio.cancelled", "sentence_index": index})
+                await self._tell({"type": "audio.cancelled", "sentence_index": index})
 
-    async def _send(self, message: dict[str, object] | bytes) -> None:
-        with anyio.fail_after(self._send_timeout):
-            if isinstance(message, bytes):
-                await self._websocket.send_bytes(message)
-            else:
-                await self._websocket.send_text(json.dumps(message))
+    async def _tell(self, message: dict[str, object]) -> None:
+        await self._send(json.dumps(message))
 
 
 def _start(speech: Speech, index: int, sentence: str, format_name: str) -> dict[str, object]:

@@ -65,8 +65,8 @@ def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_
     answer.headers["X-Voice"] = speech.voice
     if speech.revision is not None:
         answer.headers["X-Voice-Revision"] = str(speech.revision)
-    answer.headers["X-Queue-Ms"] = f"{speech.queue_ms:.1f}"
-    answer.headers["X-First-Audio-Ms"] = f"{speech.first_audio_ms:.1f}"
+    answer.headers["X-Queue-Ms"] = f"{speech.take.queue_ms or 0.0:.1f}"
+    answer.headers["X-First-Audio-Ms"] = f"{speech.take.first_audio_ms or 0.0:.1f}"
     answer.headers["X-Sample-Rate"] = str(speech.sample_rate)
     return answer
 
@@ -121,7 +121,7 @@ def speech_routes(service: SpeechService) -> APIRouter:
         body = as_model(in_our_words(await read_json(request)), ReadingBody)
         text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
         language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
-        told = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
-        return JSONResponse(told)
+        reading = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
+        return JSONResponse(reading)
 
     return routes

@@ -50,7 +50,7 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
             answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
         if service.recorder is not None:
             answer["takes"] = {outcome: service.register.outcomes[outcome] for outcome in ("kept", *NOT_WHOLE)}
-        work = {each.name: each.status for each in service.background}
+        work = {check.name: check.status for check in service.background}
         answer["degraded"] = load.trouble is not None or any(status.error is not None for status in work.values())
         answer["background"] = {
             name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()

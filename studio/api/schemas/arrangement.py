@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from studio.api.schemas.numbers import Number, Whole
-from studio.api.schemas.voices import VoiceName
+from studio.api.schemas.field_types import Number, StrictBody, VoiceName, Whole
+from studio.api.schemas.speech import RegenerateBody
 from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
 from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
 
 
-class NewPartBody(BaseModel):
+class NewPartBody(StrictBody):
     """A part that is put among the others."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str
     after: str | None = Field(description="The id of the part before it; null: it is the first.")
@@ -29,63 +27,47 @@ class NewPartBody(BaseModel):
         return NewPart(self.text, " ".join(self.chapter.split()), (self.voice or "").strip() or None, self.pause)
 
 
-class SplitBody(BaseModel):
+class SplitBody(StrictBody):
     """Where a part is split."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
+    text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")
     at: Annotated[Whole, Field(ge=0)] = Field(
-        description="Of which character, counted from 0 in Unicode code points, the second part begins."
+        description="Index of the first character of the second part, in Unicode code points."
     )
 
 
-class MergeBody(BaseModel):
-    """With which part one is merged."""
-
-    model_config = ConfigDict(extra="forbid")
+class MergeBody(StrictBody):
+    """The part that one is merged with."""
 
     following: str = Field(description="The id of the part right after it.")
 
 
-class MoveBody(BaseModel):
-    """Where a part is to be."""
-
-    model_config = ConfigDict(extra="forbid")
+class MoveBody(StrictBody):
+    """The new place of a part."""
 
     position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
 
 
-class RestoreBody(BaseModel):
+class RestoreBody(StrictBody):
     """Which deleted parts are restored."""
-
-    model_config = ConfigDict(extra="forbid")
 
     ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
 
 
-class MendBody(BaseModel):
-    """Which sentence of a part is spoken anew."""
+class RegeneratePartBody(RegenerateBody):
+    """Which sentences of a part are regenerated."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
-    start: Annotated[Whole, Field(ge=0)] = Field(
-        description="From which character, in Unicode code points, something is selected; the whole sentence is meant."
-    )
-    end: Annotated[Whole, Field(ge=0)] = Field(description="Up to which; several sentences may be touched.")
+    text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")
 
 
-class ReplaceBody(BaseModel):
-    """What to look for in all parts, and what is to stand in its place."""
-
-    model_config = ConfigDict(extra="forbid")
+class ReplaceBody(StrictBody):
+    """What to find in all parts, and its replacement."""
 
     find: str = Field(description=f"At most {MAX_FIND} characters.")
-    replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: it is taken out.")
-    match_case: bool = Field(False, description="Whether it is only meant in this case.")
-    whole_words: bool = Field(False, description="Whether it must not be a piece of a longer word.")
-    dry_run: bool = Field(False, description="Whether to count only, and change nothing.")
+    replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: it is removed.")
+    match_case: bool = Field(False, description="Match case.")
+    whole_words: bool = Field(False, description="Match whole words only.")
+    dry_run: bool = Field(False, description="Count the matches and change nothing.")
 
     def wanted(self) -> Wanted:
         return Wanted(self.find, self.replace, self.match_case, self.whole_words)

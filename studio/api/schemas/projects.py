@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
-from studio.api.schemas.voices import VoiceName
+from studio.api.schemas.field_types import Number, Seed, Speed, StrictBody, Temperature, TopK, TopP, VoiceName, Whole
 from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
 from studio.errors import InvalidDocument
@@ -19,11 +18,11 @@ from studio.library.projects.project_records import (
     MAX_PAUSE,
     Loudness,
     Part,
-    PartTake,
     Project,
     ProjectSettings,
 )
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges
+from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
 from studio.projects.timeline import Placed, Timeline
@@ -40,10 +39,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-class SettingsBody(BaseModel):
+class SettingsBody(StrictBody):
     """How the parts are spoken and joined; null is the default. Unknown fields are refused."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: Annotated[str, Field(max_length=MAX_TITLE)] | None = None
     voice: VoiceName | None = Field(None, description="For parts without one of their own.")
@@ -78,10 +75,8 @@ class SettingsBody(BaseModel):
         return replace(before, **{k: getattr(usual, k) if v is None or v == "" else v for k, v in sent.items()})
 
 
-class ItemBody(BaseModel):
+class ItemBody(StrictBody):
     """One part, as an item of POST /v1/audio/speech/batch is one speech."""
-
-    model_config = ConfigDict(extra="forbid")
 
     input: str
     voice: VoiceName | None = None
@@ -124,10 +119,8 @@ class ProjectBody(SettingsBody):
         return Document(tuple(Passage(each.input, each.chapter, each.voice, each.pause) for each in items), prose=False)
 
 
-class PartBody(BaseModel):
+class PartBody(StrictBody):
     """Fields that are absent or null stay as they are."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str | None = None
     voice: VoiceName | None = Field(None, description="Blank: the project's.")
@@ -140,9 +133,7 @@ class PartBody(BaseModel):
         return PartChanges(self.text, self.voice, self.pause, self.take)
 
 
-class SpeakBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class SpeakBody(StrictBody):
     parts: Literal["missing", "stale", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
         "missing", description="missing: parts that are new, stale or failed; or the ids of parts to speak again."
     )
@@ -168,18 +159,18 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
 
 
 def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
-    told = asdict(part)
+    fields = asdict(part)
     for name in ("project_id", "takes"):
-        del told[name]
+        del fields[name]
     recipe = settings.recipe(part.text, part.voice)
-    return told | {
+    return fields | {
         "object": "project.part",
         "seconds": round(part.take.seconds, 3) if part.take else None,
         "takes": [_take_json(take, recipe) for take in part.takes],
     }
 
 
-def _take_json(take: PartTake, recipe: str) -> dict[str, Any]:
+def _take_json(take: Take, recipe: str) -> dict[str, Any]:
     return {
         "id": take.id,
         "voice": take.voice,

@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from studio.api.schemas.lower_case import LOWER_CASE
-from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
-from studio.api.schemas.voices import VoiceName
+from studio.api.schemas.field_types import (
+    LOWER_CASE,
+    Number,
+    Seed,
+    SelectionBody,
+    Speed,
+    StrictBody,
+    Temperature,
+    TopK,
+    TopP,
+    VoiceName,
+    Whole,
+)
 from studio.errors import InvalidRequest
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
 from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, OwnClip, SpeechRequest
@@ -19,6 +29,10 @@ MAX_ITEMS = 32
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
+RENAMED = {"max_new_tokens": "max_frames", "response_format": "format"}
+OPTIONS = {"seed", "temperature", "top_p", "top_k", "speed", "chunk_length", "sample_rate", "normalize", "dictionary"}
+OPTIONS |= {"store", *RENAMED}
+"""Fields that a SpeechRequest has too, some by another name."""
 
 
 def _voice_form(value: object) -> object:
@@ -39,8 +53,6 @@ class VoiceRef(BaseModel):
 
 class SpeechOptions(BaseModel):
     """How to speak. Unknown fields are ignored, null means absent; what cannot be done is refused by name."""
-
-    model_config = ConfigDict(extra="ignore")
 
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
@@ -109,26 +121,13 @@ class SpeechOptions(BaseModel):
     def request_for(self, text: str, cast: dict[str, str] | None = None) -> SpeechRequest:
         """Raises InvalidRequest."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
-        chosen = {
-            "seed": self.seed,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "top_k": self.top_k,
-            "max_frames": self.max_new_tokens,
-            "speed": self.speed,
-            "chunk_length": self.chunk_length,
-            "format": self.response_format,
-            "sample_rate": self.sample_rate,
-            "normalize": self.normalize,
-            "dictionary": self.dictionary,
-            "store": self.store,
-        }
+        chosen = self.model_dump(include=OPTIONS, exclude_none=True)
         return SpeechRequest(
             text=text,
             cast=cast,
             voice=None if self.ref_audio is not None else voice,
             clips=self._clips(),
-            **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
+            **{RENAMED.get(name, name): value for name, value in chosen.items()},
         )
 
     def _clips(self) -> tuple[OwnClip, ...]:
@@ -165,13 +164,11 @@ class SpeechBody(SpeechOptions):
 class ReadingBody(BaseModel):
     """A text, to see how it would be read."""
 
-    model_config = ConfigDict(extra="ignore")
-
     input: str = Field(description=f"At most {MAX_INPUT} characters.")
-    cast: dict[str, VoiceName] | None = Field(None, description="As of the request that will speak it.")
-    voice: VoiceName | None = Field(None, description="As of that request: it may have a dictionary of its own.")
-    normalize: bool | None = Field(None, description="As of that request; absent: as the model needs it.")
-    dictionary: bool | None = Field(None, description="As of that request; default true.")
+    cast: dict[str, VoiceName] | None = Field(None, description="Cast of the request that will speak it.")
+    voice: VoiceName | None = Field(None, description="Voice of that request; it may have its own dictionary.")
+    normalize: bool | None = Field(None, description="As in that request; absent: as the model needs it.")
+    dictionary: bool | None = Field(None, description="As in that request; default true.")
 
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest."""
@@ -184,13 +181,11 @@ class ReadingBody(BaseModel):
         )
 
 
-class ContinueBody(BaseModel):
-    """How to go on with a take; what is not said stays as it was, but for its limit."""
-
-    model_config = ConfigDict(extra="forbid")
+class ContinueBody(StrictBody):
+    """How to continue a take; absent fields stay as they were, except for its limit."""
 
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
-        None, description="Frames of the whole take, those that it has already among them; absent: until all is said."
+        None, description="Frames of the whole take, including those already generated; absent: until the text ends."
     )
     response_format: ResponseFormat | None = None
     sample_rate: Whole | None = None
@@ -205,18 +200,8 @@ class ContinueBody(BaseModel):
         return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
 
 
-class MendTakeBody(BaseModel):
-    """Which sentence of a take is spoken anew."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    start: Annotated[Whole, Field(ge=0)] = Field(
-        description="From which character of the take's text, in Unicode code points, something is selected; the whole "
-        "sentence is meant."
-    )
-    end: Annotated[Whole, Field(ge=0)] = Field(
-        description="Up to which; several sentences may be touched, in a dialogue those of one turn."
-    )
+class RegenerateBody(SelectionBody):
+    """Which sentences of a take are regenerated."""
 
 
 class BatchBody(SpeechOptions):

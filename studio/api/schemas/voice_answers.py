@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from studio.errors import InvalidRequest
 from studio.library import Consent, Voice
-from studio.voices.as_json import voice_json
+from studio.voices.voice_json import voice_json
 
 
 def openai_voice(voice: Voice) -> dict[str, object]:
@@ -28,7 +28,7 @@ def uploaded_voice(voice: Voice) -> dict[str, object]:
     first = voice.samples[0]
     return {
         "name": voice.slug,
-        "consent": voice.consent_id,
+        "consent": voice.consent,
         "created_at": int(voice.created),
         "mime_type": first.media_type,
         "file_size": first.size,

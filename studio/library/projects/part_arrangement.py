@@ -21,23 +21,24 @@ from studio.library.projects.row_mapping import (
     parts_of,
     recipes_of,
     row_of,
+    row_to_restore_to,
     settle,
     touch,
 )
-from studio.library.sqlite import Database, select
+from studio.library.sqlite import Database
+from studio.library.trash import BIN, Trash
 
 UNDER_WAY = ("queued", "speaking")
-_BIN = "bin of "
-"""The kind of a project that holds a deleted part: this, and the id of the project that it was deleted from."""
 
 
 class Arrangement:
     """Each call is one transaction: of two at once the second sees what the first has made. They block for
     milliseconds; ``sees`` is as for Projects. Takes of parts whose words stay as they are are not touched."""
 
-    def __init__(self, store: Store, undo_seconds: float) -> None:
+    def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
-        self.undo_seconds = undo_seconds
+        self._trash = trash
+        trash.put_back["part"] = _put_back
 
     def insert(self, project_id: str, sees: str | None, part: NewPart, after: str | None) -> Part:
         """A new part after another one; None: before the first. Raises NotFound, InvalidRequest."""
@@ -91,7 +92,7 @@ class Arrangement:
             if second.state in UNDER_WAY and part.state not in UNDER_WAY:
                 new |= {"state": "queued", "attempts": 0, "error": None}
             _reword(db, part, new)
-            db.execute("update part_takes set part_id = ? where part_id = ?", [part_id, following])
+            db.execute("update takes set part_id = ? where part_id = ?", [part_id, following])
             _remove(db, second)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
@@ -114,12 +115,12 @@ class Arrangement:
             return part_of(db, project_id, part_id)
 
     def delete(self, project_id: str, sees: str | None, part_id: str) -> None:
-        """Take a part away; a chapter that began with it begins with the next one. Raises NotFound, InvalidRequest.
+        """Put a part into the trash; a chapter that began with it begins with the next one.
 
-        For `undo_seconds` `restore` brings it back: meanwhile it belongs to a project of its own that is deleted, and
-        goes with that. The only part of a project stays.
+        It then belongs to a project of its own, which is deleted. Raises NotFound, and InvalidRequest for the only
+        part of a project, which stays.
         """
-        with self._store.freeing() as db:
+        with self._trash.deleting() as db:
             row = row_of(db, project_id, sees)
             part = part_of(db, project_id, part_id)
             if _count(db, project_id) == 1:
@@ -134,47 +135,53 @@ class Arrangement:
             touch(db, row)
 
     def restore(self, project_id: str, sees: str | None, part_ids: Sequence[str]) -> list[Part]:
-        """Undo deletions of parts: each is where it was, with its takes; those that are there again.
+        """Restore parts of a project, each where it was, with its takes; those that are there again.
 
-        Raises NotFound where it is too late for all of them, InvalidRequest for one part too many.
+        Raises NotFound where none of them is in the trash, InvalidRequest for one part too many.
         """
-        back = []
-        with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
-            query = (
-                "select parts.project_id from parts join projects on projects.id = parts.project_id"
-                " where kind = ? and deleted > ? and parts.id in (select value from json_each(?))"
-                " order by projects.n desc"  # as their positions were when they were deleted
-            )
-            among = [f"{_BIN}{project_id}", time.time() - self.undo_seconds, json.dumps(list(part_ids))]
-            for found in list(select(db, query, among)):
-                [part] = parts_of(db, "project_id = ?", [found["project_id"]])
-                count = _count(db, project_id)
-                if count >= MAX_PARTS:
-                    raise _too_many()
-                position = min(part.position, count)
-                _make_gap(db, project_id, position)
-                if part.chapter:  # it begins with this one again
-                    same = "project_id = ? and position = ? and chapter = ? and text != chapter"
-                    db.execute(f"update parts set chapter = '' where {same}", [project_id, position + 1, part.chapter])
-                move = "update parts set project_id = ?, position = ? where id = ?"
-                db.execute(move, [project_id, position, part.id])
-                db.execute("delete from projects where id = ?", [part.project_id])
-                back.append(part.id)
-            if not back:
-                raise NotFound("these parts have no deletion that can be undone", "ids")
-            resting = f"id in (select value from json_each(?)) and {AT_REST}"
-            settle(db, recipes_of(db, row), resting, [json.dumps(back)])
-            touch(db, row)
-            return [part_of(db, project_id, part_id) for part_id in back]
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+        restored = self._trash.restore([("part", part_id) for part_id in part_ids], sees, project_id)
+        if not restored:
+            raise NotFound("none of these parts is in the trash", "ids")
+        with self._store.reading() as db:
+            return [part_of(db, project_id, part_id) for _, part_id in restored]
 
     def _put_away(self, db: Database, row: dict[str, Any], part: Part) -> None:
         now = time.time()
-        new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": f"{_BIN}{row['id']}"}
+        new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
         new |= {"settings": "{}", "paused": 0, "served": 0.0, "created": now, "changed": now, "deleted": now}
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
         db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])
+
+
+def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
+    """Move parts back from the projects that hold them, the last deleted first: each position is as it was then."""
+    homes: dict[str, list[dict[str, Any]]] = {}
+    for held in bins:
+        homes.setdefault(held["kind"].removeprefix(BIN), []).append(held)
+    for project_id, parts in homes.items():
+        row = row_to_restore_to(db, project_id)
+        part_ids = [_move_back(db, project_id, held["id"]) for held in parts]
+        resting = f"id in (select value from json_each(?)) and {AT_REST}"
+        settle(db, recipes_of(db, row), resting, [json.dumps(part_ids)])
+        touch(db, row)
+
+
+def _move_back(db: Database, project_id: str, bin_id: str) -> str:
+    """The id of the part that the project ``bin_id`` held. Raises InvalidRequest."""
+    [part] = parts_of(db, "project_id = ?", [bin_id])
+    if (count := _count(db, project_id)) >= MAX_PARTS:
+        raise _too_many()
+    position = min(part.position, count)
+    _make_gap(db, project_id, position)
+    if part.chapter:  # it begins with this one again
+        same = "project_id = ? and position = ? and chapter = ? and text != chapter"
+        db.execute(f"update parts set chapter = '' where {same}", [project_id, position + 1, part.chapter])
+    db.execute("update parts set project_id = ?, position = ? where id = ?", [project_id, position, part.id])
+    db.execute("delete from projects where id = ?", [bin_id])
+    return part.id
 
 
 def _is_title(part: Part) -> bool:

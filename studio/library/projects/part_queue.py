@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from collections.abc import Collection
 
 from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
-from studio.library.projects.project_records import ClaimedPart, PartTake
+from studio.library.projects.project_records import ClaimedPart
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
-from studio.library.records import WordTime
 from studio.library.sqlite import Database, select
+from studio.library.takes.take import NewTake
+from studio.library.takes.take_rows import insert_take
 
 MAX_TAKES = 8
 """Takes that a part keeps: the newest, and the chosen one."""
@@ -85,9 +85,7 @@ class PartQueue:
                 db.execute("update projects set served = ? where n = ?", [now, row["n"]])
                 settings = settings_of(db, row)
                 recipe = settings.recipe(part["text"], part["voice"])
-                again = list(
-                    select(db, "select 1 from part_takes where part_id = ? and recipe = ?", [part["id"], recipe])
-                )
+                again = list(select(db, "select 1 from takes where part_id = ? and recipe = ?", [part["id"], recipe]))
                 drawn = again or part["attempts"]  # the same seed would say the same again
                 return ClaimedPart(
                     project_id=row["id"],
@@ -103,51 +101,46 @@ class PartQueue:
         return None
 
     @once_more_with_room
-    def done(self, claimed: ClaimedPart, take: PartTake, wav: bytes, words: Sequence[WordTime] | None = None) -> None:
-        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none.
-
-        ``words``: when they are heard; None: nobody can tell.
-        """
+    def done(self, claimed: ClaimedPart, new: NewTake) -> None:
+        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none."""
         dropped: list[str] = []
         with self._store.writing() as db:
             row = next(iter(db.table("projects").rows_where("id = ?", [claimed.project_id])), None)
             mine = [claimed.part_id, claimed.lease]
             if row is None or not db.execute(f"select 1 from parts where {_MINE}", mine).fetchone():
                 return
-            self._insert(db, take, wav, claimed.text, words)
-            db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, claimed.part_id])
+            self._insert(db, new, len(claimed.text))
+            chosen = "update parts set chosen = ?, attempts = attempts + 1 where id = ?"
+            db.execute(chosen, [new.take.id, claimed.part_id])
             settle(db, recipes_of(db, row), "id = ?", [claimed.part_id])
             dropped = _prune(db, claimed.part_id)
         self._store.drop_unreferred(dropped)
 
     @once_more_with_room
-    def mended(self, base: PartTake, text: str, take: PartTake, wav: bytes, words: Sequence[WordTime]) -> None:
-        """Keep a take that was made of ``base``, and choose it if that is still the chosen one.
+    def regenerated(self, new: NewTake, characters: int) -> None:
+        """Keep a take of which ``characters`` were regenerated, and choose it if the one before is still chosen.
 
-        Raises NotFound where the part, or that take of it, is gone.
+        Raises NotFound where the part, or the take before, is gone.
         """
+        take = new.take
+        part_id, before = str(take.part_id), take.mends
         with self._store.writing() as db:
-            found = list(db.table("part_takes").rows_where("id = ? and part_id = ?", [base.id, base.part_id]))
-            rows = select(db, "select project_id from parts where id = ?", [base.part_id])
-            project_id = next((row["project_id"] for row in rows), None)
-            if not found or project_id is None:
+            query = "select project_id from parts join takes on part_id = parts.id where takes.id = ? and parts.id = ?"
+            found = db.execute(query, [before, part_id]).fetchone()
+            if found is None:
                 raise NotFound("the part, or its take, was deleted meanwhile", "part")
-            self._insert(db, take, wav, text, words)
-            db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, take.part_id, base.id])
-            row = row_of(db, project_id, None)
-            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [take.part_id])
-            dropped = _prune(db, take.part_id)
+            self._insert(db, new, characters)
+            db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, part_id, before])
+            row = row_of(db, found[0], None)
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+            dropped = _prune(db, part_id)
             touch(db, row)
         self._store.drop_unreferred(dropped)
 
-    def _insert(self, db: Database, take: PartTake, wav: bytes, text: str, words: Sequence[WordTime] | None) -> None:
-        db.table("part_takes").insert(asdict(take) | {"audio": self._store.files.put(wav)})
-        db.execute(
-            "update parts set work_s = work_s + ?, worked = worked + ? where id = ?",
-            [take.work_s, take.characters, take.part_id],
-        )
-        if words is not None:
-            db.table("part_take_times").insert({"take": take.id, "text": text, "words": json.dumps(words)})
+    def _insert(self, db: Database, new: NewTake, characters: int) -> None:
+        insert_take(db, new, self._store.files.put(b"".join(new.audio)))
+        worked = "update parts set work_s = work_s + ?, worked = worked + ? where id = ?"
+        db.execute(worked, [new.take.work_s, characters, new.take.part_id])
 
     def failed(self, claimed: ClaimedPart, reason: str) -> None:
         """Note why; the first time, the part goes back in line."""
@@ -172,11 +165,9 @@ class PartQueue:
 
 def _prune(db: Database, part_id: str) -> list[str]:
     """Forget the oldest takes of a part that has too many, never the chosen one; the audio that they had."""
-    old = list(
-        db.table("part_takes").rows_where("part_id = ?", [part_id], order_by="n desc", offset=MAX_TAKES, limit=100)
-    )
+    old = list(db.table("takes").rows_where("part_id = ?", [part_id], order_by="n desc", offset=MAX_TAKES, limit=100))
     [chosen] = db.execute("select chosen from parts where id = ?", [part_id]).fetchone()
     old = [each for each in old if each["id"] != chosen]
     for each in old:
-        db.table("part_takes").delete_where("id = ?", [each["id"]])
+        db.table("takes").delete_where("id = ?", [each["id"]])
     return [each["audio"] for each in old]

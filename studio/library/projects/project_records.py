@@ -1,4 +1,4 @@
-"""The nouns of long form: Project, Part, PartTake and what a part is to be spoken with; frozen, with units."""
+"""The nouns of long form: Project, Part and what a part is to be spoken with; frozen, with units."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from studio.library.pronunciations.entries import EntryIndex, Pronunciation
+from studio.library.takes.take import Take
 
 MAX_PART_TEXT = 4000
 """Characters of one part."""
@@ -108,33 +109,6 @@ class NewPart:
 
 
 @dataclass(frozen=True, slots=True)
-class PartTake:
-    """One time that a part was spoken; its sound is a WAV file of the library."""
-
-    id: str
-    part_id: str
-    created: float
-    """Unix time."""
-    recipe: str
-    voice: str
-    """The label of who spoke."""
-    seed: int
-    finish_reason: str | None
-    audio: str
-    """SHA-256 of the WAV, its name in the library's audio."""
-    samples: int
-    sample_rate: int
-    characters: int
-    """Of the text that was spoken."""
-    work_s: float
-    """From the request to the end of the sound, waiting included."""
-
-    @property
-    def seconds(self) -> float:
-        return self.samples / self.sample_rate
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """A part as it stands."""
 
@@ -154,11 +128,11 @@ class Part:
     error: str | None
     """Why the last attempt that failed did; it stays when the next one goes well."""
     chosen: str | None
-    takes: tuple[PartTake, ...] = ()
+    takes: tuple[Take, ...] = ()
     """Newest first."""
 
     @property
-    def take(self) -> PartTake | None:
+    def take(self) -> Take | None:
         """The chosen one."""
         return next((take for take in self.takes if take.id == self.chosen), None)
 

@@ -1,4 +1,4 @@
-"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled, deleted and restored."""
+"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled and deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from studio.library.projects.project_records import (
     NewPart,
     Part,
     PartState,
-    PartTake,
     Project,
     ProjectSettings,
     Recipes,
@@ -38,12 +37,13 @@ from studio.library.projects.row_mapping import (
     row_of,
     settings_of,
     settle,
-    take_of,
     touch,
     work_out,
 )
-from studio.library.records import WordTime
 from studio.library.sqlite import Database
+from studio.library.takes.take import Take
+from studio.library.takes.take_rows import take_of
+from studio.library.trash import Trash, mark
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
@@ -52,10 +52,6 @@ MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
-
-
-TakeWords = tuple[str, list[WordTime]]
-"""What was said in a take of a part, and when its words are heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +73,10 @@ class Projects:
     ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
     """
 
-    def __init__(self, store: Store, undo_seconds: float) -> None:
+    def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
-        self.undo_seconds = undo_seconds
+        self._trash = trash
+        trash.put_back["project"] = _put_back
 
     @once_more_with_room
     def create(
@@ -169,48 +166,14 @@ class Projects:
         return recipes
 
     def delete(self, project_id: str, sees: str | None) -> None:
-        """Take a project away; for `undo_seconds` `restore` brings it back as it is now. Raises NotFound.
+        """Put a project into the trash. Raises NotFound.
 
-        No part of it is being spoken any more: those that are go back in line, where they wait for a `restore`.
+        No part of it is being spoken any more: those that are go back in line, where they wait until it is restored.
         """
-        self.purge()
-        with self._store.freeing() as db:
+        with self._trash.deleting() as db:
             row = row_of(db, project_id, sees)
             db.execute("update parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id])
-            db.execute("update projects set deleted = ? where n = ?", [time.time(), row["n"]])
-
-    def restore(self, project_id: str, sees: str | None) -> Project:
-        """Undo a deletion. Raises NotFound when it is too late, InvalidRequest for one project too many."""
-        with self._store.writing() as db:
-            mine = "id = ?1 and (?2 is null or owner = ?2) and deleted > ?3 and title != ''"  # no deleted part's
-            for row in db.table("projects").rows_where(mine, [project_id, sees, self._undo_until()]):
-                if _count(db, row["owner"]) >= MAX_PROJECTS:
-                    raise _too_many()
-                db.execute("update projects set deleted = null where n = ?", [row["n"]])
-                return project_of(db, project_id, sees)
-        raise NotFound("this project has no deletion that can be undone", "project")
-
-    def purge(self, everything: bool = False) -> int:
-        """Remove for good what was deleted too long ago (or at all), with all its sound; how many projects."""
-        until = time.time() + 1 if everything else self._undo_until()
-        gone = 0
-        while True:
-            audio = set[str]()
-            with self._store.freeing() as db:
-                rows = list(db.table("projects").rows_where("deleted <= ?", [until], limit=1))
-                for row in rows:
-                    mine = "part_id in (select id from parts where project_id = ?)"
-                    audio |= {take["audio"] for take in db.table("part_takes").rows_where(mine, [row["id"]])}
-                    db.table("part_takes").delete_where(mine, [row["id"]])
-                    db.table("parts").delete_where("project_id = ?", [row["id"]])
-                    db.table("projects").delete_where("id = ?", [row["id"]])
-            if not rows:
-                return gone
-            gone += 1
-            self._store.drop_unreferred(audio)
-
-    def _undo_until(self) -> float:
-        return time.time() - self.undo_seconds
+            mark(db, "project", [row["id"]])
 
     def parts(
         self,
@@ -219,13 +182,13 @@ class Projects:
         offset: int = 0,
         limit: int | None = None,
         state: PartState | None = None,
+        only_chosen: bool = False,
     ) -> list[Part]:
-        """A project's parts in order, with their takes; None: all. Raises NotFound."""
+        """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
+        where = "project_id = ?1" if state is None else "project_id = ?1 and state = ?2"
         with self._store.reading() as db:
             row_of(db, project_id, sees)
-            if state is None:
-                return parts_of(db, "project_id = ?", [project_id], limit, offset)
-            return parts_of(db, "project_id = ? and state = ?", [project_id, state], limit, offset)
+            return parts_of(db, where, [project_id, state][: where.count("?")], limit, offset, only_chosen)
 
     def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
         """Raises NotFound."""
@@ -233,26 +196,14 @@ class Projects:
             row_of(db, project_id, sees)
             return part_of(db, project_id, part_id)
 
-    def take(self, project_id: str, sees: str | None, take_id: str) -> PartTake:
+    def take(self, project_id: str, sees: str | None, take_id: str) -> Take:
         """Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, sees)
             mine = "id = ? and part_id in (select id from parts where project_id = ?)"
-            for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
+            for row in db.table("takes").rows_where(mine, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
-
-    def word_times(self, project_id: str, sees: str | None, takes: Sequence[str]) -> dict[str, TakeWords]:
-        """Of those of the takes of which they are known, by their ids. Raises NotFound for the project."""
-        with self._store.reading() as db:
-            row_of(db, project_id, sees)
-            query = (
-                "select take, part_take_times.text, words from part_take_times"
-                " join part_takes on part_takes.id = take join parts on parts.id = part_id"
-                " where project_id = ? and take in (select value from json_each(?))"
-            )
-            rows = db.execute(query, [project_id, json.dumps(list(takes))]).fetchall()
-        return {row[0]: (row[1], [(word, start, end) for word, start, end in json.loads(row[2])]) for row in rows}
 
     def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
         """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
@@ -313,6 +264,15 @@ class Projects:
             settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
+
+
+def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+    """What is asked for and not spoken yet waits until somebody goes on with it. Raises InvalidRequest."""
+    for row in rows:
+        if _count(db, row["owner"]) >= MAX_PROJECTS:
+            raise _too_many()
+        queued = "exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+        db.execute(f"update projects set deleted = null, paused = max(paused, {queued}) where n = ?", [row["n"]])
 
 
 def _count(db: Database, owner: str) -> int:

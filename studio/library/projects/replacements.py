@@ -1,24 +1,37 @@
-"""Words found in all parts of a project and replaced: all of them or none, and the last time can be undone."""
+"""Words found in all parts of a project and replaced: all of them or none; the earlier texts go into the trash."""
 
 from __future__ import annotations
 
 import json
 import re
+import secrets
+import time
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
 from studio.library.projects.project_records import MAX_PART_TEXT
-from studio.library.projects.row_mapping import AT_REST, clean_part, recipes_of, row_of, settle, touch
-from studio.library.sqlite import Database
+from studio.library.projects.row_mapping import (
+    AT_REST,
+    clean_part,
+    recipes_of,
+    row_of,
+    row_to_restore_to,
+    settle,
+    touch,
+)
+from studio.library.sqlite import Database, select
+from studio.library.trash import Trash
 from studio.unicode_text import normalize
 
 MAX_FIND = 200
 MAX_REPLACE = 1000
 """Characters."""
+MAX_KEPT = 20
+"""Replacements of one project that can be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +78,10 @@ Edit = tuple[str, str, str]
 class Replacements:
     """Calls block, in proportion to the text: about a second for the longest project; ``sees`` is as for Projects."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
+        self._trash = trash
+        trash.put_back["replacement"] = _put_back_all
 
     def count(self, project_id: str, sees: str | None, wanted: Wanted) -> Found:
         """Raises NotFound, InvalidRequest."""
@@ -94,24 +109,43 @@ class Replacements:
                 if after != text:
                     edits.append((part_id, text, after))
             if edits:
-                told: dict[str, Any] = {"project_id": project_id, "parts": json.dumps(edits)}
-                db.table("replacements").upsert(told, pk="project_id")
+                _keep(db, project_id, edits)
                 _write(db, row, ((part_id, after) for part_id, _, after in edits))
+        self._trash.expire()  # the earlier texts too, where nothing is to be kept
         return Found(total, len(edits))
 
     def undo(self, project_id: str, sees: str | None) -> Undone:
-        """Take the last one back, in the parts that nobody has changed since. Raises NotFound where there is none."""
+        """Take the newest one back, in the parts that nobody has changed since. Raises NotFound where there is none."""
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
-            kept = next(iter(db.table("replacements").rows_where("project_id = ?", [project_id])), None)
-            if kept is None:
-                raise NotFound("there is nothing to undo: no words of this project were replaced last", "project")
-            now = {part_id: text for part_id, _, text in _texts(db, project_id)}
-            edits: list[Edit] = json.loads(kept["parts"])
-            back = [(part_id, before) for part_id, before, after in edits if now.get(part_id) == after]
-            db.table("replacements").delete_where("project_id = ?", [project_id])
-            _write(db, row, back)
-        return Undone(len(back), len(edits) - len(back))
+            mine = "project_id = ? and deleted > ?"
+            newest = f"select * from replaced_texts where {mine} order by deleted desc, rowid desc limit 1"
+            for kept in list(select(db, newest, [project_id, self._trash.since])):
+                return _put_back(db, row, kept)
+        raise NotFound("there is nothing to undo: no words of this project were replaced", "project")
+
+
+def _keep(db: Database, project_id: str, edits: Sequence[Edit]) -> None:
+    """Put the texts from before into the trash; so many replacements ago, nothing can be undone any more."""
+    new = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": json.dumps(edits)}
+    db.table("replaced_texts").insert(new | {"count": len(edits), "deleted": time.time()})
+    old = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
+    db.execute(f"delete from replaced_texts where id in ({old})", [project_id, MAX_KEPT])
+
+
+def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+    for kept in rows:
+        _put_back(db, row_to_restore_to(db, kept["project_id"]), kept)
+
+
+def _put_back(db: Database, row: dict[str, Any], kept: dict[str, Any]) -> Undone:
+    """Restore the texts of a replacement in its project ``row``."""
+    now = {part_id: text for part_id, _, text in _texts(db, row["id"])}
+    edits: list[Edit] = json.loads(kept["parts"])
+    back = [(part_id, before) for part_id, before, after in edits if now.get(part_id) == after]
+    db.table("replaced_texts").delete_where("id = ?", [kept["id"]])
+    _write(db, row, back)
+    return Undone(len(back), len(edits) - len(back))
 
 
 def _clean(field: str, text: str, limit: int) -> str:

@@ -16,13 +16,14 @@ from studio.library.projects.project_records import (
     PART_STATES,
     Part,
     PartState,
-    PartTake,
     Project,
     ProjectSettings,
     Recipes,
 )
-from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of_all, entries_on
+from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of, entries_of_all
 from studio.library.sqlite import Database, select
+from studio.library.takes.take import Take
+from studio.library.takes.take_rows import take_of
 from studio.unicode_text import repair_surrogates
 
 _PART_FIELDS = {each.name for each in fields(Part)}
@@ -51,6 +52,13 @@ def settle(
     db.conn.executemany("update parts set state = ? where id = ?", changes)
 
 
+def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
+    """Parts of a project that were spoken with other entries become stale; other dictionaries' changes leave them."""
+    if dictionary.scope == "project":
+        for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
+            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))
+
+
 def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
     """Have the recipes that `settle` will ask for, so that it does not hold the write lock while they are computed."""
     for _, text, voice, _, recipe in _spoken(db, where, values):
@@ -60,7 +68,7 @@ def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object
 
 def _spoken(db: Database, where: str, values: Sequence[object]) -> list[tuple[str, str, str | None, str, str | None]]:
     """Id, text, voice and state of parts, and the recipe of the chosen take."""
-    recipe = "(select recipe from part_takes where part_takes.id = parts.chosen)"
+    recipe = "(select recipe from takes where takes.id = parts.chosen)"
     return db.execute(f"select id, text, voice, state, {recipe} from parts where {where}", values).fetchall()
 
 
@@ -72,12 +80,20 @@ def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
 
+def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
+    """The row of a project of which something is restored. Raises NotFound for one that is deleted itself."""
+    try:
+        return row_of(db, project_id, None)
+    except NotFound:
+        raise NotFound("the project of this is deleted itself; restore that first", "project") from None
+
+
 def number_of(db: Database, part_id: str) -> int:
     return int(db.execute("select n from parts where id = ?", [part_id]).fetchone()[0])
 
 
 def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
-    return _settings(row, entries_on(db, DictionaryScope("project", row["id"])))
+    return _settings(row, entries_of(db, DictionaryScope("project", row["id"])))
 
 
 def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
@@ -99,16 +115,19 @@ def part_of(db: Database, project_id: str, part_id: str) -> Part:
 
 
 def parts_of(
-    db: Database, where: str, values: Sequence[object], limit: int | None = None, offset: int | None = None
+    db: Database,
+    where: str,
+    values: Sequence[object],
+    limit: int | None = None,
+    offset: int | None = None,
+    only_chosen: bool = False,
 ) -> list[Part]:
+    """With all their takes, or only the chosen ones."""
     rows = list(db.table("parts").rows_where(where, values, order_by="position", limit=limit, offset=offset or None))
-    if limit is None and not offset:
-        inner = f"part_id in (select id from parts where {where})"
-        takes = db.table("part_takes").rows_where(inner, values, order_by="n desc")
-    else:
-        ids = [row["id"] for row in rows]
-        takes = db.table("part_takes").rows_where(f"part_id in ({','.join('?' * len(ids))})", ids, order_by="n desc")
-    by_part: dict[str, list[PartTake]] = {}
+    which, key = ("id", "chosen") if only_chosen else ("part_id", "id")
+    mine = f"{which} in (select value from json_each(?))"
+    takes = db.table("takes").rows_where(mine, [json.dumps([row[key] for row in rows])], order_by="n desc")
+    by_part: dict[str, list[Take]] = {}
     for take in takes:
         by_part.setdefault(take["part_id"], []).append(take_of(take))
     return [
@@ -193,7 +212,3 @@ def clean_pause(pause: float) -> float | None:
 def touch(db: Database, row: dict[str, Any]) -> None:
     """Keep a project's row, changed now."""
     db.table("projects").upsert(row | {"changed": time.time()}, pk="n")
-
-
-def take_of(row: dict[str, Any]) -> PartTake:
-    return PartTake(**{name: value for name, value in row.items() if name != "n"})

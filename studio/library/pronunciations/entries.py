@@ -54,21 +54,21 @@ class DictionaryScope:
 GLOBAL = DictionaryScope()
 
 
-def entries_on(db: Database, shelf: DictionaryScope) -> list[Pronunciation]:
+def entries_of(db: Database, dictionary: DictionaryScope) -> list[Pronunciation]:
     query = "select * from pronunciations where scope = ? and subject = ? order by phrase collate nocase, key"
-    return [entry_of(row) for row in select(db, query, [shelf.scope, shelf.subject])]
+    return [entry_of(row) for row in select(db, query, [dictionary.scope, dictionary.subject])]
 
 
 def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[str, list[Pronunciation]]:
-    """As `entries_on`, of many shelves at once; what has none is left out."""
+    """As `entries_of`, of many dictionaries at once; what has none is left out."""
     query = (
         "select * from pronunciations where scope = ? and subject in (select value from json_each(?)) "
         "order by phrase collate nocase, key"
     )
-    shelves: dict[str, list[Pronunciation]] = {}
+    dictionaries: dict[str, list[Pronunciation]] = {}
     for row in select(db, query, [scope, json.dumps(list(subjects))]):
-        shelves.setdefault(row["subject"], []).append(entry_of(row))
-    return shelves
+        dictionaries.setdefault(row["subject"], []).append(entry_of(row))
+    return dictionaries
 
 
 def clean_entry(entry: Pronunciation) -> Pronunciation:
@@ -121,5 +121,5 @@ class EntryIndex:
         likely = list(self._unlisted)
         if self._by_beginning:
             beginnings = {folded[at : at + _BEGINNING] for at in range(len(folded))}
-            likely += [each for begin in beginnings & self._by_beginning.keys() for each in self._by_beginning[begin]]
+            likely += [entry for begin in beginnings & self._by_beginning.keys() for entry in self._by_beginning[begin]]
         return [self._entries[place] for place in sorted(place for place, phrase in likely if phrase in folded)]

@@ -5,52 +5,55 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
-from studio.library.projects.row_mapping import AT_REST, recipes_of, settle
 from studio.library.pronunciations.entries import (
     MAX_ENTRIES,
     DictionaryScope,
-    EntryIndex,
     Pronunciation,
     clean_entry,
-    entries_on,
+    entries_of,
     entry_of,
 )
 from studio.library.sqlite import Database
 
+OnChange = Callable[[Database, DictionaryScope, Sequence[Pronunciation]], None]
+"""Hears of a dictionary's entries as they were and as they are now."""
+
 
 class Pronunciations:
-    """The dictionaries of a library. Calls block for milliseconds; whoever calls knows who may see a shelf."""
+    """The dictionaries of a library. Calls block for milliseconds; whoever calls knows who may see a dictionary."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, on_change: OnChange) -> None:
+        """``on_change`` is called with what changed in a dictionary, within the same transaction."""
         self._store = store
+        self._on_change = on_change
 
-    def on(self, *shelves: DictionaryScope) -> tuple[Pronunciation, ...]:
-        """The entries of these shelves, one after the other, each by its phrase."""
+    def entries(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
+        """The entries of these dictionaries, one after the other, each by its phrase."""
         with self._store.reading() as db:
-            return tuple(entry for shelf in shelves for entry in entries_on(db, shelf))
+            return tuple(entry for dictionary in dictionaries for entry in entries_of(db, dictionary))
 
-    def where(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
-        """An entry and its shelf. Raises NotFound."""
+    def find(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
+        """An entry and its dictionary. Raises NotFound."""
         with self._store.reading() as db:
             return _found(db, entry_id)
 
-    def add(self, shelf: DictionaryScope, entry: Pronunciation) -> Pronunciation:
+    def add(self, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
         """Raises InvalidRequest: it has an entry for these words, is full, or the entry makes no sense."""
         with self._store.writing() as db:
-            _check_room(db, shelf, 1)
-            kept = _insert(db, shelf, clean_entry(entry))
-            _settle(db, shelf, kept)
+            _check_room(db, dictionary, 1)
+            kept = _insert(db, dictionary, clean_entry(entry))
+            self._on_change(db, dictionary, [kept])
         return kept
 
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
-            shelf, entry = _found(db, entry_id)
+            dictionary, entry = _found(db, entry_id)
             changed = replace(
                 entry,
                 phrase=entry.phrase if phrase is None else phrase,
@@ -58,44 +61,44 @@ class Pronunciations:
                 match_case=entry.match_case if match_case is None else match_case,
             )
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            kept = _insert(db, shelf, clean_entry(changed))
-            _settle(db, shelf, entry, kept)
+            kept = _insert(db, dictionary, clean_entry(changed))
+            self._on_change(db, dictionary, [entry, kept])
         return kept
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
         with self._store.writing() as db:
-            shelf, entry = _found(db, entry_id)
+            dictionary, entry = _found(db, entry_id)
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            _settle(db, shelf, entry)
+            self._on_change(db, dictionary, [entry])
 
-    def merge(self, shelf: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
+    def merge(self, dictionary: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Put many in. An entry for the same words is changed, and keeps its id; ``replacing`` removes all others.
 
         How many there are now. All or none of it; raises InvalidRequest.
         """
         with self._store.writing() as db:
-            present = {entry.key: entry for entry in entries_on(db, shelf)}
+            present = {entry.key: entry for entry in entries_of(db, dictionary)}
             given = {entry.key: entry for entry in map(clean_entry, entries)}
             gone = [present[key] for key in (present if replacing else given.keys() & present.keys())]
             for entry in gone:
                 db.execute("delete from pronunciations where id = ?", [entry.id])
             for key, entry in given.items():
                 old = present.get(key, entry)
-                _insert(db, shelf, replace(entry, id=old.id, created=old.created))
-            count = _check_room(db, shelf, 0)
+                _insert(db, dictionary, replace(entry, id=old.id, created=old.created))
+            count = _check_room(db, dictionary, 0)
             before = {(entry.phrase, entry.said, entry.match_case): entry for entry in gone}
             after = {(entry.phrase, entry.said, entry.match_case): entry for entry in given.values()}
-            _settle(db, shelf, *((before | after)[each] for each in before.keys() ^ after.keys()))
+            self._on_change(db, dictionary, [(before | after)[key] for key in before.keys() ^ after.keys()])
         return count
 
 
-def _insert(db: Database, shelf: DictionaryScope, entry: Pronunciation) -> Pronunciation:
+def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
     kept = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
     row: dict[str, object] = {
         "id": kept.id,
-        "scope": shelf.scope,
-        "subject": shelf.subject,
+        "scope": dictionary.scope,
+        "subject": dictionary.subject,
         "key": kept.key,
         "phrase": kept.phrase,
     }
@@ -107,9 +110,9 @@ def _insert(db: Database, shelf: DictionaryScope, entry: Pronunciation) -> Pronu
     return kept
 
 
-def _check_room(db: Database, shelf: DictionaryScope, more: int) -> int:
+def _check_room(db: Database, dictionary: DictionaryScope, more: int) -> int:
     query = "select count(*) from pronunciations where scope = ? and subject = ?"
-    count = int(db.execute(query, [shelf.scope, shelf.subject]).fetchone()[0])
+    count = int(db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0])
     if count + more > MAX_ENTRIES:
         raise InvalidRequest(f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more", "phrase")
     return count
@@ -119,11 +122,3 @@ def _found(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]
     for row in db.table("pronunciations").rows_where("id = ?", [entry_id]):
         return DictionaryScope(row["scope"], row["subject"]), entry_of(row)
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")
-
-
-def _settle(db: Database, shelf: DictionaryScope, *changed: Pronunciation) -> None:
-    """Parts of a project that were spoken with other entries become stale. ``changed``: entries as they were, and as
-    they are now."""
-    if shelf.scope == "project":
-        for row in db.table("projects").rows_where("id = ?", [shelf.subject]):
-            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))

@@ -10,7 +10,7 @@ from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
 from studio.library.sqlite import Database
 from studio.library.voices.names import fold
-from studio.library.voices.rows import Row
+from studio.library.voices.voice_rows import Row
 
 MAX_WORDS = 32
 """Of a query; SQLite refuses an expression of a thousand."""

@@ -112,6 +112,10 @@ _DECORATED = re.compile(r"(?:#{1,6}[ \t]+|([*_=~—–-]{1,10})[ \t]*)(\S.*?)[ \
 _SCENE = re.compile(r"(?:([*#~•·⁂⁎❦❧◆◇○●☆★✦※＊=_—–-])\s*){3,}|[⁂❦❧※]|#|\*|\[?\s*\.\s*\.\s*\.\s*\]?(?<=\])")
 
 
+SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
+"""Of a line, with what closes a quotation or emphasis behind it."""
+
+
 def is_heading(line: str) -> bool:
     """Whether a line reads like the heading of a chapter: "Chapter 1", "Book the Second: Paris", "Prologue".
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from studio.projects.documents.headings import is_heading, is_title, names_chapter
+from studio.projects.documents.headings import SENTENCE_END, is_heading, is_title, names_chapter
 from studio.projects.documents.passages import Document, Passage
 from studio.speech.reading.rules import roman
 
@@ -21,7 +21,6 @@ _ALONE = re.compile(
     r"(?P<page>(?:page|p\.|seite)\s{1,3})?[\[(—–-]?\s?(\d{1,4}|[IVXLC]{1,7})\s?[.)\]—–-]?", re.IGNORECASE
 )
 _PAGE_OF_ALL = re.compile(r"(?:page\s{1,3})(\d{1,4})(?:\s?(?:of|/)\s?\d{1,4})", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def _are_pages(passages: Sequence[Passage], numbers: Sequence[_Number]) -> bool:
 def _is_in_a_sentence(passages: Sequence[Passage], at: int) -> bool:
     if not 0 < at < len(passages) - 1 or passages[at - 1].chapter:
         return False
-    return not _SENTENCE_END.search(passages[at - 1].text) and passages[at + 1].text[:1].islower()
+    return not SENTENCE_END.search(passages[at - 1].text) and passages[at + 1].text[:1].islower()
 
 
 def _without(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[Passage, ...]:

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.headings import is_heading, is_scene_break
-from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
+from studio.projects.documents.passages import Document, Passage, Skipped, text_of, with_pauses
 from studio.projects.documents.plain import unwrap
 
 CHAPTER_LEVELS = ("h1", "h2")

@@ -64,6 +64,32 @@ class Document:
     """What was left out, or may have been read wrongly: a plain sentence for each, at most MAX_SKIPPED."""
 
 
+class Skipped:
+    """What a reader leaves out of a document: a plain sentence for each, bounded in number."""
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+        self._more = 0
+        self.notes = 0
+        """Footnotes and endnotes, which are counted and not listed."""
+
+    def add(self, sentence: str) -> None:
+        if len(self._sentences) < MAX_SKIPPED - 2:
+            self._sentences.append(sentence)
+        else:
+            self._more += 1
+
+    def sentences(self) -> tuple[str, ...]:
+        """At most MAX_SKIPPED."""
+        counts = []
+        if self.notes:
+            some = "1 footnote or endnote is" if self.notes == 1 else f"{self.notes} footnotes and endnotes are"
+            counts.append(f"{some} left out.")
+        if self._more:
+            counts.append(f"{self._more} more {'thing is' if self._more == 1 else 'things are'} left out.")
+        return (*self._sentences, *counts)
+
+
 def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
     """The passages; None among them is a break between two scenes: a pause, unless a chapter begins there."""
     held, is_broken = None, False

@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.front_matter import (
     Block,
     Key,
@@ -16,8 +15,15 @@ from studio.projects.documents.front_matter import (
     without_licence,
 )
 from studio.projects.documents.half_words import HalfWords
-from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title, undecorated
-from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
+from studio.projects.documents.headings import (
+    SENTENCE_END,
+    is_bare_heading,
+    is_heading,
+    is_scene_break,
+    is_title,
+    undecorated,
+)
+from studio.projects.documents.passages import Document, Passage, Skipped, text_of, with_pauses
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
@@ -31,7 +37,6 @@ _OTHER_BREAKS = (("\f", "\n\n"), ("\u2029", "\n\n"), ("\u2028", "\n"))
 _EMPHASIS = re.compile(r"(?<![\w*_\\])(_{1,3}|\*{1,3})(?=[^\s*_])([^*_]{1,1000})(?<=[^\s\\])\1(?![\w*_])")
 _RUBY = re.compile(r"｜(?=[^｜《》\n]{1,40}《)|(?<=[^\s《》])《[\u3040-\u30ff]{1,40}》|［＃[^［］\n]{0,200}］")
 """As Aozora Bunko writes it: ｜名前《なまえ》, and ［＃ here begins a chapter ］."""
-_SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
 
 
 def read_plain(data: bytes) -> Document:
@@ -128,7 +133,7 @@ def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
     held: Block = []
     was_bare = False
     for line, below in zip(block, [*block[1:], ""], strict=True):
-        may_begin = not held or len(held[-1]) < WRAPPED or _SENTENCE_END.search(held[-1])
+        may_begin = not held or len(held[-1]) < WRAPPED or SENTENCE_END.search(held[-1])
         is_wrapped = len(line) >= WRAPPED or below[:1].islower()
         if may_begin and _is_chapter([line], was_bare and not held and not is_wrapped):
             if held:

@@ -133,11 +133,11 @@ def _named(turns: Sequence[Turn], cast: Mapping[str, str], find: FindVoice) -> d
     Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
     """
     wanted = {fold_speaker(name): voice for name, voice in cast.items()}
-    found: dict[str, Voice | None] = {}
+    voices: dict[str, Voice | None] = {}
     for turn in turns:
-        if turn.speaker is not None and (name := fold_speaker(turn.speaker)) not in found:
-            found[name] = _voice_of(turn, wanted.get(name), find)
-    return found
+        if turn.speaker is not None and (name := fold_speaker(turn.speaker)) not in voices:
+            voices[name] = _voice_of(turn, wanted.get(name), find)
+    return voices
 
 
 def _voice_of(turn: Turn, wanted: str | None, find: FindVoice) -> Voice | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
-from studio.speech.reading.rules import BEGINNINGS, ENGLISH, YEAR, Rule, ends_a_sentence, roman, rule
+from studio.speech.reading.rules import BEGINNINGS, ENGLISH, YEAR, Rule, roman, rule
 
 _STREET = {"St": "Street", "Ave": "Avenue", "Rd": "Road", "Blvd": "Boulevard", "Ln": "Lane", "Sq": "Square",
            "Hwy": "Highway", "Pl": "Place", "Ct": "Court", "Pkwy": "Parkway"}  # fmt: skip
@@ -31,9 +31,11 @@ _BOOKS = {"Gen": "Genesis", "Ex": "Exodus", "Exod": "Exodus", "Lev": "Leviticus"
           "Gal": "Galatians", "Eph": "Ephesians", "Phil": "Philippians", "Col": "Colossians",
           "Thess": "Thessalonians", "Tim": "Timothy", "Heb": "Hebrews", "Jas": "James", "Pet": "Peter",
           "Rev": "Revelation"}  # fmt: skip
-_WHOLE_BOOKS = "|".join(sorted({*_BOOKS.values(), "Ruth", "Kings", "Ezra", "Esther", "Job", "Psalms", "Lamentations",
-                                "Joel", "Amos", "Obadiah", "Jonah", "Nahum", "Zephaniah", "Haggai", "Mark", "Luke",
-                                "John", "Acts", "Titus", "Philemon", "Jude", "Surah", "Sura"}))  # fmt: skip
+_BOOKS |= {book: book for book in (
+    *_BOOKS.values(), "Ruth", "Kings", "Ezra", "Esther", "Job", "Psalms", "Lamentations", "Joel", "Amos", "Obadiah",
+    "Jonah", "Nahum", "Zephaniah", "Haggai", "Mark", "Luke", "John", "Acts", "Titus", "Philemon", "Jude",
+    "Surah", "Sura",
+)}  # fmt: skip
 _TITLES = {"Dr": "Doctor", "Prof": "Professor", "Gen": "General", "Col": "Colonel", "Capt": "Captain",
            "Lt": "Lieutenant", "Sgt": "Sergeant", "Rev": "Reverend", "Hon": "Honorable", "Sen": "Senator",
            "Gov": "Governor", "Rep": "Representative", "Pres": "President", "Adm": "Admiral", "Maj": "Major",
@@ -51,143 +53,70 @@ KINGS = (
     "Mary|Mehmed|Napoleon|Nicholas|Olaf|Otto|Paul|Peter|Philip|Pius|Ramses|Richard|Robert|Selim|Stephen|Umberto|"
     "Urban|Victor|Wilhelm|William"
 )
+_OF_SEVERAL = {"1": "First ", "2": "Second ", "3": "Third ", "I": "First ", "II": "Second ", "III": "Third "}
 _NAMED = rf"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) ({'|'.join(_STREET)})\."
 
 
-def _street(found: re.Match[str]) -> str:
-    return f"{found[1]} {_STREET[found[2]]}{'.' if ends_a_sentence(found) else ''}"
+def _roman(read: Callable[[int], str]) -> Callable[[str], str | None]:
+    return lambda figures: read(number) if (number := roman(figures)) else None
 
 
-def _king(found: re.Match[str]) -> str:
-    number = roman(found[2])
-    return f"{found[1]} the {ENGLISH.ordinal(number)}" if number else found[0]
+def _cased(words: dict[str, str]) -> Callable[[str], str]:
+    """Reads by a table, with a capital where the abbreviation has one."""
+    return lambda short: words[short.lower()].capitalize() if short[0].isupper() else words[short.lower()]
 
 
-def _counted(found: re.Match[str]) -> str:
-    return _counted_by(found, found[1])
-
-
-def _counted_by(found: re.Match[str], word: str) -> str:
-    number = roman(found[2])
-    return f"{word} {ENGLISH.cardinal(number)}" if number else found[0]
-
-
-def _heading(found: re.Match[str]) -> str:
-    """A heading that is a number, or begins with one."""
-    number = roman(found[1] or found[3])
-    return ENGLISH.cardinal(number).capitalize() + (found[2] or found[4] or "") if number else found[0]
-
-
-def _pages(found: re.Match[str]) -> str:
-    low, high = roman(found[2]), roman(found[3])
-    return f"{found[1]} {ENGLISH.cardinal(low)} to {ENGLISH.cardinal(high)}" if low and high else found[0]
-
-
-def _century(found: re.Match[str]) -> str:
-    number = roman(found[1])
-    return f"{ENGLISH.ordinal(number)}{found[2]}" if number else found[0]
-
-
-def _roman_year(found: re.Match[str]) -> str:
-    """As below films: 'twenty twenty-four'."""
-    number = roman(found[0])
-    return ENGLISH.year(number) if number else found[0]
-
-
-def _cased(written: str, words: dict[str, str]) -> str:
-    read = words[written.lower()]
-    return read.capitalize() if written[0].isupper() else read
-
-
-def _unit(found: re.Match[str]) -> str:
-    """Without its stop, unless a sentence ends with it."""
-    unit = "inches" if found[1] == "in" else found[1] or found[2]
-    return unit.lower() + ("." if ends_a_sentence(found) else "")
-
-
-def _verse(found: re.Match[str]) -> str:
-    """'First Corinthians thirteen, four to seven'."""
-    of_books = {"1": "First ", "2": "Second ", "3": "Third ", "I": "First ", "II": "Second ", "III": "Third "}
-    book = _BOOKS.get(found[2], found[2])
-    verses = found[4] + (f" to {found[5]}" if found[5] else "") + (f", {found[6]}" if found[6] else "")
-    return f"{of_books.get(found[1] or '', '')}{book} {found[3]}, {verses}"
-
+_ORDINAL, _CARDINAL, _YEAR = map(_roman, (ENGLISH.ordinal, ENGLISH.cardinal, ENGLISH.year))
+_HEADING = _roman(lambda number: ENGLISH.cardinal(number).capitalize())
 
 ABBREVIATIONS: tuple[Rule, ...] = (
     rule(r"(?<=\d )((?:[A-Z][a-z]+ ){1,3})Dr\.", r"\1Drive", needs="Dr."),
-    rule(rf"\b({'|'.join(_TITLES)})\. ?(?=[A-Z])", lambda found: f"{_TITLES[found[1]]} ", needs="."),
-    rule(
-        rf"(?<=[\w&,] )({'|'.join(_FIRMS)})\.",
-        lambda found: _FIRMS[found[1]] + ("." if ends_a_sentence(found) else ""),
-        needs=".",
-    ),
+    rule(rf"\b({'|'.join(_TITLES)})\. ?(?=[A-Z])", r"\1 ", _TITLES, needs="."),
+    rule(rf"(?<=[\w&,] )({'|'.join(_FIRMS)})\.", r"\1\.", _FIRMS, needs="."),
     rule(r"\bvs\b\.?", "versus", needs="vs"),
     rule(r"\bw/o\b", "without", needs="w/"),
     rule(r"\bb/c\b", "because", needs="b/c"),
-    rule(r"\bWW ?(I{1,3}|[123])\b", lambda found: f"World War {_WARS[found[1]]}", needs="WW"),
+    rule(r"\bWW ?(I{1,3}|[123])\b", r"World War \1", _WARS, needs="WW"),
     rule(r"\bw/ ?(?=[a-z\d])", "with ", needs="w/"),
     rule(r"(?<=\d)( ?)(sq|cu)\. ?(ft|in|mi|yd|m|km)\b", r" \2 \3", needs="sq.|cu."),
-    rule(rf"(?<=\d )({_UNITS})\.(?!\w)|(?<=\d)({_UNITS})\.(?!\w)", _unit, needs="."),
-    rule(
-        rf"\b(?:([123]|I{{1,3}}) )?({'|'.join(_BOOKS)}|{_WHOLE_BOOKS})\b\.? (\d{{1,3}}):(\d{{1,3}})"
-        r"(?:[-–](\d{1,3})(?::(\d{1,3}))?)?"
-        r"(?![\d:]| ?[ap]\.?m\b)",
-        _verse,
-        needs="0:0",
-    ),
-    rule(
-        rf"\b(?!(?<=\d )min\b)({'|'.join(_PLAIN)}|"
-        rf"{'|'.join(short.capitalize() for short in _PLAIN if short[0] != 'm')})\.(?!\w)",
-        lambda found: _cased(found[1], _PLAIN) + ("." if ends_a_sentence(found) else ""),
-        needs=".",
-    ),
-    rule(
-        r"\b([Ee])st\. ?(?=(?:in )?(?:1[5-9]|20)\d\d\b(?![,.]\d))", lambda found: f"{found[1]}stablished ", needs="st."
-    ),
+    rule(rf"(?<=\d )({_UNITS})\.(?!\w)|(?<=\d)({_UNITS})\.(?!\w)", r"\1\2\.",
+        lambda unit: "inches" if unit == "in" else unit.lower(), str.lower, needs="."),
+    rule(rf"\b(?:([123]|I{{1,3}}) )?({'|'.join(_BOOKS)})\b\.? (\d{{1,3}}):(\d{{1,3}})"
+        r"(?:[-–](\d{1,3})(?::(\d{1,3}))?)?" r"(?![\d:]| ?[ap]\.?m\b)", r"\1\2 \3, \4\5\6", _OF_SEVERAL, _BOOKS, None,
+        None, lambda last: f" to {last}", lambda last: f", {last}", needs="0:0"),
+    rule(rf"\b(?!(?<=\d )min\b)({'|'.join(_PLAIN)}|"
+        rf"{'|'.join(short.capitalize() for short in _PLAIN if short[0] != 'm')})\.(?!\w)", r"\1\.", _cased(_PLAIN),
+        needs="."),
+    rule(r"\b([Ee])st\. ?(?=(?:in )?(?:1[5-9]|20)\d\d\b(?![,.]\d))", r"\1stablished ", needs="st."),
     rule(r"\bnos\. ?(?=\d)", "numbers ", needs="nos."),
     rule(r"\b([Tt])el(?=: ?[\d(+])", r"\1elephone", needs="el:"),
     rule(r"\bPs\. ?(?=\d)", "Psalm ", needs="Ps"),
-    rule(
-        r"(?:(?<=^)|(?<=\b(?:[Tt]he|won|was|our|his|her|its) )|(?<=\b(?:is|at|as|my) )|(?<=[,;] )|(?<=\())no\. ?(?=\d)",
-        "number ",
-        needs="no.",
-    ),
+    rule(r"(?:(?<=^)|(?<=\b(?:[Tt]he|won|was|our|his|her|its) )|(?<=\b(?:is|at|as|my) )|(?<=[,;] )|(?<=\())"
+        r"no\. ?(?=\d)", "number ", needs="no."),
     rule(r"\bNo(s?)\. ?(?=\d)", r"number\1 ", needs="No"),
     # A street where a name stands before it and none after it; else a saint.
-    rule(rf"{_NAMED}(?! ?[A-Z]|\w)", _street, needs="."),
-    rule(rf"{_NAMED}(?= (?:{BEGINNINGS}) )", _street, needs="."),
-    rule(rf"(?<=\d ){_NAMED}(?= [A-Z])", _street, needs="."),
-    rule(rf"\b({'|'.join(_PLACE)})\. ?(?=[A-Z])", lambda found: f"{_PLACE[found[1]]} ", needs="."),
+    rule(rf"{_NAMED}(?! ?[A-Z]|\w)", r"\1 \2\.", None, _STREET, needs="."),
+    rule(rf"{_NAMED}(?= (?:{BEGINNINGS}) )", r"\1 \2\.", None, _STREET, needs="."),
+    rule(rf"(?<=\d ){_NAMED}(?= [A-Z])", r"\1 \2\.", None, _STREET, needs="."),
+    rule(rf"\b({'|'.join(_PLACE)})\. ?(?=[A-Z])", r"\1 ", _PLACE, needs="."),
     rule(rf"\b[Cc]a\. ?(?={YEAR}(?:[,;.)–-]|$| (?:in|at|by|and|to)\b))", "circa ", needs="a. 0|a.0"),
-    rule(
-        rf"\b({'|'.join(_NUMBERED)})\. ?(?=\d)",
-        lambda found: f"{_cased(found[1], _NUMBERED)} ",
-        re.IGNORECASE,
-        needs=".0|. 0",
-    ),
+    rule(rf"(?i)\b({'|'.join(_NUMBERED)})\. ?(?=\d)", r"\1 ", _cased(_NUMBERED), needs=".0|. 0"),
     rule(r"[#№] ?(?=\d)", "number ", needs="#|№"),
-    rule(r"§(§?) ?(?=\d)", lambda found: "sections " if found[1] else "section ", needs="§"),
-    rule(rf"\b({KINGS}) ([IVX]{{2,5}}|V|X)(?![\w-])", _king),
-    rule(rf"(?<![Tt]he )\b({_CROWNED} [A-Z][a-z]+) (I)(?![\w-]){_SAID_BY_ME}", _king, needs=" I"),
-    rule(rf"\b({KINGS}) (I)(?= of [A-Z]|['’]s\b| \(|\))", _king, needs=" I"),
-    rule(
-        rf"\b((?i:{'|'.join(_OF_BOOKS)}))\. ?([IVXL]{{2,7}}|[VX]|[ivxl]{{2,7}})(?![\w'’-])",
-        lambda found: _counted_by(found, _cased(found[1], _OF_BOOKS)),
-        needs=".",
-    ),
-    rule(r"^([IVXL]{1,7})(\.?)$|^([IVX]{2,6})(\.)(?= [A-Z])", _heading),
-    rule(
-        r"\b((?i:chapter|part|volume|act|scene|book|section|article|phase|level|type|appendix|world war)|Super Bowl) "
-        r"([IVXL]{1,7})(?![\w'’-])",
-        _counted,
-    ),
-    rule(r"\b([Pp]ages?|[Pp]p?\.) ([ivxl]{1,7})[-–]([ivxl]{1,7})\b", _pages, needs="-|–"),
-    rule(
-        r"\b((?i:pages?|chapter|part|volume|act|scene|book|section|article|phase|appendix|footnote|note|item|step|"
-        r"figure|clause|paragraph)) ([ivxl]{2,7}|[IVXL]{2,7}|[vx])(?![\w'’-])",
-        _counted,
-    ),
-    rule(r"\b([IVX]{1,6})(?:th)?((?: |-)(?:century|centuries|dynasty)\b)", _century),
-    rule(r"\bM[CDLXVIM]{3,}\b", _roman_year),
-    rule(r"\b([A-Z][a-z]+) (I{2,3}|IV|VI{1,3}|IX|XI{1,3}|XIV|XV)(?![\w.'’-])", _counted),
-)
+    rule(r"§(§?) ?(?=\d)", r"section\1 ", {"§": "s"}, needs="§"),
+    rule(rf"\b({KINGS}) ([IVX]{{2,5}}|V|X)(?![\w-])", r"\1 the \2", None, _ORDINAL),
+    rule(rf"(?<![Tt]he )\b({_CROWNED} [A-Z][a-z]+) (I)(?![\w-]){_SAID_BY_ME}", r"\1 the \2", None, _ORDINAL,
+        needs=" I"),
+    rule(rf"\b({KINGS}) (I)(?= of [A-Z]|['’]s\b| \(|\))", r"\1 the \2", None, _ORDINAL, needs=" I"),
+    rule(rf"\b((?i:{'|'.join(_OF_BOOKS)}))\. ?([IVXL]{{2,7}}|[VX]|[ivxl]{{2,7}})(?![\w'’-])", r"\1 \2",
+        _cased(_OF_BOOKS), _CARDINAL, needs="."),
+    rule(r"^([IVXL]{1,7})(\.?)$|^([IVX]{2,6})(\.)(?= [A-Z])", r"\1\2\3\4", _HEADING, None, _HEADING),
+    rule(r"\b((?i:chapter|part|volume|act|scene|book|section|article|phase|level|type|appendix|world war)|Super Bowl) "
+        r"([IVXL]{1,7})(?![\w'’-])", r"\1 \2", None, _CARDINAL),
+    rule(r"\b([Pp]ages?|[Pp]p?\.) ([ivxl]{1,7})[-–]([ivxl]{1,7})\b", r"\1 \2 to \3", None, _CARDINAL, _CARDINAL,
+        needs="-|–"),
+    rule(r"\b((?i:pages?|chapter|part|volume|act|scene|book|section|article|phase|appendix|footnote|note|item|step|"
+        r"figure|clause|paragraph)) ([ivxl]{2,7}|[IVXL]{2,7}|[vx])(?![\w'’-])", r"\1 \2", None, _CARDINAL),
+    rule(r"\b([IVX]{1,6})(?:th)?((?: |-)(?:century|centuries|dynasty)\b)", r"\1\2", _ORDINAL),
+    rule(r"\b(M[CDLXVIM]{3,})\b", r"\1", _YEAR),
+    rule(r"\b([A-Z][a-z]+) (I{2,3}|IV|VI{1,3}|IX|XI{1,3}|XIV|XV)(?![\w.'’-])", r"\1 \2", None, _CARDINAL),
+)  # fmt: skip

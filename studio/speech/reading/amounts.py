@@ -7,7 +7,21 @@ import unicodedata
 
 from studio.speech.reading.english import DOLLAR_SIGNS, PLURALS
 from studio.speech.reading.figures import door
-from studio.speech.reading.rules import BEGINNINGS, ENGLISH, MONEY, SENTENCE, STARTS, YEAR, Rule, digits, rule, year
+from studio.speech.reading.rules import (
+    BEGINNINGS,
+    ENGLISH,
+    MONEY,
+    SENTENCE,
+    SIDES,
+    STARTS,
+    YEAR,
+    Rule,
+    cardinal,
+    digits,
+    ordinal,
+    rule,
+    year,
+)
 
 _PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
 """Into which things are divided."""
@@ -54,31 +68,20 @@ _SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn
 
 VULGAR = "½¼¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
-_MORE_OR_LESS = {">": "more than ", "<": "less than "}
-_ELECTRIC = {"V": " volts", "W": " watts"}
-_QUARTERS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+_QUARTERS = {"N": " north", "S": " south", "E": " east", "W": " west"}
 _PIECES = r"(?:bills?|notes?|banknotes?|coins?|tickets?|chips?|vouchers?|gift cards?)"
 """Which a price tells from others of their kind."""
 _IN_MARKS = re.compile(rf"[ -]{_MARKED}\b")
 
 
-def _joined(found: re.Match[str]) -> str:
-    """'A T and T', 'Q and A's'."""
-    return f"{' '.join(found[1])} and {' '.join(found[2])}{found[3] and chr(39) + 's'}"
-
-
-def _extension(found: re.Match[str]) -> str:
-    return f"{found[1]}, extension {digits(found[2]) if len(found[2]) > 2 else found[2]}"
-
-
-def _range(found: re.Match[str]) -> str:
-    low, high = found[1], found[2]
+def _range(match: re.Match[str]) -> str:
+    low, high = match[1], match[2]
     if low == high:
-        return f"{ENGLISH.cardinal(int(low))}-{ENGLISH.cardinal(int(low))}"
+        return f"{cardinal(low)}-{cardinal(low)}"
     if re.fullmatch(YEAR, low) and re.fullmatch(YEAR, high):
         return f"{year(low)} to {year(high)}"
     if re.fullmatch(YEAR, low) and len(high) == 2 and int(low[2:]) < int(high):
-        return f"{year(low)} to {year(low[:2] + high) if high[0] == '0' else ENGLISH.cardinal(int(high))}"
+        return f"{year(low)} to {year(low[:2] + high) if high[0] == '0' else cardinal(high)}"
     if re.fullmatch("1[1-9]99", low) and high == "00":
         return f"{year(low)} to {year(str(int(low) + 1))}"
     if high[0] == "0" and len(high) > 1:
@@ -86,269 +89,184 @@ def _range(found: re.Match[str]) -> str:
     return f"{low} to {high}"
 
 
-def _fraction(found: re.Match[str]) -> str:
+def _fraction(match: re.Match[str]) -> str:
     """Only what people write as one; '8/10' is a mark."""
-    top, bottom = int(found[1]), int(found[2])
+    top, bottom = int(match[1]), int(match[2])
     if top == bottom and top in (20, 50):
         return f"{ENGLISH.cardinal(top)}-{ENGLISH.cardinal(top)}"
-    if _IN_MARKS.match(found.string, found.end()) and top <= bottom:
+    if _IN_MARKS.match(match.string, match.end()) and top <= bottom:
         return f"{top} out of {bottom}"
-    of_something = found.string.startswith((" of ", " cup", " inch", " mile"), found.end())
+    of_something = match.string.startswith((" of ", " cup", " inch", " mile"), match.end())
     if bottom in (10, 100, top) and not of_something:
         return f"{top} out of {bottom}"
-    return found[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
+    return match[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
 
 
-def _part_of_a_unit(found: re.Match[str]) -> str:
+def _part_of_a_unit(match: re.Match[str]) -> str:
     """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for parts."""
-    one, many = _KITCHEN[found[3]]
-    return f"{found[1]}{found[2]} {many if found[1] else one}"
+    one, many = _KITCHEN[match[3]]
+    return f"{match[1]}{match[2]} {many if match[1] else one}"
 
 
-def _listed(found: re.Match[str]) -> str:
-    """'three, four, five', 'twenty-four seven, three sixty-five'."""
-    return found[0].replace("24/7/365", "twenty-four seven, three sixty-five").replace("/", ", ")
-
-
-def _per_amount(found: re.Match[str]) -> str:
-    return f" per {_PER[found[1]]}"
-
-
-def _from_to(found: re.Match[str]) -> str:
+def _from_to(match: re.Match[str]) -> str:
     """'$60 to 80k': the sign and the scale once, where both are the same."""
-    sign, low, scale, high = found[1], found[2], found[3] or "", found[4]
-    if not scale and not found[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
+    sign, low, scale, high = match[1], match[2], match[3] or "", match[4]
+    if not scale and not match[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
         return f"{sign}{low} to {sign}{high}"
-    same = not scale or scale.lower() == (found[5] or "").lower()
-    return f"{low} to {sign}{high}{found[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{found[5] or ''}"
+    same = not scale or scale.lower() == (match[5] or "").lower()
+    return f"{low} to {sign}{high}{match[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{match[5] or ''}"
 
 
-def _priced(found: re.Match[str]) -> str:
+def _priced(match: re.Match[str]) -> str:
     """'a five dollar bill'; cents need more words: 'a two dollars and fifty cents ticket' stays."""
-    scale = found[4] or ""
-    if "." in found[3] and not scale:
-        return found[0]
-    scale = f" {_SCALES[scale.lower()]}" if scale.lower() in _SCALES else scale
-    return f"{found[1]}{found[3]}{scale} {_SINGULAR[found[2]]}"
+    scale = match[4] or ""
+    if "." in match[3] and not scale:
+        return match[0]
+    scale = scale if scale[:1] in ("", " ") else f" {_scale(scale)}"
+    return f"{match[1]}{match[3]}{scale} {_SINGULAR[match[2]]}"
 
 
-def _coined(found: re.Match[str]) -> str:
-    return f"{found[1]} {PLURALS[found[2]]}"
-
-
-def _before_an_amount(found: re.Match[str]) -> str:
+def _before_an_amount(match: re.Match[str]) -> str:
     """'50 USD' of 'USD 50', as the library knows it."""
-    return f"{found[2]}{found[3]} {PLURALS[found[1]]}" if found[3] else f"{found[2]} {found[1]}"
+    return f"{match[2]}{match[3]} {PLURALS[match[1]]}" if match[3] else f"{match[2]} {match[1]}"
 
 
-def _thousands(found: re.Match[str]) -> str:
+def _thousands(match: re.Match[str]) -> str:
     """Of continental Europe; three places after a dollar's point are a price by the gallon."""
-    is_one_point = found[0].count(".") == 1 and "," not in found[0]
-    return found[0] if is_one_point and found.string[found.start() - 1] not in "€" else _european(found)
+    is_one_point = match[0].count(".") == 1 and "," not in match[0]
+    return match[0] if is_one_point and match.string[match.start() - 1] not in "€" else _european(match)
 
 
-def _european(found: re.Match[str]) -> str:
-    return found[0].replace(".", "").replace(",", ".")
+def _european(match: re.Match[str]) -> str:
+    return match[0].replace(".", "").replace(",", ".")
 
 
-def _power(found: re.Match[str]) -> str:
-    """'two point five times ten to the minus six'."""
-    first, sign, exponent = found[1], found[2], int(found[3])
-    times = "" if first == "1" else f"{first} times "
-    return f"{times}ten to the {'minus ' if sign in ('-', '−') else ''}{ENGLISH.cardinal(exponent)}"
+def _scale(sign: str) -> str:
+    return _SCALES[sign.lower()]
 
 
-def _scaled(found: re.Match[str]) -> str:
-    return f"{found[1]} {_SCALES[found[2].lower()]}"
+def _hexadecimal(figures: str) -> str:
+    return " ".join(digits(sign) or sign.upper() for sign in figures)
 
 
-def _hexadecimal(found: re.Match[str]) -> str:
-    """'zero x one F'."""
-    return f"0 x {' '.join(digits(sign) or sign.upper() for sign in found[1])}"
+def _plain(sign: str) -> str:
+    """'1/2' of '½'."""
+    return unicodedata.normalize("NFKC", sign).replace("\u2044", "/")
 
 
-def _cents(found: re.Match[str]) -> str:
-    one, many = ("penny", "pence") if found[2] == "p" else ("cent", "cents")
-    return f"{found[1]} {one if found[1] == '1' else many}"
-
-
-def _term(found: re.Match[str]) -> str:
-    """'3 x', of an equation."""
-    return f"{found[1] or found[3]} {found[2] or found[4]}"
-
-
-def _vulgar(found: re.Match[str]) -> str:
-    """'2 1/2' of '2½'."""
-    parts = unicodedata.normalize("NFKC", found[2]).replace("\u2044", "/")
-    return f"{found[1]} {parts}" if found[1] else parts
-
-
-def _raised(found: re.Match[str]) -> str:
+def _raised(match: re.Match[str]) -> str:
     """'10 to the power of minus six'."""
-    exponent = unicodedata.normalize("NFKC", found[2]).replace("\u2212", "-")
+    exponent = unicodedata.normalize("NFKC", match[2]).replace("\u2212", "-")
     if exponent in ("2", "3") or not exponent.lstrip("-").isdigit():
-        return found[0]
-    return f"{found[1]} to the power of {ENGLISH.cardinal(int(exponent))}"
-
-
-def _position(found: re.Match[str]) -> str:
-    """'forty degrees forty-two minutes forty-six seconds north'."""
-    seconds = f" {found[3]} seconds" if found[3] else ""
-    return f"{found[1]} degrees {found[2]} minutes{seconds}{f' {_QUARTERS[found[4]]}' if found[4] else ''}"
+        return match[0]
+    return f"{match[1]} to the power of {ENGLISH.cardinal(int(exponent))}"
 
 
 SIGNS: tuple[Rule, ...] = (
-    rule(rf"(?:(?<![\w.,/])(\d{{1,4}}) ?)?([{VULGAR}])", _vulgar, needs="|".join(VULGAR)),
+    rule(rf"(?:(?<![\w.,/])(\d{{1,4}}) ?)?([{VULGAR}])", r"\1\2", lambda whole: f"{whole} ", _plain,
+        needs="|".join(VULGAR)),
     rule(rf"(\d)([{RAISED}]{{1,5}})(?!\w)", _raised, needs="|".join(f"0{sign}" for sign in RAISED)),
-    rule(r"(?<![\w.,/])1/(\d{1,2})(?:th|rd|nd)\b", lambda found: f"one {ENGLISH.ordinal(int(found[1]))}", needs="0/0"),
-    rule(r"(?:^|(?<=[;,(] ))([<>]) ?(?=\d)", lambda found: _MORE_OR_LESS[found[1]], needs="<|>"),
+    rule(r"(?<![\w.,/])1/(\d{1,2})(?:th|rd|nd)\b", r"one \1", ordinal, needs="0/0"),
+    rule(r"(?:^|(?<=[;,(] ))([<>]) ?(?=\d)", r"\1", {">": "more than ", "<": "less than "}, needs="<|>"),
     rule(r"\+/[-−–]", "±", needs="+/"),
-    rule(r"(?<![\w.,])(\d{1,3})° ?([0-5]?\d)['′] ?(?:([0-5]?\d)[\"″] ?)?([NSEW])?(?!\w)", _position, needs="°"),
+    rule(r"(?<![\w.,])(\d{1,3})° ?([0-5]?\d)['′] ?(?:([0-5]?\d)[\"″] ?)?([NSEW])?(?!\w)", r"\1 degrees \2 minutes\3\4",
+        None, None, lambda seconds: f" {seconds} seconds", _QUARTERS, needs="°"),
     rule(r"(\d) ?(%|°[CF]?) ?[-–] ?(?=\d[\d.,]{0,12} ?\2)", r"\1 to ", needs="%|°"),
     rule(r"(?<![\w.,])(\d{1,3}) ?bps\b", r"\1 basis points", needs="bps"),
-    rule(r"(?<=\d) ?([VW])(?=[\s,.;:)]|$)(?! [A-Z\d])", lambda found: _ELECTRIC[found[1]], needs="0V|0W|0 V|0 W"),
-    rule(r"(?<=[=+−-] )(\d{1,4})([xyz])\b|(?<![\w.])(\d{1,4})([xyz])(?= ?[+=−-] ?\w)", _term, needs="0x|0y|0z"),
+    rule(r"(?<=\d) ?([VW])(?=[\s,.;:)]|$)(?! [A-Z\d])", r"\1", {"V": " volts", "W": " watts"}, needs="0V|0W|0 V|0 W"),
+    rule(r"(?<=[=+−-] )(\d{1,4})([xyz])\b|(?<![\w.])(\d{1,4})([xyz])(?= ?[+=−-] ?\w)", r"\1\3 \2\4", needs="0x|0y|0z"),
     rule(r"\b([xyz]) [-−] (?=[\dxyz]\b)", r"\1 minus ", needs="x -|y -|z -|x −|y −|z −"),
-    rule(
-        r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?)|ST|ND|RD|TH)\b",
-        lambda found: found[1].lower(),
-        needs="0K|0C|0M|0L|0F|0O|0S|0H|0Y|0T|0N|0R|0 K|0 C|0 M|0 L|0 F|0 O|0 S|0 H|0 Y",
-    ),
+    rule(r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?)|ST|ND|RD|TH)\b", r"\1", str.lower,
+        needs="0K|0C|0M|0L|0F|0O|0S|0H|0Y|0T|0N|0R|0 K|0 C|0 M|0 L|0 F|0 O|0 S|0 H|0 Y"),
     rule(r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) <3 (?=\S)", r"\1 love ", needs="<0"),
     # Nobody says a smile.
     rule(rf"^{_SMILE} ?| {_SMILE}|(?<!\b[a-zA-HJ-Z]) <3(?=[ .,!?]|$)", "", needs=":|;|=|<0"),
     rule(r"(?:\b[Cc]opyright )?© ?", "copyright ", needs="©"),
     rule(r"[™®]", "", needs="™|®"),
-    rule(
-        r"(?<![\w.@/])@(?=[A-Za-z_])|(?<= )@(?= )",
-        lambda found: "at" if found.string[found.end()] == " " else "at ",
-        needs="@",
-    ),
+    rule(r"(?<![\w.@/])@(?=[A-Za-z_])|(?<= )@(?= )", lambda match: "at" if match.string[match.end()] == " " else "at ",
+        needs="@"),
     rule(r"(?<![\w#&/])(?<!\]\()#(?=[A-Za-z_])", "hashtag ", needs="#"),
     rule(r"\b([CFAGDJ])#(?![\w#])", r"\1 sharp", needs="#"),
-    rule(r"(?<=[A-Za-z])\+\+(?=(\w)?)", lambda found: f" plus plus{' ' if found[1] else ''}", needs="++"),
+    rule(r"(?<=[A-Za-z])\+\+(?=(\w)?)", r" plus plus\1", lambda _: " ", needs="++"),
     rule(r"\b([A-F])\+(?=[\s.,;:!?)\"”]|$)", r"\1 plus", needs="+"),
     rule(r"(?<=\d)\+(?=[\s.,;:!?)\"”]|$)(?! ?\d)", " plus", needs="0+"),
-    rule(r"\b([A-Z]{1,3})&([A-Z]{1,3})(s?)(?!\w)", _joined, needs="&"),
+    rule(r"\b([A-Z]{1,3})&([A-Z]{1,3})(s?)(?!\w)", r"\1 and \2\3", " ".join, " ".join, {"s": "'s"}, needs="&"),
     rule(r"(?<=[\w)]) == (?=[\w(-])", " equals ", needs=" == "),
-    rule(r" ?([<>!])= ?", lambda found: {"<": " ≤ ", ">": " ≥ ", "!": " ≠ "}[found[1]], needs="<=|>=|!="),
-    rule(
-        r"(\d{3}[-. ]\d{4}),? ?(?:[Xx]|[Ee]xt\.?:?|[Ee]xtension) ?(\d{1,6})\b",
-        _extension,
-        needs="0-0000|0.0000|0 0000",
-    ),
+    rule(r" ?([<>!])= ?", r"\1", {"<": " ≤ ", ">": " ≥ ", "!": " ≠ "}, needs="<=|>=|!="),
+    rule(r"(\d{3}[-. ]\d{4}),? ?(?:[Xx]|[Ee]xt\.?:?|[Ee]xtension) ?(\d{1,6})\b", r"\1, extension \2", None,
+        lambda figures: digits(figures) if len(figures) > 2 else figures, needs="0-0000|0.0000|0 0000"),
     rule(rf"(?<=[{MONEY}])\d{{1,3}}(?:\.\d{{3}})+(?:,\d\d)?(?![\d,]|\.\d)", _thousands, needs=".000"),
     rule(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+,\d\d(?![\d,]|\.\d)", _european, needs=".000"),
     rule(rf"(?<![\w.,{MONEY}])(\d{{1,3}}),(\d{{1,2}})(?= ?{_SMALL_UNITS}(?!\w))", r"\1.\2", needs="0,0"),
-    rule(
-        rf"\b({_CODES}) ?(?=\d)(\d[\d.,]{{0,15}}(?<!\D))( (?:thousand|million|billion|trillion))?(?!\w)",
-        _before_an_amount,
-    ),
-    rule(
-        rf"(?<=\d)( (?:thousand|million|billion|trillion)) ({_CODES}|[{MONEY}])(?!\w)", _coined, needs="illion|thousand"
-    ),
-    rule(r"(?<![\w.,])(\d{1,3}(?:\.\d{1,6})?)[eE]([+−-]?)(\d{1,3})\b", _power, needs="0e|0E"),
+    rule(rf"\b({_CODES}) ?(?=\d)(\d[\d.,]{{0,15}}(?<!\D))( (?:thousand|million|billion|trillion))?(?!\w)",
+        _before_an_amount),
+    rule(rf"(?<=\d)( (?:thousand|million|billion|trillion)) ({_CODES}|[{MONEY}])(?!\w)", r"\1 \2", None, PLURALS,
+        needs="illion|thousand"),
+    rule(r"(?<![\w.,])(\d{1,3}(?:\.\d{1,6})?)[eE]([+−-]?)(\d{1,3})\b", r"\1ten to the \2\3",
+        lambda first: "" if first == "1" else f"{first} times ", SIDES | {"+": ""}, cardinal, needs="0e|0E"),
     rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f", needs="\u2009"),  # between thousands, as the library knows it
     rule(r"(?<=\d) ?\$(?![\d\w])", " dollars", needs="$"),
-    rule(
-        rf"(?<![\w.])({'|'.join(map(re.escape, DOLLAR_SIGNS))})\$ ?(?=\d)",
-        lambda found: DOLLAR_SIGNS[found[1]],
-        needs="$",
-    ),
+    rule(rf"(?<![\w.])({'|'.join(map(re.escape, DOLLAR_SIGNS))})\$ ?(?=\d)", r"\1", DOLLAR_SIGNS, needs="$"),
     rule(rf"(?<=[{MONEY}])(\d{{1,6}}),(\d\d)(?!\d|,\d)", r"\1.\2", needs="0,00"),
-    rule(r"(?<![\w.,/])(\d{1,2})(p)\b", _cents, needs="0p"),
-    rule(r"(?<![\w.])(\d{1,4})( ?¢)", _cents, needs="¢"),
+    rule(r"(?<![\w.,/])(\d{1,2})p\b", r"\1", lambda number: "1 penny" if number == "1" else f"{number} pence",
+        needs="0p"),
+    rule(r"(?<![\w.])(\d{1,4}) ?¢", r"\1", lambda number: "1 cent" if number == "1" else f"{number} cents", needs="¢"),
     rule(r"(?<![\w.])\.(?=\d)", "0.", needs=".0"),
     rule(rf"~ ?(?=[\d{MONEY}])", "about ", needs="~"),
     rule(r"± ?(?=\d)", "plus or minus ", needs="±"),
     rule(r"(\d) ?÷ ?(?=\d)", r"\1 divided by ", needs="÷"),
     rule(r"(\d) ?[x×] ?(?=\d[\d.,]{0,12} ?=|10(?:\^| to the power))", r"\1 times ", needs="0x|0 x|0×|0 ×"),
-    rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", _hexadecimal, needs="0x|0X"),
-    rule(
-        r"(?<![\w.,])(\d{3,4}) ?[x×] ?(\d{3,4})(?!\w|[.,]\d| ?(?:mm|cm|m|ft|in)\b)",
-        lambda found: f"{door(found[1])} by {door(found[2])}",
-        needs="000x|000 x|000×|000 ×",
-    ),
+    rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", r"0 x \1", _hexadecimal, needs="0x|0X"),
+    rule(r"(?<![\w.,])(\d{3,4}) ?[x×] ?(\d{3,4})(?!\w|[.,]\d| ?(?:mm|cm|m|ft|in)\b)", r"\1 by \2", door, door,
+        needs="000x|000 x|000×|000 ×"),
     rule(r"(\d) ?[x×] ?(?=\d)", r"\1 by ", needs="0x|0 x|0×|0 ×"),
     rule(r"(\d(?: ?(?:ft|in|m|cm|mm|km)|['′\"″])) ?[x×] ?(?=\d)", r"\1 by ", needs="x 0|× 0|x0|×0"),
     rule(r"(\d)x\b", r"\1 times", needs="0x"),
-    rule(rf"(?<=\d)/({_GOODS})(?![\w/²])", _per_amount, needs="0/"),
-    rule(
-        rf"(?<=\d)([kKMB]|bn| million| billion)/({_GOODS})(?![\w/])",
-        lambda found: f"{found[1]} per {_PER[found[2]]}",
-        needs="/",
-    ),
-    rule(
-        rf"(\d[\d.,]{{0,12}} [a-z]{{2,20}})/({_TIMES})\b",
-        lambda found: f"{found[1]} per {_PER.get(found[2], found[2])}",
-        needs="/",
-    ),
-)
+    rule(rf"(?<=\d)/({_GOODS})(?![\w/²])", r" per \1", _PER, needs="0/"),
+    rule(rf"(?<=\d)([kKMB]|bn| million| billion)/({_GOODS})(?![\w/])", r"\1 per \2", None, _PER, needs="/"),
+    rule(rf"(\d[\d.,]{{0,12}} [a-z]{{2,20}})/({_TIMES})\b", r"\1 per \2", None, lambda time: _PER.get(time, time),
+        needs="/"),
+)  # fmt: skip
 AMOUNTS: tuple[Rule, ...] = (
-    rule(rf"([$€£])(\d{{1,4}})(?=[ -]{_PIECES}\b)", lambda found: f"{found[2]} {_SINGULAR[found[1]]}", needs="$|€|£"),
+    rule(rf"([$€£])(\d{{1,4}})(?=[ -]{_PIECES}\b)", r"\2 \1", _SINGULAR, needs="$|€|£"),
     rule(r"(?<![\w.,:/-])(\d{1,2}):(?=\d{1,3}(?:,\d{3})+(?![\d,]))", r"\1 to ", needs="0:0"),
-    rule(
-        rf"\b([Aa]n? )([$€£])(\d[\d,]{{0,12}}(?:\.\d{{1,2}})?)([kKMB]|bn| (?:thousand|million|billion|trillion))?"
-        rf"(?= (?!{_AFTER_A_PRICE}\b)[a-z]{{3,}})",
-        _priced,
-    ),
+    rule(rf"\b([Aa]n? )([$€£])(\d[\d,]{{0,12}}(?:\.\d{{1,2}})?)([kKMB]|bn| (?:thousand|million|billion|trillion))?"
+        rf"(?= (?!{_AFTER_A_PRICE}\b)[a-z]{{3,}})", _priced),
     rule(r"(?<=\d)°(?= (?:angle|turn|view|rotation|camera|video|heat|weather)s?\b)", " degree", needs="°"),
-    rule(
-        rf"([{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)(bn|mn|[kKmMbBtT])?[-–]\1?(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)"
-        r"(bn|mn|[kKmMbBtT])?(?![\w/]|[-–]\d)",
-        _from_to,
-        needs="-|–",
-    ),
+    rule(rf"([{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)(bn|mn|[kKmMbBtT])?[-–]\1?(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)"
+        r"(bn|mn|[kKmMbBtT])?(?![\w/]|[-–]\d)", _from_to, needs="-|–"),
     rule(r"(?<![\w.,/:-])(\d{1,3})([kKM])[-–](\d{1,3})(?=\2\b)", r"\1 to \3", needs="-|–"),
-    rule(rf"(?<=[{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?) ?(bn|mn|[kKmMbBtT])\b", _scaled),
+    rule(rf"(?<=[{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?) ?(bn|mn|[kKmMbBtT])\b", r"\1 \2", None, _scale),
     rule(rf"([{MONEY}])(\d[\d.,]{{0,12}})[-–]\1?(?=\d)", r"\2 to \1", needs="-|–"),
     rule(rf"(?<![\w.,])(\d{{1,3}})k(?={_RACE})", r"\1 K", needs="0k "),
-    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(?: (?=[bm]n\b))?(k|bn|mn)\b", _scaled, needs="0k|0bn|0mn|0 bn|0 mn"),
-    rule(r"(?<![\w.,])(\d{1,3}\.\d{1,3})([MBK])\b", _scaled, needs="0M|0B|0K"),
-    rule(
-        rf"(?<![\w.,])(?![48]K)(\d{{1,3}})([KMB])(?=\+? (?:(?!{_DOING}\b)[a-z]{{2,20}}s|people|men|women|children)\b)",
-        _scaled,
-        needs="0K|0M|0B",
-    ),
-    rule(r"(?<![\w.,/-])(?:24/7/365|\d{1,2}(?:/\d{1,2}){2,4})(?![\w/]|\.\d)", _listed, needs="0/0"),
+    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(?: (?=[bm]n\b))?(k|bn|mn)\b", r"\1 \2", None, _scale,
+        needs="0k|0bn|0mn|0 bn|0 mn"),
+    rule(r"(?<![\w.,])(\d{1,3}\.\d{1,3})([MBK])\b", r"\1 \2", None, _scale, needs="0M|0B|0K"),
+    rule(rf"(?<![\w.,])(?![48]K)(\d{{1,3}})([KMB])(?=\+? (?:(?!{_DOING}\b)[a-z]{{2,20}}s|people|men|women|children)\b)",
+        r"\1 \2", None, _scale, needs="0K|0M|0B"),
+    rule(r"(?<![\w.,/-])24/7/365(?![\w/]|\.\d)", "twenty-four seven, three sixty-five", needs="00/0/000"),
+    rule(r"(?<![\w.,/-])(\d{1,2}(?:/\d{1,2}){2,4})(?![\w/]|\.\d)", r"\1", lambda listed: listed.replace("/", ", "),
+        needs="0/0"),
     rule(r"(?<![\w.,/-])(\d{1,2}\.\d)/(5|10|100)(?![\w/]|\.\d)", r"\1 out of \2", needs="0/0"),
-    rule(
-        r"\b((?:rated?|rating|scored?|score of|grade|got|gave (?:it|him|her|them)|earned)(?: (?:it|a|an|of))? )"
-        r"(\d{1,2})/(\d{1,2})(?![\w/]|\.\d)",
-        r"\1\2 out of \3",
-        re.IGNORECASE,
-        needs="0/0",
-    ),
-    rule(
-        r"(?<![\w.,/:-])(\d{1,3}(?:,\d{3})+|\d{1,6}\.\d{1,4})[-–](?=(?:\d{1,3}(?:,\d{3})+|\d{1,6}\.\d{1,4})(?![\w-]|[.,:/]\d))",
-        r"\1 to ",
-        needs="0-0|0–0",
-    ),
+    rule(r"(?i)\b((?:rated?|rating|scored?|score of|grade|got|gave (?:it|him|her|them)|earned)(?: (?:it|a|an|of))? )"
+        r"(\d{1,2})/(\d{1,2})(?![\w/]|\.\d)", r"\1\2 out of \3", needs="0/0"),
+    rule(r"(?<![\w.,/:-])(\d{1,3}(?:,\d{3})+|\d{1,6}\.\d{1,4})[-–](?=(?:\d{1,3}(?:,\d{3})+|\d{1,6}\.\d{1,4})(?![\w-]|[.,:/]\d))",
+        r"\1 to ", needs="0-0|0–0"),
     rule(rf"(?<![\w.,/:-])(16|21|4|5|3):(9|10|3|4|2)(?= {_SHAPED}\b)", r"\1 by \2", needs="0:0"),
     rule(r"(?<![\w.,/:-])(16|21|32):(9|10)(?![\w:]|[.,/-]\d)", r"\1 by \2", needs="0:0"),
-    rule(
-        rf"(?<![\w.,/-])((?:\d{{1,3}} )?)(\d{{1,2}}/\d{{1,2}}) ?({'|'.join(_KITCHEN)})\b\.?",
-        _part_of_a_unit,
-        needs="0/0",
-    ),
-    rule(
-        r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
-        lambda found: ENGLISH.mixed_fraction(int(found[1]), int(found[2]), int(found[3])),
-        needs="0/0",
-    ),
+    rule(rf"(?<![\w.,/-])((?:\d{{1,3}} )?)(\d{{1,2}}/\d{{1,2}}) ?({'|'.join(_KITCHEN)})\b\.?", _part_of_a_unit,
+        needs="0/0"),
+    rule(r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
+        lambda match: ENGLISH.mixed_fraction(int(match[1]), int(match[2]), int(match[3])), needs="0/0"),
     rule(r"\b24/7\b", "twenty-four seven", needs="00/0"),
     rule(r"\b9/11\b", "nine eleven", needs="0/00"),
     rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range, needs="0-0|0–0"),
-    rule(
-        r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to ", needs="0-0|0–0"
-    ),
+    rule(r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to ",
+        needs="0-0|0–0"),
     # Where a name stands before them, they may be a chapter and its verse.
-    rule(
-        rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
+    rule(rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
         r"(\d{1,6}(?:\.\d{1,3})?):(\d(?:\.\d{1,3})?|\d{3,6})(?![\w:]|[.,/-]\d)",
-        lambda found: found[0] if found[1] else f"{found[2]} to {found[3]}",
-        needs="0:0",
-    ),
+        lambda match: match[0] if match[1] else f"{match[2]} to {match[3]}", needs="0:0"),
     rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction, needs="0/0"),
     rule(r"(?<![\w.])(\d{1,3}) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2", needs="'|′"),
     rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches", needs="0 ft|0 foot|0 feet"),
@@ -356,10 +274,7 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(r"(\bby \d{1,3})['′](?![\w'])", r"\1 feet", needs="by 0"),
     rule(r"(\bby \d{1,3})[\"″](?=$|[,.;] | (?:in|long|wide|thick)\b)", r"\1 inches", needs="by 0"),
     rule(r"(?<=\d)[\"”″](?= (?:by|long|wide|tall|high|deep|thick)\b)", " inches", needs='0"|0”|0″'),
-    rule(
-        r"(?<=\d)[\"”″](?= (?:pipe|screen|monitor|display|TV|laptop|nail|board|wheel|disc)s?\b)",
-        " inch",
-        needs='0"|0”|0″',
-    ),
+    rule(r"(?<=\d)[\"”″](?= (?:pipe|screen|monitor|display|TV|laptop|nail|board|wheel|disc)s?\b)", " inch",
+        needs='0"|0”|0″'),
     rule(r"(?<=\d) ?″", " inches", needs="″"),
-)
+)  # fmt: skip

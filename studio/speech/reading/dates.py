@@ -9,10 +9,13 @@ from studio.speech.reading.rules import (
     ENGLISH,
     MONEY,
     SENTENCE,
+    SIDES,
     STARTS,
     YEAR,
     Rule,
+    cardinal,
     ends_a_sentence,
+    ordinal,
     rule,
     words_of,
     year,
@@ -45,11 +48,13 @@ _EVENTS = words_of(
 """What a year has, though it ends as a plural does."""
 _DAYS = {"Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday",
          "Thur": "Thursday", "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday"}  # fmt: skip
-_DAY_NAMES = f"{'|'.join(_DAYS)}|{'|'.join(sorted(set(_DAYS.values())))}"
+_SHORT_DAYS = "|".join(_DAYS)
+_DAYS |= {day: day for day in _DAYS.values()}
+_DAY_NAMES = "|".join(_DAYS)
 
 
-def _from_day_to_day(found: re.Match[str]) -> str:
-    return f"{_DAYS.get(found[1], found[1])} to {_DAYS.get(found[2], found[2])}"
+def _numbered(month: str) -> str:
+    return _MONTHS[int(month) - 1]
 
 
 def _month(written: str) -> str:
@@ -62,11 +67,11 @@ def _day(day: int, month: int, in_year: str, otherwise: str) -> str:
     return f"{_MONTHS[month - 1]} {ENGLISH.ordinal(day)}, {year(in_year)}"
 
 
-def _slashed(found: re.Match[str]) -> str:
+def _slashed(match: re.Match[str]) -> str:
     """In American order, where that can be meant."""
-    first, second = int(found[1]), int(found[2])
+    first, second = int(match[1]), int(match[2])
     day, month = (first, second) if first > 12 else (second, first)
-    return _day(day, month, _whole_year(found[3]), found[0])
+    return _day(day, month, _whole_year(match[3]), match[0])
 
 
 def _whole_year(written: str) -> str:
@@ -74,242 +79,147 @@ def _whole_year(written: str) -> str:
     return written if len(written) == 4 else f"{19 if written >= '69' else 20}{written}"
 
 
-def _sorted(found: re.Match[str]) -> str:
+def _sorted(match: re.Match[str]) -> str:
     """A day with its year first, as computers and East Asia write it."""
-    return _day(int(found[3]), int(found[2]), found[1], found[0])
+    return _day(int(match[3]), int(match[2]), match[1], match[0])
 
 
-def _moment(found: re.Match[str]) -> str:
-    """Of a log: 'January twentieth, twenty twenty-one at fifteen thirty UTC plus two'."""
-    seconds = f":{found[3]}" if found[3] and found[3] != "00" else ""
-    zone = f" UTC{found[4]}:{found[5]}" if found[4] else ""
-    return f"{found[1]} at {found[2]}{seconds}{zone}"
-
-
-def _zone(found: re.Match[str]) -> str:
-    """'GMT minus eight', 'UTC plus five thirty'."""
-    minutes = f" {ENGLISH.cardinal(int(found[4]))}" if found[4] and found[4] != "00" else ""
-    return f"{found[1]} {'plus' if found[2] == '+' else 'minus'} {ENGLISH.cardinal(int(found[3]))}{minutes}"
-
-
-def _hours(found: re.Match[str]) -> str:
+def _hours(match: re.Match[str]) -> str:
     """'5 to 7pm': the half of the day only once, if it is the same."""
-    same = found[2] and found[2].lower() == found[4].lower()
-    return f"{found[1]}{'' if same or not found[2] else f' {found[2].upper()}M'} to {found[3]} {found[4]}.m"
+    same = match[2] and match[2].lower() == match[4].lower()
+    return f"{match[1]}{'' if same or not match[2] else f' {match[2].upper()}M'} to {match[3]} {match[4]}.m"
 
 
-def _in_era(found: re.Match[str]) -> str:
+def _in_era(match: re.Match[str]) -> str:
     """'ten sixty-six', 'seven fifty-three', 'five hundred'."""
-    high, low = divmod(int(found[1]), 100)
-    said = year(found[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
+    high, low = divmod(int(match[1]), 100)
+    said = year(match[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
     if 0 < high < 10 and low:
         said = f"{ENGLISH.cardinal(high)} {'oh ' if low < 10 else ''}{ENGLISH.cardinal(low)}"
-    return f"{said} {found[2].replace('.', '')}" + ("." if found[2].endswith(".") and ends_a_sentence(found) else "")
+    return f"{said} {match[2].replace('.', '')}" + ("." if match[2].endswith(".") and ends_a_sentence(match) else "")
 
 
-def _seasons(found: re.Match[str]) -> str:
+def _seasons(match: re.Match[str]) -> str:
     """'nineteen ninety-nine to two thousand', 'twenty twenty-three to twenty-four'."""
-    first, second = found[1], found[2]
+    first, second = match[1], match[2]
     if len(second) == 2 and (int(first[2:]) + 1) % 100 != int(second):
-        return found[0]
-    return f"{year(first)} to {year(second) if len(second) == 4 else ENGLISH.cardinal(int(second))}"
+        return match[0]
+    return f"{year(first)} to {year(second)}"
 
 
-def _quarter(found: re.Match[str]) -> str:
-    return f"{found[1]} {year(found[2])}"
-
-
-def _days_of_a_month(found: re.Match[str]) -> str:
+def _days_of_a_month(match: re.Match[str]) -> str:
     """'May fifth to seventh'."""
-    first, last = int(found[2]), int(found[3])
-    return f"{found[1]} {ENGLISH.ordinal(first)} to {ENGLISH.ordinal(last)}" if first < last else found[0]
+    first, last = int(match[2]), int(match[3])
+    return f"{match[1]} {ENGLISH.ordinal(first)} to {ENGLISH.ordinal(last)}" if first < last else match[0]
 
 
-def _month_of_a_year(found: re.Match[str]) -> str:
+def _month_of_a_year(match: re.Match[str]) -> str:
     """'June twenty twenty-four' of '2024-06', but not of '2004-05'."""
-    is_range = int(found[1][2:]) < int(found[2])
-    return found[0] if is_range else f"{_MONTHS[int(found[2]) - 1]} {year(found[1])}"
+    is_range = int(match[1][2:]) < int(match[2])
+    return match[0] if is_range else f"{_MONTHS[int(match[2]) - 1]} {year(match[1])}"
 
 
-def _fiscal(found: re.Match[str]) -> str:
-    return f"fiscal year {year(found[1]) if len(found[1]) == 4 else ENGLISH.cardinal(int(found[1]))}"
-
-
-def _of_its_year(found: re.Match[str]) -> str:
+def _of_its_year(match: re.Match[str]) -> str:
     """'the nineteen oh six earthquake', but not of a count or a measure: 'the 1900 block', 'a 1500 word essay'."""
-    thing = found[3].lower()
+    thing = match[3].lower()
     is_counted = thing in _COUNTED or (thing.endswith(("s", "ing", "ed", "est")) and thing not in _EVENTS)
-    return found[0] if is_counted else f"{found[1]} {year(found[2])} {found[3]}"
+    return match[0] if is_counted else f"{match[1]} {year(match[2])} {match[3]}"
 
 
-def _british(found: re.Match[str]) -> str:
+def _british(match: re.Match[str]) -> str:
     """'the ninth of August twenty sixteen'."""
-    words = f"{found[1] or 'the '}{ENGLISH.ordinal(int(found[2]))} of {found[3]}"
-    return words + (f" {year(found[4])}" if found[4] else "")
+    words = f"{match[1] or 'the '}{ENGLISH.ordinal(int(match[2]))} of {match[3]}"
+    return words + (f" {year(match[4])}" if match[4] else "")
 
 
-def _half_of_the_day(found: re.Match[str]) -> str:
+def _half_of_the_day(match: re.Match[str]) -> str:
     """' PM' for 'p.m.', whose last stop ends the sentence as well where one ends there."""
-    return f" {found[1].upper()}M{'.' if found[2] and ends_a_sentence(found) else ''}"
+    return f" {match[1].upper()}M{'.' if match[2] and ends_a_sentence(match) else ''}"
 
 
-def _days_before_their_month(found: re.Match[str]) -> str:
+def _days_before_their_month(match: re.Match[str]) -> str:
     """'the third to the fifth of March twenty twenty'."""
-    first, last = int(found[2]), int(found[3])
+    first, last = int(match[2]), int(match[3])
     if first >= last:
-        return found[0]
-    days = f"{found[1] or 'the '}{ENGLISH.ordinal(first)} to the {ENGLISH.ordinal(last)} of {found[4]}"
-    return days + (f" {year(found[5])}" if found[5] else "")
+        return match[0]
+    days = f"{match[1] or 'the '}{ENGLISH.ordinal(first)} to the {ENGLISH.ordinal(last)} of {match[4]}"
+    return days + (f" {year(match[5])}" if match[5] else "")
 
 
 SHORT_MONTHS: tuple[Rule, ...] = (
-    rule(
-        rf"\b({'|'.join(_DAYS)})(?:\.(?=,| [a-z])"
-        rf"|\.?(?=,? (?:(?:{_MONTH}|{_SHORT})\b|\d{{1,2}}(?:/\d|(?:st|nd|rd|th)\b| (?:{_MONTH}|{_SHORT})\b))))",
-        lambda found: _DAYS[found[1]],
-        needs="Mon|Tue|Wed|Thu|Fri|Sat|Sun",
-    ),
-    rule(
-        rf"\b({_MONTH}|{_SHORT})\.?[-–]({_MONTH}|{_SHORT})\b\.?",
-        lambda found: f"{_month(found[1])} to {_month(found[2])}",
-        needs="-|–",
-    ),
-    rule(rf"\b({_DAY_NAMES})\.?[-–]({_DAY_NAMES})\b\.?", _from_day_to_day, needs="-|–"),
-    rule(
-        rf"\b({_SHORT})(?:\. ?| )(?=(?:{_DAY}(?:st|nd|rd|th)?|{YEAR})\b)",
-        lambda found: f"{_month(found[1])} ",
-    ),
-    rule(
-        rf"(?<=\d )({_SHORT})\b\.?|(?<=(?:st|nd|rd|th) )({_SHORT})\b\.?",
-        lambda found: _month(found[1] or found[2]),
-    ),
-)
+    rule(rf"\b({_SHORT_DAYS})(?:\.(?=,| [a-z])"
+        rf"|\.?(?=,? (?:(?:{_MONTH}|{_SHORT})\b|\d{{1,2}}(?:/\d|(?:st|nd|rd|th)\b| (?:{_MONTH}|{_SHORT})\b))))", r"\1",
+        _DAYS, needs="Mon|Tue|Wed|Thu|Fri|Sat|Sun"),
+    rule(rf"\b({_MONTH}|{_SHORT})\.?[-–]({_MONTH}|{_SHORT})\b\.?", r"\1 to \2", _month, _month, needs="-|–"),
+    rule(rf"\b({_DAY_NAMES})\.?[-–]({_DAY_NAMES})\b\.?", r"\1 to \2", _DAYS, _DAYS, needs="-|–"),
+    rule(rf"\b({_SHORT})(?:\. ?| )(?=(?:{_DAY}(?:st|nd|rd|th)?|{YEAR})\b)", r"\1 ", _month),
+    rule(rf"(?<=\d )({_SHORT})\b\.?|(?<=(?:st|nd|rd|th) )({_SHORT})\b\.?", r"\1\2", _month, _month),
+)  # fmt: skip
 DATES: tuple[Rule, ...] = (
-    rule(
-        rf"{STARTS}([Tt]he )?({_DAY})[-–]({_DAY}) ({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])",
-        _days_before_their_month,
-        needs="0-0|0–0",
-    ),
+    rule(rf"{STARTS}([Tt]he )?({_DAY})[-–]({_DAY}) ({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _days_before_their_month,
+        needs="0-0|0–0"),
     rule(r"(?<![\w.:])(\d{1,2}:[0-5]\d) ?h(?:rs?)?\b", r"\1", needs="00h|00 h"),
-    rule(
-        r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )(1[0-2]|0?[1-9])/(3[01]|[12]\d|0?[1-9])(?![\w/]|\.\d)",
-        lambda found: f"{found[1]}{_MONTHS[int(found[2]) - 1]} {ENGLISH.ordinal(int(found[3]))}",
-        needs="0/0",
-    ),
-    rule(rf"\bFY ?['’]?({YEAR}|\d\d)\b(?![-/.,]\d)", _fiscal, needs="FY"),
-    rule(
-        r"(?<![\w.,/-])(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?"
-        r"(?:Z|([+-]\d\d):?(\d\d))?(?![\w:])",
-        _moment,
-        needs="00-00",
-    ),
-    rule(r"\b(GMT|UTC) ?([+−–-]) ?(\d{1,2})(?::?([0-5]\d))?(?![\w:]|\.\d)", _zone, needs="GMT|UTC"),
+    rule(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )(1[0-2]|0?[1-9])/(3[01]|[12]\d|0?[1-9])(?![\w/]|\.\d)",
+        r"\1\2 \3", None, _numbered, ordinal, needs="0/0"),
+    rule(rf"\bFY ?['’]?({YEAR}|\d\d)\b(?![-/.,]\d)", r"fiscal year \1", year, needs="FY"),
+    rule(r"(?<![\w.,/-])(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,]\d{1,9})?)?"
+        r"(?:Z|([+-]\d\d):?(\d\d))?(?![\w:])", r"\1 at \2\3\4\5", None, None,
+        lambda seconds: seconds.replace(":00", ""), lambda hours: f" UTC{hours}:", needs="00-00"),
+    rule(r"\b(GMT|UTC) ?([+−–-]) ?(\d{1,2})(?::?([0-5]\d))?(?![\w:]|\.\d)", r"\1 \2\3\4", None, SIDES, cardinal,
+        lambda minutes: "" if minutes == "00" else f" {cardinal(minutes)}", needs="GMT|UTC"),
     rule(rf"\b((?:{_MONTH}) {_DAY}) ?[-–] ?(?=(?:{_MONTH}) {_DAY}\b)", r"\1 to ", needs="0-|0–|0 -|0 –"),
     rule(rf"\b({_MONTH}) ({_DAY}) ?[-–] ?({_DAY})(?![\w:/-]|\.\d)", _days_of_a_month, needs="0-|0–|0 -|0 –"),
     rule(rf"{STARTS}([Tt]he )?({_DAY})(?:st|nd|rd|th)? (?:of )?({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _british),
-    rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}"),
+    rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", r"\1 \2", None, year),
     rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed, needs="0/0"),
-    rule(
-        r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01]|11?|0[1-9])(?![\w/]|\.\d)",
-        lambda found: f"{_MONTHS[int(found[1]) - 1]} {ENGLISH.ordinal(int(found[2]))}",
-        needs="0/0",
-    ),
+    rule(r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01]|11?|0[1-9])(?![\w/]|\.\d)",
+        r"\1 \2", _numbered, ordinal, needs="0/0"),
     rule(rf"{STARTS}(\d{{1,2}})-(\d{{1,2}})-({YEAR}){ENDS}", _slashed, needs="0-0"),
     rule(rf"{STARTS}({YEAR})/(\d{{1,2}})/(\d{{1,2}}){ENDS}", _sorted, needs="0/0"),
     rule(rf"(?<![Vv]ersion |[Rr]elease ){STARTS}({YEAR})\.(0\d|1[0-2])\.([0-3]\d){ENDS}", _sorted, needs="0.0"),
-    rule(
-        rf"{STARTS}(0?[1-9]|1[0-2])/(20\d\d|19\d\d){ENDS}",
-        lambda found: f"{_MONTHS[int(found[1]) - 1]} {year(found[2])}",
-        needs="0/0000",
-    ),
+    rule(rf"{STARTS}(0?[1-9]|1[0-2])/(20\d\d|19\d\d){ENDS}", r"\1 \2", _numbered, year, needs="0/0000"),
     rule(rf"{STARTS}(20[1-9]\d|19\d\d)-(0[1-9]){ENDS}", _month_of_a_year, needs="0000-00"),
     rule(rf"{STARTS}({YEAR})/({YEAR}|\d\d){ENDS}", _seasons, needs="0/0"),
-    rule(
-        rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
-        lambda found: _day(int(found[1]), int(found[2]), found[3], found[0]),
-        needs="0.0",
-    ),
+    rule(rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
+        lambda match: _day(int(match[1]), int(match[2]), match[3], match[0]), needs="0.0"),
     rule(r"(?<![\w.:])(\d{1,2})\.(\d\d)(?= ?[AaPp]\.?[Mm]\b)", r"\1:\2", needs="0.00"),
     # Minutes where they stand after hours or before seconds, no meters; and seconds after them or a decimal, no decade.
     rule(r"(\d ?(?:h|hrs?)) ?(\d{1,2}) ?m(?:in)?\b", r"\1 \2 min", needs="0h|0 h"),
     rule(r"(?<![\w.,])([1-5]?\d) ?m(?:in)? ?(\d{1,2}) ?s\b", r"\1 min \2 sec", needs="0m|0 m"),
     rule(r"(\d\.\d{1,9})s\b", r"\1 seconds", needs="0s"),
     rule(r"(?<![\w.:])(\d{1,2})h([0-5]\d)\b", r"\1:\2", needs="0h0"),
-    rule(
-        rf"(?<![\w.,:/-])({_CLOCK})(?: ?([AaPp])\.?[Mm]\b\.?)? ?[-–—] ?({_CLOCK}) ?([AaPp](?=\.?[Mm]\b))\.?[Mm]\b",
-        _hours,
-        needs="-|–|—",
-    ),
-    rule(
-        r"(?<![\w.,:/-])(\d{1,2}:[0-5]\d) ?[-–—] ?(?=\d{1,2}(?::[0-5]\d(?![\w:])|(?![\w:,.]?\d)))",
-        r"\1 to ",
-        needs="-|–|—",
-    ),
+    rule(rf"(?<![\w.,:/-])({_CLOCK})(?: ?([AaPp])\.?[Mm]\b\.?)? ?[-–—] ?({_CLOCK}) ?([AaPp](?=\.?[Mm]\b))\.?[Mm]\b",
+        _hours, needs="-|–|—"),
+    rule(r"(?<![\w.,:/-])(\d{1,2}:[0-5]\d) ?[-–—] ?(?=\d{1,2}(?::[0-5]\d(?![\w:])|(?![\w:,.]?\d)))", r"\1 to ",
+        needs="-|–|—"),
     rule(r"(?<=\d) ?([AaPp])(?:[Mm]\b|\.[Mm]\b(\.?))", _half_of_the_day, needs="0a|0p|0A|0P|0 a|0 p|0 A|0 P"),
-    rule(
-        r"(?<![\w.:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\w:])",
-        lambda found: " ".join(ENGLISH.cardinal(int(each)) for each in found.groups()),
-        needs="0:00:0",
-    ),
-)
+    rule(r"(?<![\w.:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\w:])", r"\1 \2 \3", cardinal, cardinal, cardinal,
+        needs="0:00:0"),
+)  # fmt: skip
 YEARS: tuple[Rule, ...] = (
-    rule(
-        rf"((?:\bet al\.?|\b[A-Z][\w’'-]{{1,30}})(?:, | \())({YEAR})(?=[a-z]?[;)])",
-        lambda found: found[1] + year(found[2]),
-        needs="0000",
-    ),
-    rule(r"(?<![\w'’])['’]0(\d)(?!\w)", lambda found: f"oh {ENGLISH.cardinal(int(found[1]))}", needs="'0|’0"),
-    rule(
-        r"\b(\d{1,2}(?:st|nd|rd|th)|[a-z]{3,12}th|first|second|third) [cC]\.(?= ?(?:A\.?D|B\.?C|[;,)]))",
-        r"\1 century",
-        needs=" c.| C.",
-    ),
-    rule(
-        rf"\b((?:[QH] ?|[Qq]uarter )[1-4]|[Qq] (?:one|two|three|four)|H (?:one|two)),? (?:of )?({YEAR}){ENDS}",
-        _quarter,
-        needs="0000",
-    ),
+    rule(rf"((?:\bet al\.?|\b[A-Z][\w’'-]{{1,30}})(?:, | \())({YEAR})(?=[a-z]?[;)])", r"\1\2", None, year,
+        needs="0000"),
+    rule(r"(?<![\w'’])['’]0(\d)(?!\w)", r"oh \1", cardinal, needs="'0|’0"),
+    rule(r"\b(\d{1,2}(?:st|nd|rd|th)|[a-z]{3,12}th|first|second|third) [cC]\.(?= ?(?:A\.?D|B\.?C|[;,)]))",
+        r"\1 century", needs=" c.| C."),
+    rule(rf"\b((?:[QH] ?|[Qq]uarter )[1-4]|[Qq] (?:one|two|three|four)|H (?:one|two)),? (?:of )?({YEAR}){ENDS}",
+        r"\1 \2", None, year, needs="0000"),
     rule(r"(?<![\w.,:/-])(\d{1,4}) (B\.?C\.?E?\.?|C\.?E\b\.?|A\.?D\b\.?)(?![\w/&])", _in_era, needs="0 B|0 C|0 A"),
     rule(r"(?<![\w.,])(1[1-9]|20)(\d0)['’]?s\b", r"\1\2s", needs="00's|00’s|00s"),
-    rule(rf"(?<![\w.,{MONEY}-])({YEAR})(?=['’]s\b)", lambda found: year(found[1]), needs="0'|0’"),
-    rule(
-        rf"((?:\b(?:born|died|founded|established|copyright|circa|ca\.|c\.|dated)|©)"
-        rf" ?)((?:in )?)(10[1-9]\d|{YEAR}){ENDS}(?! (?:{_MEASURED})\b)",
-        lambda found: f"{found[1]}{found[2]}{year(found[3])}",
-        re.IGNORECASE,
-        needs="0000",
-    ),
-    rule(
-        r"\b(in|of|by|since|until|till|before|after|year) (10[1-9]\d)"
-        r"(?=[,.;:!?)]|$| (?:the|and|by|to|he|she|it|they|when)\b)",
-        lambda found: f"{found[1]} {year(found[2])}",
-        re.IGNORECASE,
-        needs="0000",
-    ),
-    rule(
-        rf"\b(the|an?|this|that|his|her|its|their|our|my|\w{{2,20}}['’]s) ({YEAR}) ([A-Za-z]\w{{0,30}})(?![\w'’])",
-        _of_its_year,
-        re.IGNORECASE,
-        needs="0000",
-    ),
-    rule(
-        r"\b(in|since|until|till|by|before|after|from|of|during|circa|between|year|spring|summer|autumn|fall|winter|"
-        rf"and|to|the|early|late|mid|class of) ({YEAR}){ENDS}{_AFTER_A_YEAR}",
-        lambda found: f"{found[1]} {year(found[2])}",
-        re.IGNORECASE,
-        needs="0000",
-    ),
-    rule(
-        rf"(?:(?<=\()|^|(?<={SENTENCE}))({YEAR})(?=\)|[,:] |\. |\.?$| (?:was|is|saw|brought|will|marked|has)\b)",
-        lambda found: year(found[1]),
-        needs="0000",
-    ),
-    rule(rf"\b(in) ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}", re.IGNORECASE, needs="0000"),
-    rule(
-        rf"\b((?:it|this) (?:is|was)|it['’]s|b\.|d\.|c\.|est\.) ({YEAR})(?=[,;:.!?)]|$)",
-        lambda found: f"{found[1]} {year(found[2])}",
-        re.IGNORECASE,
-        needs="0000",
-    ),
-    rule(rf"(?<![\w.,{MONEY}-])['’]?([2-9]0)['’]?s\b", lambda found: ENGLISH.decade(int(found[1])), needs="0s|0's|0’s"),
-)
+    rule(rf"(?<![\w.,{MONEY}-])({YEAR})(?=['’]s\b)", r"\1", year, needs="0'|0’"),
+    rule(rf"(?i)((?:\b(?:born|died|founded|established|copyright|circa|ca\.|c\.|dated)|©)"
+        rf" ?(?:in )?)(10[1-9]\d|{YEAR}){ENDS}(?! (?:{_MEASURED})\b)", r"\1\2", None, year, needs="0000"),
+    rule(r"(?i)\b(in|of|by|since|until|till|before|after|year) (10[1-9]\d)"
+        r"(?=[,.;:!?)]|$| (?:the|and|by|to|he|she|it|they|when)\b)", r"\1 \2", None, year, needs="0000"),
+    rule(rf"(?i)\b(the|an?|this|that|his|her|its|their|our|my|\w{{2,20}}['’]s) ({YEAR}) ([A-Za-z]\w{{0,30}})(?![\w'’])",
+        _of_its_year, needs="0000"),
+    rule(r"(?i)\b(in|since|until|till|by|before|after|from|of|during|circa|between|year|spring|summer|autumn|fall|winter|"
+        rf"and|to|the|early|late|mid|class of) ({YEAR}){ENDS}{_AFTER_A_YEAR}", r"\1 \2", None, year, needs="0000"),
+    rule(rf"(?:(?<=\()|^|(?<={SENTENCE}))({YEAR})(?=\)|[,:] |\. |\.?$| (?:was|is|saw|brought|will|marked|has)\b)",
+        r"\1", year, needs="0000"),
+    rule(rf"(?i)\b(in) ({YEAR}){ENDS}", r"\1 \2", None, year, needs="0000"),
+    rule(rf"(?i)\b((?:it|this) (?:is|was)|it['’]s|b\.|d\.|c\.|est\.) ({YEAR})(?=[,;:.!?)]|$)", r"\1 \2", None, year,
+        needs="0000"),
+    rule(rf"(?<![\w.,{MONEY}-])['’]?([2-9]0)['’]?s\b", r"\1", lambda decade: ENGLISH.decade(int(decade)),
+        needs="0s|0's|0’s"),
+)  # fmt: skip

@@ -52,11 +52,11 @@ PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | {
 """Of all currencies but the dollars of DOLLARS."""
 LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
                    "pp.", "cf.", "approx.", "avg.", "dept.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
-"""Abbreviations that are said as they stand, or that mean something only where `forms` reads them."""
+"""Abbreviations that are said as they stand, or that mean something only in places that a rule knows."""
 
 
 class SpokenEnglish(English):
-    """With "and" after the hundreds, AM and PM as one says them, and years only where `forms` has seen one."""
+    """With "and" after the hundreds, AM and PM as one says them, and years only where a rule has seen one."""
 
     year_prepositions = ()
 
@@ -88,17 +88,17 @@ class SpokenEnglish(English):
 
 def english_normalizer() -> Normalizer:
     """The library's, with our English, our units, and dashes, titles and formulas left to the script."""
-    found = Normalizer(SpokenEnglish(), latex="keep")
+    normalizer = Normalizer(SpokenEnglish(), latex="keep")
     for unit, (one, many) in UNITS.items():
-        found.add_unit(unit, one, many)
+        normalizer.add_unit(unit, one, many)
     for before, sign in DOLLAR_SIGNS.items():
-        found.add_currency(sign, (f"{DOLLARS[before]} dollar", f"{DOLLARS[before]} dollars"), ("cent", "cents"))
+        normalizer.add_currency(sign, (f"{DOLLARS[before]} dollar", f"{DOLLARS[before]} dollars"), ("cent", "cents"))
     for sign, (one, many, coin, coins) in CURRENCIES.items():
-        found.add_currency(sign, (one, many), (coin, coins))
+        normalizer.add_currency(sign, (one, many), (coin, coins))
     for abbreviation in LEFT_AS_WRITTEN:
         for written in {abbreviation, abbreviation.capitalize() if abbreviation[0].islower() else abbreviation}:
-            if written in found.lexicon.abbreviations:
-                found.lexicon.remove("abbreviations", written)
-    for sign in tuple(found.lexicon.punctuation):
-        found.lexicon.remove("punctuation", sign)
-    return found
+            if written in normalizer.lexicon.abbreviations:
+                normalizer.lexicon.remove("abbreviations", written)
+    for sign in tuple(normalizer.lexicon.punctuation):
+        normalizer.lexicon.remove("punctuation", sign)
+    return normalizer

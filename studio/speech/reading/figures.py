@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, STARTS, YEAR, Rule, digits, rule, year
+from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, STARTS, YEAR, Rule, cardinal, digits, rule, year
 
 _CODED = (
     r"(?:code|pin|passcode|password|combination|zip|zip code|postcode|extension|ext\.|area code|serial number|"
@@ -50,45 +50,20 @@ def _groups(figures: str) -> str:
     return plus + ", ".join(map(digits, re.findall(r"\d+", figures)))
 
 
-def _number_to_call(found: re.Match[str]) -> str:
+def _number_to_call(match: re.Match[str]) -> str:
     """Not of an amount with a plus before it: '+2.5'."""
-    return _groups(found[0]) if len(re.sub(r"\D", "", found[0])) >= 7 else found[0]
+    return _groups(match[0]) if len(re.sub(r"\D", "", match[0])) >= 7 else match[0]
 
 
-def _freephone(found: re.Match[str]) -> str:
-    """'one, eight hundred, flowers'."""
-    return f"one, {ENGLISH.cardinal(int(found[1]))}, {found[2].lower().replace('-', ' ')}"
+def _file(figures: str) -> str:
+    """'twenty twenty-four dash zero zero one': with a year or whatever stands before its dashes."""
+    first, *others = figures.split("-")
+    return " dash ".join([year(first) if re.fullmatch(YEAR, first) else digits(first), *map(digits, others)])
 
 
-def _zip(found: re.Match[str]) -> str:
-    return f"{_STATES[found[1]]} {_groups(found[2])}"
-
-
-def _file(found: re.Match[str]) -> str:
-    """'number twenty twenty-four dash zero zero one': with a year or whatever stands before its dashes."""
-    first, *others = found[2].split("-")
-    return f"{found[1]}{year(first) if re.fullmatch(YEAR, first) else digits(first)} dash " + " dash ".join(
-        map(digits, others)
-    )
-
-
-def _episode(found: re.Match[str]) -> str:
-    return f"season {ENGLISH.cardinal(int(found[1]))} episode {ENGLISH.cardinal(int(found[2]))}"
-
-
-def _picture(found: re.Match[str]) -> str:
-    """'ten eighty p', 'ten eighty p sixty'."""
-    return f"{door(found[1])} {found[2]}{f' {found[3]}' if found[3] else ''}"
-
-
-def _book(found: re.Match[str]) -> str:
+def _book(figures: str) -> str:
     """An ISBN, whose last sign may be an X for ten."""
-    return f"{found[1]}{_groups(found[2])}{' X' if found[2][-1] in 'xX' else ''}"
-
-
-def _code(found: re.Match[str]) -> str:
-    letters = found[2].strip()
-    return f"{found[1]}{letters} {_groups(found[3])}" if letters else found[1] + _groups(found[3])
+    return _groups(figures) + (" X" if figures[-1] in "xX" else "")
 
 
 def door(figures: str) -> str:
@@ -102,105 +77,53 @@ def door(figures: str) -> str:
     return f"{ENGLISH.cardinal(high)} {rest}"
 
 
-def _lettered(found: re.Match[str]) -> str:
+def _lettered(match: re.Match[str]) -> str:
     """'C twenty-two', 'F sixteen', 'A three eighty', 'KL one two three four', 'MP three'."""
-    letters, figures = found[1], found[2]
-    if found[0] in _FORMULAS | _ISOTOPES:
-        return found[0]
+    letters, figures = match[1], match[2]
+    if match[0] in _FORMULAS | _ISOTOPES:
+        return match[0]
     if len(letters) == 1:
         return f"{letters} {door(figures)}"
     is_long = len(figures) > 2 or figures.startswith("0")
     return f"{letters} {digits(figures) if is_long else ENGLISH.cardinal(int(figures))}"
 
 
-def _version(figures: str) -> str:
-    """'two point seven point eleven'."""
-    return " point ".join(ENGLISH.cardinal(int(each)) for each in figures.split("."))
-
-
 CALLED: tuple[Rule, ...] = (
-    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", _book, needs="ISBN"),
+    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", r"\1\2", None, _book,
+        needs="ISBN"),
     rule(r"(?<![\w.,-])\+\d{1,3}(?:[ .-]\(?\d{1,5}\)?){1,6}(?![\w-])", _number_to_call, needs="+0"),
-    rule(r"(?<![\w.,-])1[ -](8\d\d|900)[ -]([A-Z]{2,10}(?:-[A-Z]{2,10})?)\b", _freephone, needs="0-000-|0 000 |0-000 "),
-    rule(
-        r"\b([Nn]umber |(?i:invoice|order|ticket|case|file|reference|ref\.?|claim|docket|id|contract|model|part) )"
-        rf"({YEAR}-\d{{2,6}}|\d{{2,6}}-0\d{{1,5}}|\d{{2,6}}(?:-\d{{2,6}}){{2,3}}){ENDS}",
-        _file,
-        needs="0-0",
-    ),
-    rule(rf"\b({'|'.join(_STATES)}),? (\d{{5}}(?:-\d{{4}})?){ENDS}", _zip, needs="00000"),
-    rule(
-        r"\b(P\.? ?O\.? Box )(\d{1,6})\b",
-        lambda found: f"P.O. Box {door(found[2]) if len(found[2]) < 3 else digits(found[2])}",
-        re.IGNORECASE,
-        needs="ox ",
-    ),
-    rule(
-        r"(?<![\w.,-])(?:1[ -])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-.]\d{4}(?![\w-])",
-        lambda found: _groups(found[0]),
-        needs="0-0000|0.0000",
-    ),
-    rule(rf"(?<![\w.,{MONEY}-])\d{{3}}-\d{{4}}(?![\w-])", lambda found: _groups(found[0]), needs="0-0000"),
-    rule(
-        r"(?<![\w.,-])(?<!\d )0\d{2,5}(?:[ -]\d{3,7}){1,3}(?![\w-])", lambda found: _groups(found[0]), needs="00 0|00-0"
-    ),
-    rule(
-        rf"\b({_CODED}(?: (?:is|was|number|no\.))?:? )((?:[A-Z]{{1,3}} ?)?)(\d{{3,12}}(?: \d{{3}}\b)?){ENDS}",
-        _code,
-        re.IGNORECASE,
-        needs="000",
-    ),
-    rule(
-        rf"\b({_CALLING} )({_SERVICES})(?![\w/-]|[.,:]\d| [a-z]+s\b)",
-        lambda found: found[1] + digits(found[2]),
-        re.IGNORECASE,
-        needs="000",
-    ),
-    rule(
-        rf"(?<![\w.,/:{MONEY}-])(?<!Porsche )(911)(?=[,;:!?)\"”’]|\.?$|\. |['’]s|-call| (?:calls?|operators?|"
-        r"dispatch(?:ers?)?|emergency|centers?|immediately|right|now)\b)",
-        lambda found: digits(found[1]),
-        needs="000",
-    ),
-    rule(
-        rf"\b((?:enter|dial|call) )(\d{{3,8}}){ENDS}"
-        r"(?=[.,;:!?\"”’)]|$| (?:and|to|for|on|now|if|or|then|before|in|at)\b)",
-        lambda found: found[1] + digits(found[2]),
-        re.IGNORECASE,
-        needs="000",
-    ),
-    rule(
-        r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)",
-        lambda found: " dot ".join(map(digits, found[0].split("."))),
-        needs=".0",
-    ),
+    rule(r"(?<![\w.,-])1[ -](8\d\d|900)[ -]([A-Z]{2,10}(?:-[A-Z]{2,10})?)\b", r"one, \1, \2", cardinal,
+        lambda word: word.lower().replace("-", " "), needs="0-000-|0 000 |0-000 "),
+    rule(r"\b([Nn]umber |(?i:invoice|order|ticket|case|file|reference|ref\.?|claim|docket|id|contract|model|part) )"
+        rf"({YEAR}-\d{{2,6}}|\d{{2,6}}-0\d{{1,5}}|\d{{2,6}}(?:-\d{{2,6}}){{2,3}}){ENDS}", r"\1\2", None, _file,
+        needs="0-0"),
+    rule(rf"\b({'|'.join(_STATES)}),? (\d{{5}}(?:-\d{{4}})?){ENDS}", r"\1 \2", _STATES, _groups, needs="00000"),
+    rule(r"(?i)\bP\.? ?O\.? Box (\d{1,6})\b", r"P.O. Box \1",
+        lambda number: door(number) if len(number) < 3 else digits(number), needs="ox "),
+    rule(r"(?<![\w.,-])((?:1[ -])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-.]\d{4})(?![\w-])", r"\1", _groups,
+        needs="0-0000|0.0000"),
+    rule(rf"(?<![\w.,{MONEY}-])(\d{{3}}-\d{{4}})(?![\w-])", r"\1", _groups, needs="0-0000"),
+    rule(r"(?<![\w.,-])(?<!\d )(0\d{2,5}(?:[ -]\d{3,7}){1,3})(?![\w-])", r"\1", _groups, needs="00 0|00-0"),
+    rule(rf"(?i)\b({_CODED}(?: (?:is|was|number|no\.))?:? )((?:[A-Z]{{1,3}} ?)?)(\d{{3,12}}(?: \d{{3}}\b)?){ENDS}",
+        r"\1\2\3", None, lambda letters: f"{letters.strip()} ", _groups, needs="000"),
+    rule(rf"(?i)\b({_CALLING} )({_SERVICES})(?![\w/-]|[.,:]\d| [a-z]+s\b)", r"\1\2", None, digits, needs="000"),
+    rule(rf"(?<![\w.,/:{MONEY}-])(?<!Porsche )(911)(?=[,;:!?)\"”’]|\.?$|\. |['’]s|-call| (?:calls?|operators?|"
+        r"dispatch(?:ers?)?|emergency|centers?|immediately|right|now)\b)", r"\1", digits, needs="000"),
+    rule(rf"(?i)\b((?:enter|dial|call) )(\d{{3,8}}){ENDS}"
+        r"(?=[.,;:!?\"”’)]|$| (?:and|to|for|on|now|if|or|then|before|in|at)\b)", r"\1\2", None, digits, needs="000"),
+    rule(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)", lambda match: " dot ".join(map(digits, match[0].split("."))),
+        needs=".0"),
     rule(r"\bv(?=\d{1,3}\.\d)", "version ", needs="v0"),
-    rule(
-        rf"\b({_PROGRAMS} )(\d{{1,4}}(?:\.\d{{1,4}}){{1,3}})(?!\w|\.\d)",
-        lambda found: found[1] + _version(found[2]),
-        needs="0.0",
-    ),
-)
+    rule(rf"\b({_PROGRAMS} )(\d{{1,4}}(?:\.\d{{1,4}}){{1,3}})(?!\w|\.\d)", r"\1\2", None,
+        lambda version: " point ".join(map(cardinal, version.split("."))), needs="0.0"),
+)  # fmt: skip
 NAMED: tuple[Rule, ...] = (
-    rule(
-        rf"\b({_PRODUCTS} )(\d{{3}})-(\d{{1,3}})(?![\w-])",
-        lambda found: f"{found[1]}{door(found[2])} {door(found[3])}",
-        needs="000-0",
-    ),
-    rule(r"(?<![\w.,])(\d\d)ers\b", lambda found: f"{ENGLISH.cardinal(int(found[1])).rstrip('e')}ers", needs="0ers"),
-    rule(
-        rf"\b({_PLACES}(?: (?:number|no\.))? )(\d{{3,4}}){ENDS}",
-        lambda found: found[1] + door(found[2]),
-        re.IGNORECASE,
-        needs="000",
-    ),
-    rule(rf"\b({_PRODUCTS} )(\d{{3,4}})(?![\w-]|[.,:/]\d)", lambda found: found[1] + door(found[2]), needs="000"),
-    rule(rf"(?<![\w.,])({_LINES})([pi])(\d\d)?\b", _picture, needs="0p|0i"),
-    rule(r"\b[Ss](\d{1,2}) ?[Ee](\d{1,3})\b", _episode, needs="0E|0e|0 E|0 e"),
+    rule(rf"\b({_PRODUCTS} )(\d{{3}})-(\d{{1,3}})(?![\w-])", r"\1\2 \3", None, door, door, needs="000-0"),
+    rule(r"(?<![\w.,])(\d\d)ers\b", r"\1ers", lambda number: cardinal(number).rstrip("e"), needs="0ers"),
+    rule(rf"(?i)\b({_PLACES}(?: (?:number|no\.))? )(\d{{3,4}}){ENDS}", r"\1\2", None, door, needs="000"),
+    rule(rf"\b({_PRODUCTS} )(\d{{3,4}})(?![\w-]|[.,:/]\d)", r"\1\2", None, door, needs="000"),
+    rule(rf"(?<![\w.,])({_LINES})([pi])(\d\d)?\b", r"\1 \2\3", door, None, lambda rate: f" {rate}", needs="0p|0i"),
+    rule(r"\b[Ss](\d{1,2}) ?[Ee](\d{1,3})\b", r"season \1 episode \2", cardinal, cardinal, needs="0E|0e|0 E|0 e"),
     rule(r"\b([A-Z]{1,4})-?(\d{1,4})(?!\w|[.,:/-]\d)", _lettered),
-    rule(
-        rf"{STARTS}(\d{{3,4}})(?= (?:[NSEW]\.? )?(?:[A-Z][a-z]+ ){{1,3}}{_ROADS}\b)",
-        lambda found: door(found[1]),
-        needs="000",
-    ),
-)
+    rule(rf"{STARTS}(\d{{3,4}})(?= (?:[NSEW]\.? )?(?:[A-Z][a-z]+ ){{1,3}}{_ROADS}\b)", r"\1", door, needs="000"),
+)  # fmt: skip

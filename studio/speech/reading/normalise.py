@@ -9,11 +9,15 @@ from functools import cache
 from normt2s import Normalizer
 
 from studio.library.pronunciations.entries import PHONEMES
+from studio.speech.reading.abbreviations import ABBREVIATIONS
+from studio.speech.reading.amounts import AMOUNTS, SIGNS
 from studio.speech.reading.capitals import in_small_letters
+from studio.speech.reading.dates import DATES, SHORT_MONTHS, YEARS
 from studio.speech.reading.english import DOLLAR_SIGNS, english_normalizer
-from studio.speech.reading.forms import in_plain_forms
+from studio.speech.reading.figures import CALLED, NAMED
 from studio.speech.reading.language import looks_english
-from studio.speech.reading.rules import SENTENCE
+from studio.speech.reading.rules import SENTENCE, Rule, apply_rules, rule
+from studio.speech.reading.web_addresses import ADDRESSES
 from studio.speech.text import TAG
 
 _TO_READ = re.compile(
@@ -32,6 +36,16 @@ _FIGURE = re.compile(r"[^\D0-9]")
 _AS_WRITTEN = str.maketrans({sign: f"{before}$" for before, sign in DOLLAR_SIGNS.items()})
 """For what turned out to be no amount, or stands where nothing is read."""
 _BEGUN = re.compile(rf"{SENTENCE}([\"'“‘(]?.?)")
+
+
+_BEGINNINGS: tuple[Rule, ...] = (
+    # Not after an initial: the stop of an abbreviation that is not known ends no sentence.
+    rule(r"(?:^|(?<=[^\W\d_]{2}[.!?] )|(?<=[\d)\"”’%][.!?] )|(?<=[.!?][\"'”’)] ))(?=[\"'“‘]?[^\w\s\"'“‘(]{0,2}\d)",
+        SENTENCE),
+)  # fmt: skip
+_RULES = (
+    *ADDRESSES, *SIGNS, *SHORT_MONTHS, *ABBREVIATIONS, *_BEGINNINGS, *DATES, *CALLED, *NAMED, *AMOUNTS, *YEARS
+)  # fmt: skip
 
 
 def normalised(text: str) -> str:
@@ -64,17 +78,17 @@ def _read(sentences: str, begins: bool) -> str:
     start = sentences.index(inner)
     read = in_small_letters(inner, begins=begins) if _IN_CAPITALS.search(inner) else inner
     if _TO_READ.search(read):
-        read = _normalizer().normalize(in_plain_forms(_FIGURE.sub(_plain_figure, read))).translate(_AS_WRITTEN)
+        read = _normalizer().normalize(apply_rules(_RULES, _FIGURE.sub(_plain_figure, read))).translate(_AS_WRITTEN)
         read = _BEGUN.sub(_capital, read if begins else read.removeprefix(SENTENCE))
     return sentences[:start] + read + sentences[start + len(inner) :]
 
 
-def _plain_figure(found: re.Match[str]) -> str:
-    return str(unicodedata.decimal(found[0]))
+def _plain_figure(match: re.Match[str]) -> str:
+    return str(unicodedata.decimal(match[0]))
 
 
-def _capital(found: re.Match[str]) -> str:
-    return found[1].upper()
+def _capital(match: re.Match[str]) -> str:
+    return match[1].upper()
 
 
 @cache

@@ -46,7 +46,7 @@ class Reader:
         if name not in self._known:
             voice = self._voice(self._cast.get(name, speaker) if name else self._request.voice)
             shelves = (*([DictionaryScope("voice", voice.id)] if voice else []), GLOBAL)
-            shared = self._pronunciations.on(*shelves)
+            shared = self._pronunciations.entries(*shelves)
             self._known[name] = (*self._request.pronunciations, *shared)
         return self._known[name]
 

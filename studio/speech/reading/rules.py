@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from studio.speech.reading.english import DOLLAR_SIGNS, PLURALS, SpokenEnglish
@@ -13,6 +13,7 @@ YEAR = r"(?:1[1-9]\d\d|20\d\d)"
 MONEY = "".join(sign for sign in PLURALS if len(sign) == 1) + "".join(DOLLAR_SIGNS.values())
 STARTS = rf"(?<![\w.,:/{MONEY}-])"
 """Before a number: it is no part of another form."""
+SIDES = {"+": "plus ", "-": "minus ", "–": "minus ", "−": "minus "}
 ENDS = r"(?![\w-]|[.,:/]\d)"
 """After a number."""
 SENTENCE = "\ue010"
@@ -28,21 +29,45 @@ _NO_BEGINNING = re.compile(
 """Words that have a capital anywhere, as they follow times and measures."""
 
 
+Reading = Callable[[re.Match[str]], str]
+Reader = Callable[[str], str | None] | Mapping[str, str] | None
+_PLACE = re.compile(r"\\([\d.])")
+
+
 class Rule(NamedTuple):
     """What is found of a pattern, and how it is read."""
 
     pattern: re.Pattern[str]
-    reading: Callable[[re.Match[str]], str]
+    reading: Reading
     needs: tuple[str, ...]
     """Signs of which the text must have some for the pattern to be looked for, every digit as a 0; all texts if none.
 
     They are found many times faster than patterns are."""
 
 
-def rule(pattern: str, reading: Callable[[re.Match[str]], str] | str, flags: int = 0, needs: str = "") -> Rule:
-    """Read by a function, or a template as of `re.sub`; what it needs stands between bars."""
-    read = reading if callable(reading) else lambda found: found.expand(reading)
-    return Rule(re.compile(pattern, flags), read, tuple(filter(None, needs.split("|"))))
+def rule(pattern: str, reading: Reading | str, *readers: Reader, needs: str = "") -> Rule:
+    """Read by a function, or by a template: \\1 is the first group, \\. the full stop of a sentence that ends here.
+
+    ``readers``, one for each group, read it; without one it stays as it is. Where a reader has no answer, nothing is
+    changed. What the pattern needs stands between bars.
+    """
+    read = reading if callable(reading) else _template(reading, readers)
+    return Rule(re.compile(pattern), read, tuple(filter(None, needs.split("|"))))
+
+
+def _template(template: str, readers: Sequence[Reader]) -> Reading:
+    def read(match: re.Match[str]) -> str:
+        groups = [match[0], *match.groups("")]
+        for number, reader in enumerate(readers, start=1):
+            if reader is not None and groups[number]:
+                said = reader(groups[number]) if callable(reader) else reader.get(groups[number])
+                if said is None:
+                    return match[0]
+                groups[number] = said
+        stop = "." if "\\." in template and ends_a_sentence(match) else ""
+        return _PLACE.sub(lambda place: stop if place[1] == "." else groups[int(place[1])], template)
+
+    return read
 
 
 _ZEROS = str.maketrans("123456789", "000000000")
@@ -69,9 +94,19 @@ def digits(figures: str) -> str:
     return ENGLISH.digits(re.sub(r"\D", "", figures))
 
 
+def cardinal(figures: str) -> str:
+    """'forty-two'."""
+    return ENGLISH.cardinal(int(figures))
+
+
+def ordinal(figures: str) -> str:
+    """'forty-second'."""
+    return ENGLISH.ordinal(int(figures))
+
+
 def year(figures: str) -> str:
-    """'nineteen oh five'."""
-    return ENGLISH.year(int(figures))
+    """'nineteen oh five'; of two figures 'twenty-four'."""
+    return cardinal(figures) if len(figures) == 2 else ENGLISH.year(int(figures))
 
 
 def roman(figures: str) -> int | None:
@@ -82,9 +117,9 @@ def roman(figures: str) -> int | None:
     return sum(-low if low < high else low for low, high in zip(values, [*values[1:], 0], strict=True))
 
 
-def ends_a_sentence(found: re.Match[str]) -> bool:
+def ends_a_sentence(match: re.Match[str]) -> bool:
     """Whether a form that closes with a full stop of its own stands at the end of a sentence."""
-    following = found.string[found.end() : found.end() + 2]
-    if _NO_BEGINNING.match(found.string, found.end()):
+    following = match.string[match.end() : match.end() + 2]
+    if _NO_BEGINNING.match(match.string, match.end()):
         return False
     return not following or (following[0] == " " and (following[1:].isupper() or following[1:] == SENTENCE))

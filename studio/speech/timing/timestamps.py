@@ -10,9 +10,9 @@ from anyio import to_thread
 
 from engine import SpeechEngine
 from studio.errors import NoTimestamps
-from studio.library.records import SpokenPart
+from studio.library.takes.take import SpokenPart, Timed
 from studio.speech.dialogue import read_turns
-from studio.speech.timing.words import Timed, as_written, sentences, words_in
+from studio.speech.timing.words import as_written, sentences, words_in
 
 Unit = Literal["word", "sentence"]
 

@@ -6,8 +6,10 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from rapidfuzz.distance import LCSseq
+
+from studio.library.takes.take import Timed
 from studio.speech.script.brackets import TAG, hide_tags
 from studio.speech.script.markup import CITATION, LINK_TARGET
 from studio.speech.script.signs import clean_signs
@@ -21,17 +23,6 @@ _READ_ALOUD = "%&#@"
 _SILENT = ("So", "Sk", "Mn", "Me", "Cf", "Co", "Cn", "Cc")
 """Categories of signs that are not a word by themselves, such as emoji."""
 _FIGURE = re.compile(r"[\d$€£¥%&@#]")
-_WRITTEN_AHEAD, _READ_AHEAD = 24, 200
-"""How many words may be written, and how many read, before both meet again: a number has many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """A piece of a text, as it is written, and when it is heard, in seconds."""
-
-    text: str
-    start: float
-    end: float
 
 
 def words_in(text: str) -> list[tuple[int, int]]:
@@ -48,7 +39,7 @@ def as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = 
     """
     words = [text[start:end] for start, end in _words_in(hide_tags(_visible(text), tags))]
     timed: list[Timed] = []
-    for written, said in _met([_folded(word) for word in words], [_folded(each.text) for each in read]):
+    for written, said in _aligned([_folded(word) for word in words], [_folded(each.text) for each in read]):
         if said.start < said.stop:
             timed += _shared(words[written.start : written.stop], read[said.start].start, read[said.stop - 1].end)
         elif said.stop < len(read):
@@ -130,35 +121,27 @@ def _is_around(sign: str) -> bool:
     return unicodedata.category(sign).startswith("P") and sign not in _READ_ALOUD
 
 
-def _met(written: Sequence[str], read: Sequence[str]) -> Iterator[tuple[range, range]]:
-    """Which written words stand for which read ones: one for one where they are the same, else several for several.
-
-    The time it takes grows with the words and not with their square.
-    """
+def _aligned(written: Sequence[str], read: Sequence[str]) -> Iterator[tuple[range, range]]:
+    """Which written words stand for which read ones: one for one where they are the same, else several for several."""
     i = j = 0
-    while i < len(written) and j < len(read):
-        di, dj = (1, 1) if written[i] == read[j] else _next_meeting(written, read, i, j)
-        yield range(i, i + di), range(j, j + dj)
-        i, j = i + di, j + dj
-    yield range(i, len(written)), range(j, len(read))
+    for block in LCSseq.editops(written, read).as_matching_blocks():
+        at, there, size = block.a, block.b, block.size
+        if (at, there) != (i, j) and not _is_meeting(written, read, at, there, size):
+            continue
+        if at > i or there > j:
+            yield range(i, at), range(j, there)
+        yield from ((range(at + step, at + step + 1), range(there + step, there + step + 1)) for step in range(size))
+        i, j = at + size, there + size
+    if i < len(written) or j < len(read):
+        yield range(i, len(written)), range(j, len(read))
 
 
-def _next_meeting(written: Sequence[str], read: Sequence[str], i: int, j: int) -> tuple[int, int]:
-    """How many words on both say the same again, or end; all that are left, if that is nowhere near."""
-    most_written, most_read = min(_WRITTEN_AHEAD, len(written) - i), min(_READ_AHEAD, len(read) - j)
-    for steps in range(1, most_written + most_read + 1):
-        for di in range(max(0, steps - most_read), min(steps, most_written) + 1):
-            if _agree(written, read, i + di, j + steps - di):
-                return di, steps - di
-    return len(written) - i, len(read) - j
-
-
-def _agree(written: Sequence[str], read: Sequence[str], i: int, j: int) -> bool:
-    """Two words in a row; one before a figure, but for the "and" that many figures are read with."""
-    if list(written[i : i + 2]) == list(read[j : j + 2]):
-        return True
-    is_between = i + 1 < len(written) and bool(_FIGURE.search(written[i + 1]))
-    return is_between and j < len(read) and written[i] == read[j] != "and"
+def _is_meeting(written: Sequence[str], read: Sequence[str], i: int, j: int, size: int) -> bool:
+    """Whether equal words after unequal ones are no accident: two in a row, the last, or one before a figure, but for
+    the "and" that many figures are read with."""
+    if size != 1 or (i + 1 == len(written) and j + 1 == len(read)):
+        return size > 0
+    return i + 1 < len(written) and bool(_FIGURE.search(written[i + 1])) and written[i] != "and"
 
 
 def _shared(words: Sequence[str], start: float, end: float) -> list[Timed]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import Clip
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.errors import NotOffered, Unavailable
 from studio.unicode_text import pip_install
 from studio.work.job import check_job

@@ -187,7 +187,7 @@ def _why(problem: BaseException) -> str:
     if isinstance(problem, httpx.HTTPError):
         return (
             f"{host} cannot be reached, or the connection broke off ({problem or type(problem).__name__}). Without the "
-            "internet, put a model into a folder and start the studio with TRANSCRIBER=faster-whisper:/that/folder"
+            "internet, put a model into a folder and set STUDIO_TRANSCRIBER=faster-whisper:/that/folder"
         )
     if isinstance(problem, OSError):
         return f"the model cannot be written: {problem.strerror or problem}"

@@ -6,17 +6,15 @@ import importlib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from studio.audio.resample import Resampler
-from studio.errors import NotOffered, Unavailable
+from studio.audio.read import Clip
+from studio.audio.resampler import Resampler
+from studio.errors import NotOffered, SettingsError, Unavailable
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
-
-if TYPE_CHECKING:  # the settings check names by this module, and FFmpeg takes a tenth of a second to import
-    from studio.audio.read import Clip
 
 RATE = 16_000
 """Hz, that recognisers hear."""
@@ -86,16 +84,18 @@ PACKAGES = {"faster-whisper": FASTER_WHISPER}
 """The kinds of recognisers, and the package that each needs."""
 
 
-def check_name(name: str) -> str:
-    """A setting such as faster-whisper:base. Raises ValueError for what is unknown, not installed or not there."""
+def check_name(name: str) -> None:
+    """Raises SettingsError for what is unknown, not installed or not there."""
     kind, _, model = name.partition(":")
+    problem = ""
     if kind not in PACKAGES or not model:
-        raise ValueError(f"it must be {' or '.join(f'{each}:MODEL' for each in PACKAGES)}")
-    if importlib.util.find_spec(PACKAGES[kind]) is None:
-        raise ValueError(f"it needs the package {kind}, which is not installed")
-    if Path(model).is_absolute() and not Path(model).is_dir():
-        raise ValueError(f"there is no folder {model}")
-    return name
+        problem = f"it must be {' or '.join(f'{each}:MODEL' for each in PACKAGES)}"
+    elif importlib.util.find_spec(PACKAGES[kind]) is None:
+        problem = f"it needs the package {kind}, which is not installed"
+    elif Path(model).is_absolute() and not Path(model).is_dir():
+        problem = f"there is no folder {model}"
+    if problem:
+        raise SettingsError(f"STUDIO_TRANSCRIBER={name!r} cannot be used: {problem}")
 
 
 def is_installed() -> bool:
@@ -108,17 +108,18 @@ class Transcriber:
     """The one way to the recogniser, which may be none. Used from one event loop."""
 
     def __init__(self, queue: WorkQueue, name: str | None = None, recogniser: Recogniser | None = None) -> None:
-        """``queue``: of one turn at a time; ``name``: as `check_name` allows; ``recogniser`` in the place of the one of
-        that name."""
+        """``queue``: of one turn at a time; ``name``: such as faster-whisper:base; ``recogniser`` in the place of
+        the one of that name. Raises SettingsError for a name that is unknown, not installed or not there."""
         self.name = name
         """What is installed, None if nothing is."""
         self._recogniser = recogniser
         self._queue = queue
         if name and recogniser is None:
+            check_name(name)
             self.use(name)
 
     def use(self, name: str) -> None:
-        """Transcribe by this one from now on: as `check_name` allows."""
+        """Transcribe by this one from now on, such as faster-whisper:base."""
         self._recogniser = FasterWhisper(name.partition(":")[2])
         self.name = name
 
@@ -135,7 +136,7 @@ class Transcriber:
         if recogniser is None:
             raise NotOffered(
                 "no speech recogniser is installed here: type what is said, or have its owner fetch one (New voice, "
-                "Transcript), or start the studio with TRANSCRIBER=faster-whisper:base"
+                "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
             )
         try:
             return await self._queue.run(caller, _recognise, recogniser, clip, language)

@@ -1,13 +1,15 @@
-"""What stands in a voice pack's manifest.json, read from anybody: every field of its type, or the field's name told."""
+"""A voice pack's manifest.json, read from anybody: every field is of its type, or the error names it."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from studio.errors import InvalidPack
+from studio.library import VoiceFields
+from studio.library.voices.voice import OF_THIS_LIBRARY
 
 FORMAT = "fishvoice/1"
 MAX_MANIFEST = 256 * 1024
@@ -16,13 +18,13 @@ MAX_MANIFEST = 256 * 1024
 Time = Annotated[float, Field(gt=0, lt=1e11, description="Seconds since 1970.")]
 
 
-class _Told(BaseModel):
+class _PackPart(BaseModel):
     """Fields that are not known are left alone, as a later version may have them."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class ToldEntry(_Told):
+class PackFile(_PackPart):
     """A file of the pack."""
 
     name: str
@@ -30,61 +32,56 @@ class ToldEntry(_Told):
     sha256: str
 
 
-class ToldCodes(_Told):
+class PackCodes(_PackPart):
     """Of packs of earlier versions; they are counted and not used."""
 
-    file: ToldEntry
+    file: PackFile
 
 
-class ToldSample(_Told):
+class PackSample(_PackPart):
     """A clip, its words, and how it is cut: start, end, gain in decibels, channel."""
 
-    clip: ToldEntry
+    clip: PackFile
     text: str
     speaker: int
     cut: Annotated[tuple[float, float | None, float, int | None], Strict(False)]
-    codes: list[ToldCodes] = []
+    codes: list[PackCodes] = []
 
 
-class ToldConsent(_Told):
+class PackConsent(_PackPart):
     """Who agreed to the use of the voice, in which words, perhaps recorded."""
 
     name: str
     language: str
     statement: str
     created: Time
-    recording: ToldEntry | None
+    recording: PackFile | None
 
 
-class Manifest(_Told):
-    """A voice as a pack tells of it; nothing but types is checked here."""
+class Manifest(_PackPart):
+    """What a pack has of a voice: its fields, checked, and of everything else the types."""
 
-    name: str
-    description: str
-    tags: list[str]
-    language: str
-    licence: str
-    defaults: dict[str, Any]
     created: Time
-    samples: list[ToldSample]
-    consent: ToldConsent | None
-    gender: str = ""  # packs of earlier versions have none of these
-    accent: str = ""
-    colour: str = ""
+    samples: list[PackSample]
+    consent: PackConsent | None
+    fields: VoiceFields
 
 
 def read_manifest(text: bytes) -> Manifest:
-    """Raises InvalidPack, which names the first field that is missing or wrong."""
+    """Raises InvalidPack, which names the first field that is missing or wrong, and as VoiceFields."""
     if not text or len(text) > MAX_MANIFEST:
         raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
     try:
-        told = json.loads(text, parse_constant=_no_number)
+        manifest = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise InvalidPack("the pack's manifest.json is not valid JSON", "file") from error
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
     try:
-        return Manifest.model_validate(told)
+        fields = {
+            name: manifest[name] for name in VoiceFields.model_fields.keys() - OF_THIS_LIBRARY if name in manifest
+        }
+        return Manifest.model_validate(manifest | {"fields": VoiceFields.model_validate(fields)})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(step) for step in first["loc"])[:80]

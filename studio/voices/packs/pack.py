@@ -13,28 +13,16 @@ import hashlib
 import io
 import json
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
 from studio.errors import InvalidPack, InvalidRequest, NotFound
-from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
-from studio.library.checks import (
-    MAX_DESCRIPTION,
-    MAX_SAMPLES,
-    check_samples,
-    clean_accent,
-    clean_colour,
-    clean_defaults,
-    clean_gender,
-    clean_language,
-    clean_tags,
-    clean_text,
-)
-from studio.library.voices.names import clean_name
+from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceFields
+from studio.library.checks import MAX_DESCRIPTION, MAX_SAMPLES, check_samples, clean_language, clean_text
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
-from studio.voices.packs.manifest import FORMAT, Manifest, ToldConsent, ToldEntry, read_manifest
+from studio.voices.packs.manifest import FORMAT, Manifest, PackConsent, PackFile, read_manifest
 
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
@@ -51,23 +39,17 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 class Pack:
     """A pack that was read and checked; nothing of it is in the library yet."""
 
-    draft: VoiceDraft
+    fields: VoiceFields
+    created: float
+    """Unix time."""
+    consent: NewConsent | None
     samples: tuple[NewSample, ...]
 
     def as_json(self) -> dict[str, object]:
         """What there is to know before an import."""
-        consent = self.draft.consent
-        return {
-            "name": self.draft.name,
-            "description": self.draft.description,
-            "tags": list(self.draft.tags),
-            "language": self.draft.language,
-            "gender": self.draft.gender,
-            "accent": self.draft.accent,
-            "colour": self.draft.colour,
-            "licence": self.draft.licence,
-            "defaults": self.draft.defaults,
-            "created_at": int(self.draft.created or 0),
+        consent = self.consent
+        return self.fields.details() | {
+            "created_at": int(self.created),
             "consent": None
             if consent is None
             else {
@@ -94,7 +76,9 @@ def export_voice(library: Library, reference: str) -> bytes:
     """The pack of a voice in a revision. Blocking. Raises NotFound, StudioError for a damaged library."""
     voice = library.voices.get(reference)
     entries: dict[str, bytes] = {}
-    manifest = _described(voice) | {
+    manifest = voice.details() | {
+        "format": FORMAT,
+        "created": voice.created,
         "samples": [_pack_sample(library, voice, position, entries) for position in range(len(voice.samples))],
         "consent": _pack_consent(library, voice, entries),
     }
@@ -114,9 +98,8 @@ def read_pack(data: bytes) -> Pack:
     if len(data) > MAX_PACK:
         raise InvalidPack(f"the pack has {len(data)} bytes; at most {MAX_PACK} are allowed", "file")
     entries = _entries(data)
-    manifest = read_manifest(entries.pop("manifest.json", b""))
     try:
-        return _pack(manifest, entries)
+        return _pack(read_manifest(entries.pop("manifest.json", b"")), entries)
     except InvalidPack:
         raise
     except InvalidRequest as error:
@@ -132,30 +115,16 @@ def import_pack(library: Library, data: bytes, name: str | None = None, replaces
     if name and replaces:
         raise InvalidRequest("give either name, for a voice of its own, or replaces, for a new revision", "replaces")
     pack = read_pack(data)
-    draft = replace(pack.draft, name=name) if name else pack.draft
     source = hashlib.sha256(data).hexdigest()
     if replaces:
         try:
             return library.voices.revise(replaces, lambda _: pack.samples, event="voice.import", source=source)
         except NotFound as error:
             raise NotFound(error.message, "replaces", error.code) from None
-    return library.voices.create(draft, pack.samples, "voice.import", source=source)
-
-
-def _described(voice: Voice) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "name": voice.name,
-        "description": voice.description,
-        "tags": list(voice.tags),
-        "language": voice.language,
-        "gender": voice.gender,
-        "accent": voice.accent,
-        "colour": voice.colour,
-        "licence": voice.licence,
-        "defaults": voice.defaults,
-        "created": voice.created,
-    }
+    fields = VoiceFields(**pack.fields.details() | ({"name": name} if name else {}))
+    return library.voices.create(
+        fields, pack.samples, "voice.import", source, created=pack.created, consent=pack.consent
+    )
 
 
 def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[str, bytes]) -> dict[str, Any]:
@@ -172,9 +141,9 @@ def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[st
 
 
 def _pack_consent(library: Library, voice: Voice, entries: dict[str, bytes]) -> dict[str, Any] | None:
-    if voice.consent_id is None:
+    if voice.consent is None:
         return None
-    consent = library.consents.get(voice.consent_id)
+    consent = library.consents.get(voice.consent)
     file = None
     if consent.recording:
         entries["consent/recording"] = library.files.read(consent.recording)
@@ -212,50 +181,37 @@ def _entries(data: bytes) -> dict[str, bytes]:
 def _pack(manifest: Manifest, entries: dict[str, bytes]) -> Pack:
     claimed: set[str] = set()
     samples = []
-    for told in manifest.samples:
-        data = _claim(told.clip, entries, claimed, MAX_BYTES)
-        samples.append(take_in(data, told.text, Cut(*told.cut)).sample(told.text, told.speaker))
-        for codes in told.codes:
+    for sample in manifest.samples:
+        data = _claim(sample.clip, entries, claimed, MAX_BYTES)
+        samples.append(take_in(data, sample.text, Cut(*sample.cut)).sample(sample.text, sample.speaker))
+        for codes in sample.codes:
             _claim(codes.file, entries, claimed, MAX_CODES)
     check_samples(samples)
     consent = _consent(manifest.consent, entries, claimed)
     if claimed != set(entries):
         raise InvalidPack("the pack has entries that its manifest does not name", "file")
-    draft = VoiceDraft(
-        name=clean_name(manifest.name),
-        description=clean_text("description", manifest.description, MAX_DESCRIPTION),
-        tags=clean_tags(manifest.tags),
-        language=clean_language(manifest.language),
-        gender=clean_gender(manifest.gender),
-        accent=clean_accent(manifest.accent),
-        colour=clean_colour(manifest.colour),
-        licence=clean_text("licence", manifest.licence, MAX_DESCRIPTION),
-        consent=consent,
-        defaults=clean_defaults(manifest.defaults),
-        created=manifest.created,
-    )
-    return Pack(draft, tuple(samples))
+    return Pack(manifest.fields, manifest.created, consent, tuple(samples))
 
 
-def _consent(told: ToldConsent | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
-    if told is None:
+def _consent(consent: PackConsent | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
+    if consent is None:
         return None
-    recording = None if told.recording is None else _claim(told.recording, entries, claimed, MAX_BYTES)
+    recording = None if consent.recording is None else _claim(consent.recording, entries, claimed, MAX_BYTES)
     return NewConsent(
-        name=clean_text("name", told.name, 200),
-        language=clean_language(told.language),
-        statement=clean_text("statement", told.statement, MAX_DESCRIPTION),
+        name=clean_text("name", consent.name, 200),
+        language=clean_language(consent.language),
+        statement=clean_text("statement", consent.statement, MAX_DESCRIPTION),
         recording=recording,
         media_type="" if recording is None else MEDIA_TYPES[container_of(recording)],
-        created=told.created,
+        created=consent.created,
     )
 
 
-def _claim(told: ToldEntry, entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
-    if told.name not in entries or told.name in claimed:
-        raise InvalidPack(f"the pack's entry {told.name[:80]!r} is missing, or named twice", "file")
-    data = entries[told.name]
-    if len(data) > limit or len(data) != told.size or hashlib.sha256(data).hexdigest() != told.sha256:
-        raise InvalidPack(f"the pack's entry {told.name[:80]!r} is too large or not what the manifest says", "file")
-    claimed.add(told.name)
+def _claim(file: PackFile, entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
+    if file.name not in entries or file.name in claimed:
+        raise InvalidPack(f"the pack's entry {file.name[:80]!r} is missing, or named twice", "file")
+    data = entries[file.name]
+    if len(data) > limit or len(data) != file.size or hashlib.sha256(data).hexdigest() != file.sha256:
+        raise InvalidPack(f"the pack's entry {file.name[:80]!r} is too large or not what the manifest says", "file")
+    claimed.add(file.name)
     return data

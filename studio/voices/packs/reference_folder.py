@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken, TooCostly
-from studio.library import Library, NewSample, Voice, VoiceDraft
+from studio.library import Library, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES, MAX_SECONDS, check_words
-from studio.library.voices.names import clean_name
 from studio.unicode_text import check_strings
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
@@ -136,9 +135,9 @@ def _posix(path: str) -> PurePosixPath:
 
 def _voice(library: Library, name: str, paths: list[str], files: Files, refused: dict[str, str]) -> Voice:
     """Raises InvalidRequest, and TooCostly where the time for all of them is over."""
-    draft = VoiceDraft(clean_name(name))
-    if library.voices.exists(draft.name):
-        raise NameTaken(f"a voice named {draft.name!r} already exists; rename the folder", "name")
+    new = VoiceFields(name=name)
+    if library.voices.exists(new.name):
+        raise NameTaken(f"a voice named {new.name!r} already exists; rename the folder", "name")
     samples: list[NewSample] = []
     for path in paths:
         try:
@@ -155,7 +154,7 @@ def _voice(library: Library, name: str, paths: list[str], files: Files, refused:
             samples.append(sample)
     if not samples:
         raise InvalidRequest("none of its recordings can be used")
-    return library.voices.create(draft, samples, "voice.import")
+    return library.voices.create(new, samples, "voice.import")
 
 
 def _sample(path: str, files: Files) -> NewSample:

@@ -122,15 +122,42 @@ def test_voices_and_health_are_told(client: Client) -> None:
     assert (line["running"], line["max_rows"], line["requests"]) == (0, 2, [])
 
 
+OPTIONS = "ref_audio ref_text seed temperature top_p top_k max_new_tokens speed store"
+CUT = "start end gain_db channel"
+FROZEN = {
+    "/synthesize": f"text voice {OPTIONS}",
+    "/synthesize_stream": f"text voice {OPTIONS}",
+    "/dialogue": f"script cast voice turn_gap {OPTIONS}",
+    "/voices_list": "",
+    "/health": "",
+    "/queue_status": "",
+    "/history_list": "query voice starred limit after",
+    "/take_get": "take_id",
+    "/batch_submit": "texts document voice title pause speed notes",
+    "/batch_status": "project_id",
+    "/voice_get": "voice",
+    "/voice_create": f"name audio text {CUT} description tags language licence consent",
+    "/voice_update": "voice name description tags language licence favourite defaults",
+    "/voice_delete": "voice",
+    "/voice_export": "voice",
+    "/voice_import": "pack name",
+    "/voice_preview": "voice sample",
+    "/analyze_reference": f"audio text {CUT}",
+    "/transcribe": "audio language text",
+}
+"""The arguments of each endpoint, in their order."""
+
+
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    speech = {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health", "/queue_status"}
-    takes = {"/history_list", "/take_get", "/batch_submit", "/batch_status"}
-    voices = {f"/voice_{does}" for does in ("get", "create", "update", "delete", "export", "import", "preview")}
-    assert set(named) == speech | takes | voices | {"/analyze_reference", "/transcribe"}
-    for name, door in named.items():
-        assert all(parameter["parameter_has_default"] for parameter in door["parameters"]), name
-        assert door["description"], name
+    arguments = {
+        name: " ".join(parameter["parameter_name"] for parameter in endpoint["parameters"])
+        for name, endpoint in named.items()
+    }
+    assert arguments == FROZEN
+    for name, endpoint in named.items():
+        assert all(parameter["parameter_has_default"] for parameter in endpoint["parameters"]), name
+        assert endpoint["description"], name
 
 
 def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ import httpx
 import pytest
 from starlette.routing import Mount
 
+from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.ui import call_queue
 from tests.browser.hosting.intruder import called, parameters_of, result
@@ -20,14 +20,12 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 
 KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
-DIGESTS = tuple(hashlib.sha256(key.encode()).digest() for key in KEYS.values())
+API_KEYS = read_keys(",".join(KEYS.values()))
 
 
 @pytest.fixture
 def served(voices_folder: Path, tmp_path: Path) -> Iterator[Served]:
-    settings = Settings(
-        model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"), api_keys=DIGESTS
-    )
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"), api_keys=API_KEYS)
     with serve(settings, FakeEngine.start, page=True) as studio:
         yield studio
 
@@ -247,7 +245,7 @@ def test_an_answer_whose_reader_left_is_404(ann: httpx.Client) -> None:
     event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
     address = f"/gradio_api/call/synthesize_stream/{event}"
     with ann.stream("GET", address) as answer:
-        next(answer.iter_lines())
+        next(line for line in answer.iter_lines() if line == "event: generating")  # it has begun
     while ann.get("/v1/queue").json()["requests"]:  # until the server has seen it: two readers would share one answer
         pass
     while (again := ann.get(address)).status_code == 200:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import tempfile
@@ -18,6 +17,7 @@ from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
 from starlette.routing import Mount, Route
 
+from studio.api_key import read_keys
 from studio.library import client_files
 from studio.settings import Settings
 from studio.ui.offered_routes import OFFERED
@@ -32,7 +32,7 @@ from tests.studio.sounds import tone, wav
 CLIP = wav(tone(2))
 WORDS = "A steady tone."
 KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
-DIGESTS = tuple(hashlib.sha256(key.encode()).digest() for key in KEYS.values())
+API_KEYS = read_keys(",".join(KEYS.values()))
 MANY = 500
 """Tries at the least; there are 19 endpoints with some 90 arguments."""
 Steer = Callable[..., Served]
@@ -49,7 +49,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def settings(voices_folder: Path, tmp_path: Path) -> Settings:
-    return Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"))
+    return Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temp
 
 
 def test_with_keys_no_caller_reaches_anothers_files(settings: Settings, tmp_path: Path, temporary: Path) -> None:
-    keyed = Settings(model=settings.model, voices=settings.voices, studio_home=settings.studio_home, api_keys=DIGESTS)
+    keyed = Settings(model=settings.model, voices=settings.voices, home=settings.home, api_keys=API_KEYS)
     with (
         serve(keyed, FakeEngine.start, page=True) as studio,
         studio.client(headers=bearer("ann")) as ann,
@@ -112,9 +112,7 @@ def test_nor_behind_the_path_of_a_proxy(
     settings: Settings, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
-    prefixed = Settings(
-        model=settings.model, voices=settings.voices, studio_home=settings.studio_home, root_path=PREFIX
-    )
+    prefixed = Settings(model=settings.model, voices=settings.voices, home=settings.home, root_path=PREFIX)
     with serve(prefixed, FakeEngine.start, page=True) as studio:
         behind = Served(f"{studio.url}{PREFIX}", studio.app)
         with behind.client() as client, traps(tmp_path / "traps") as laid:
@@ -128,9 +126,8 @@ def test_nor_through_a_speech_process(voices_folder: Path, temporary: Path, tmp_
     settings = Settings(
         model="test/model",
         voices=str(voices_folder),
-        studio_home=str(tmp_path / "home"),
-        api_keys=DIGESTS,
-        speech_processes=2,
+        home=str(tmp_path / "home"),
+        api_keys=API_KEYS,
     )
     with several(settings, lambda: held, page=True) as studio, traps(tmp_path / "traps") as laid:
         with studio.client_at(0, headers=bearer("ann")) as ann, studio.client_at(1, headers=bearer("bob")) as bob:

@@ -93,7 +93,7 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
         return made[-1]
 
     monkeypatch.setattr("tests.studio.server.create_app", counted)
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path))
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path))
     with serve(settings, FakeEngine.start, page=True) as studio:
         context = open_page(studio).ready().page.context
         first_page = context.pages[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
+from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.start import startup as studio_app
 from tests.browser.screen import Screen
@@ -49,13 +49,11 @@ def behind_proxy(*args: object, **options: object) -> StrippingProxy:
 def test_each_key_has_its_name_its_share_and_what_it_may_see_and_a_lost_one_is_asked_for_again(
     voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path
 ) -> None:
-    digests = tuple(hashlib.sha256(key).digest() for key in (b"first", b"second"))
     settings = Settings(
         model="test/model",
         voices=str(voices_folder),
-        studio_home=str(tmp_path),
-        api_keys=digests,
-        key_names=("ann", "bob"),
+        home=str(tmp_path),
+        api_keys=read_keys("ann=first,bob=second"),
         max_per_caller=2,
     )
     with serve(settings, FakeEngine.start, page=True) as studio:
@@ -102,8 +100,7 @@ def test_each_key_has_its_name_its_share_and_what_it_may_see_and_a_lost_one_is_a
 
 
 def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
-    digest = hashlib.sha256(b"secret").digest()
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), api_keys=(digest,))
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), api_keys=read_keys("secret"))
     with serve(settings, FakeEngine.start, page=True) as studio:
         assert httpx.get(studio.url).status_code == 401
         page = new_page()
@@ -146,7 +143,7 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
     voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slash: str
 ) -> None:
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), root_path=PREFIX)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), root_path=PREFIX)
     with serve(settings, FakeEngine.start, page=True) as studio:
         screen = open_page(Served(f"{studio.url}{PREFIX}{slash}#compare", studio.app)).ready()
         assert screen.page.url == f"{studio.url}{PREFIX}/#compare"
@@ -168,7 +165,7 @@ def test_a_space_without_a_bucket_says_that_voices_are_temporary(
     monkeypatch.setenv("SPACE_ID", "me/studio")
     for bucket, shown in ((None, 1), (str(tmp_path / "bucket"), 0)):
         settings = Settings(
-            model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / f"{shown}"), backup_dir=bucket
+            model="test/model", voices=str(voices_folder), home=str(tmp_path / f"{shown}"), backup_dir=bucket
         )
         with serve(settings, FakeEngine.start, page=True) as studio:
             note = open_page(studio).page.get_by_role("note").filter(has_text="temporary")

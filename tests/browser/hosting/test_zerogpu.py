@@ -1,4 +1,4 @@
-"""The profile for ZeroGPU, in a process of its own with the host's package: open, type, hear, through Gradio."""
+"""The studio on ZeroGPU, in a process of its own with the host's package: open, type, hear, through Gradio."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def zerogpu(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytes
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     told = {
-        "PROFILE": "zero",
+        "SPACES_ZERO_GPU": "stand-in",  # not true to the package `spaces`, so that it stands in for no CUDA
         "PORT": str(port),
         "MODEL": str(model),
-        "VOICES": str(voices_folder),
+        "STUDIO_VOICES": str(voices_folder),
         "STUDIO_HOME": str(tmp_path_factory.mktemp("home")),
-        "THREADS": "1",
-        "API_KEYS": "secret",
+        "STUDIO_THREADS": "1",
+        "STUDIO_API_KEYS": "secret",
     }
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "app.py")], env=os.environ | told, stdout=subprocess.PIPE, text=True

@@ -61,7 +61,7 @@ def test_the_pages_takes_their_stars_and_deletions_outlive_a_reload(served: Serv
     with screen.page.expect_response(f"**/v1/takes/{ids[1]}"):
         screen.page.get_by_role("button", name="Delete take 2").click()
     assert known(served, ids[0]).json()["starred"] is True and known(served, ids[1]).status_code == 404
-    with screen.page.expect_response("**/v1/takes/restore"):
+    with screen.page.expect_response("**/v1/trash/restore"):
         screen.page.get_by_role("button", name="Undo").click()
     assert known(served, ids[1]).status_code == 200
     with screen.page.expect_response(f"**/v1/takes/{ids[2]}"):
@@ -145,14 +145,13 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
     with zipfile.ZipFile(tmp_path / "takes.zip") as archive:
         files = [name for name in archive.namelist() if name.endswith(".flac")]
         assert len(files) == 2
-        with av.open(io.BytesIO(archive.read(files[0]))) as file:
+        with av.open(io.BytesIO(archive.read(files[0])), "r") as file:
             assert sum(frame.samples for frame in file.decode(audio=0)) == 4 * FRAME
     screen.page.locator("#area-history").get_by_role("button", name="Delete", exact=True).click()
     expect(rows).to_have_count(1)
     assert [known(served, take_id).status_code for take_id in ids] == [404, 200, 404]
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(3)
-    expect(screen.page.locator("#area-history")).to_contain_text("2 takes restored.")
     with screen.page.expect_download() as saving:
         rows.nth(0).get_by_role("link", name="Save").click()
     assert saving.value.suggested_filename.endswith(".flac")

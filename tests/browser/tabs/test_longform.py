@@ -234,7 +234,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
         area.get_by_role("button", name="Delete project").click()
 
     press("dismiss")
-    assert questions == ["Delete the project “To be deleted” with all its 2 parts? You can undo this for an hour."]
+    assert questions == ["Delete the project “To be deleted” with all its 2 parts?"]
     expect(area.locator("tbody tr")).to_have_count(2)
     page.route(
         "**/v1/projects/proj_*", lambda route: route.abort() if route.request.method == "DELETE" else route.continue_()
@@ -244,7 +244,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     page.unroute_all()
     press("accept")
     expect(area.get_by_role("button", name="Undo")).to_be_focused()
-    expect(area.locator("[data-part=deleted]")).to_contain_text("Deleted “To be deleted”.")
+    expect(area.locator("#undo-toast")).to_contain_text("Deleted “To be deleted”.")
     expect(listed).not_to_contain_text("To be deleted")
     page.go_back()  # to where it was shown
     expect(area.locator("[data-part=said]")).to_contain_text("no such project")
@@ -252,18 +252,24 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
     expect(listed).not_to_contain_text("To be deleted")
-    area.get_by_role("button", name="Undo").click()
+    page.get_by_role("tab", name="Settings").click()
+    trash = page.locator("#area-settings")
+    trash.get_by_text("What can be restored").click()
+    expect(trash.get_by_role("listitem").first).to_contain_text("Project “To be deleted”, 2 parts")
+    trash.get_by_role("button", name="Restore").first.click()
+    expect(trash).not_to_contain_text("To be deleted")
+    page.get_by_role("tab", name="Long form").click()
     listed.get_by_role("button", name="To be deleted").click()
     expect(area.locator("tbody tr")).to_have_count(2)
     page.once("dialog", lambda dialog: dialog.accept())
     area.get_by_role("button", name="Delete project").click()
     expect(area.get_by_role("button", name="Undo")).to_be_visible()
     page.evaluate(
-        """async () => { const [{ id }] = JSON.parse(localStorage["voice-studio-deleted-projects-1"]);
+        """async () => { const { data: [{ id }] } = await (await fetch("/v1/trash")).json();
         await fetch(`/v1/projects/${id}/restore`, { method: "POST" }); }"""
     )
     area.get_by_role("button", name="Undo").click()  # which somebody else has done by now
-    expect(area.locator("[data-part=said]")).to_contain_text("no deletion that can be undone")
+    expect(area.locator("#undo-toast")).to_contain_text("none of these is in the trash")
     expect(area.get_by_role("button", name="Undo")).to_be_hidden()
     expect(listed).to_contain_text("To be deleted")
 
@@ -284,10 +290,7 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
     area.get_by_label("Select part 4").uncheck()
     area.get_by_role("button", name="Delete 3 selected").click()
     expect(rows).to_have_count(3)
-    expect(area.locator("[data-part=gone]")).to_have_text("Deleted 3 parts")
-    screen.page.reload()
-    screen.page.wait_for_selector("body[data-studio=ready]")
-    expect(rows).to_have_count(3)
+    expect(area.locator("#undo-toast")).to_contain_text("Deleted 3 parts")
     area.get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(6)
     for number in range(1, 7):

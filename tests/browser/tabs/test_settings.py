@@ -150,8 +150,8 @@ def test_what_the_studio_is_can_be_read_and_saved_and_its_dictionary_changed(ser
     expect(facts).to_contain_text("2 voices and")
     expect(facts).to_contain_text("gradio 6.")
     screen.page.get_by_text("All settings").click()
-    row = screen.page.locator("#area-settings tbody tr", has=screen.page.get_by_text("MAX_ROWS", exact=True))
-    expect(row.locator("td")).to_have_text(["MAX_ROWS", "2", "environment"])
+    row = screen.page.locator("#area-settings tbody tr", has=screen.page.get_by_text("STUDIO_MAX_ROWS", exact=True))
+    expect(row.locator("td")).to_have_text(["STUDIO_MAX_ROWS", "2", "environment"])
     expect(screen.page.get_by_role("button", name="Sign out")).to_be_hidden()
     with screen.page.expect_download() as saving:
         screen.page.get_by_role("button", name="Save a diagnostics file").click()

@@ -22,7 +22,7 @@ def test_it_is_the_default_one_and_not_the_first_by_name(
 ) -> None:
     folder = bundle(tmp_path, anna=300, bert=150, carl=120)
     (folder / "aliases.json").write_text(json.dumps({"default": ["bert"]}))
-    settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
+    settings = Settings(model="test/model", voices=str(folder), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
         screen = open_page(served).ready()
         expect(screen.page.locator("#voice input")).to_have_value("Bert")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
-from studio.library import VoiceDraft
+from studio.library import VoiceFields
 from tests.browser.screen import Held, Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.clips import new_sample
@@ -65,7 +65,6 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Serve
     expect(area).to_contain_text("Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
     area.get_by_role("button", name="Undo").click()
-    expect(area).to_contain_text("Restored “Cleo”.")
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
     screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # what follows a change is lost; no page error
@@ -174,7 +173,7 @@ def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: O
 def test_a_large_library_is_shown_page_by_page(studio: Served, open_page: Open) -> None:
     library_of = studio.app.state.studio.speech.voices.library
     for number in range(120):
-        library_of.voices.create(VoiceDraft(f"Voice {number:03}"), [new_sample()])
+        library_of.voices.create(VoiceFields(name=f"Voice {number:03}"), [new_sample()])
     screen = open_page(studio).ready()
     area = library(screen)
     expect(area.locator(".card")).to_have_count(100)

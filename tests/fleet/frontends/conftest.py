@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.api_key import read_keys
 from studio.settings import Settings
 from tests.fleet.frontends.engines import held
 from tests.fleet.frontends.several import Several, several, until
@@ -21,11 +22,10 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
     (voices / "anna.wav").write_bytes(wav(tone(1.5, hertz=300)))
     (voices / "anna.txt").write_text("My name is Anna.\n")
     settings = Settings(
-        studio_home=str(tmp_path_factory.mktemp("home")),
+        home=str(tmp_path_factory.mktemp("home")),
         voices=str(voices),
         model="test/model",
-        api_keys=Settings.from_environment({"API_KEYS": ",".join(KEYS)}).api_keys,
-        speech_processes=2,
+        api_keys=read_keys(",".join(KEYS)),
         max_rows=8,
         max_per_caller=2,
         requests_per_minute=8,

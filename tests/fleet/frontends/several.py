@@ -8,15 +8,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
-from fleet.frontends.worker_pool import StudioServer, WorkerPool
+from fleet.frontends.worker_pool import WorkerPool
 from studio.engine_host import StartEngine
 from studio.serving.public_port import PublicPort
-from studio.serving.server import config_of
+from studio.serving.server import StudioServer, config_of
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.start.startup import create_app, engine_config
@@ -78,25 +79,29 @@ def several(
     join: Callable[[], StartEngine],
     start_engine: StartEngine = FakeEngine.start,
     page: bool = False,
+    count: int = 2,
 ) -> Iterator[Several]:
-    """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for the speech processes."""
-    settings = replace(settings, page=page, port=0)
+    """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for ``count`` speech processes."""
+    settings = settings.model_copy(update={"page": page, "port": 0})
     public = PublicPort(settings)
     app = create_app(settings, start_engine)
     service = app.state.studio.speech
+    patch = pytest.MonkeyPatch()
+    patch.setattr("fleet.frontends.worker_pool.how_many", lambda *_: count)
     processes = WorkerPool(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
-    server = StudioServer(config, public, processes, threading.Event())
+    server = StudioServer(config, public, threading.Event(), processes)
     port = public.first[0].getsockname()[1]
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     studio = Several(f"http://127.0.0.1:{port}", service, processes, server)
     try:
         service.host.wait(120)
-        studio.ready(settings.speech_processes or 0)
+        studio.ready(count)
         yield studio
     finally:
         server.should_exit = True
         thread.join(60)
+        patch.undo()
         assert not thread.is_alive()

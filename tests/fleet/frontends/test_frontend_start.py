@@ -17,14 +17,16 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine import EngineConfig, EngineStats
-from fleet.frontends.worker_handle import Order, WorkerHandle
+from fleet.frontends.messages import Order
+from fleet.frontends.worker_handle import WorkerHandle
 from fleet.frontends.worker_pool import how_many
 from studio.engine_host import EngineHost
+from studio.errors import SettingsError
 from studio.library import Library
 from studio.paths import ROOT
 from studio.serving.public_port import PublicPort
 from studio.serving.server import ListeningServer
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.voices.resolver import VoiceResolver
 from tests.fleet.frontends.engines import broken
@@ -35,30 +37,20 @@ HERE = Settings(host="127.0.0.1", port=0)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "device", "replicas", "cores", "count"),
+    ("device", "replicas", "cores", "count"),
     [
-        (None, "4 × cuda", 4, 16, 4),
-        (None, "4 × cuda", 4, 6, 3),
-        (None, "1 × cuda", 1, 16, 0),
-        (None, "2 × cpu", 2, 16, 0),
-        (3, "2 × cpu", 2, 2, 3),
-        (1, "4 × cuda", 4, 16, 0),
-        (0, "4 × cuda", 4, 16, 0),
+        ("4 × cuda", 4, 16, 4),
+        ("4 × cuda", 4, 6, 3),
+        ("1 × cuda", 1, 16, 0),
+        ("2 × cpu", 2, 16, 0),
     ],
 )
-def test_how_many(wanted: int | None, device: str, replicas: int, cores: int, count: int) -> None:
+def test_how_many(device: str, replicas: int, cores: int, count: int) -> None:
     engine = FakeEngine(EngineConfig("test"))
     engine.info = replace(engine.info, device=device)
     stats = EngineStats(0, 0, 0, 0, 0, 0.0)
     engine.stats = lambda: replace(stats, replicas={str(n): stats for n in range(replicas)})  # type: ignore[method-assign]
-    assert how_many(Settings(speech_processes=wanted), engine, cores) == count
-
-
-def test_without_a_fleet_there_is_nothing_to_share() -> None:
-    with pytest.raises(SettingsError, match=r"SPEECH_PROCESSES=2 needs engines in processes of their own, .* ENGINES"):
-        Settings.from_environment({"SPEECH_PROCESSES": "2"})
-    assert Settings.from_environment({"SPEECH_PROCESSES": "0"}).speech_processes == 0
-    assert Settings.from_environment({"SPEECH_PROCESSES": "2", "ENGINES": "2"}).speech_processes == 2
+    assert how_many(Settings(), engine, cores) == count
 
 
 def test_several_listen_at_one_port_and_nobody_else_can() -> None:
@@ -69,11 +61,11 @@ def test_several_listen_at_one_port_and_nobody_else_can() -> None:
         assert {each.getsockname() for each in mine} == {("127.0.0.1", port)}
         for each in mine:
             each.listen()
-        with pytest.raises(SettingsError, match=rf"PORT={port}: another program listens there"):
-            PublicPort(replace(HERE, port=port))
+        with pytest.raises(SettingsError, match=rf":{port}: another program listens there"):
+            PublicPort(HERE.model_copy(update={"port": port}))
     finally:
         public.close()
-    PublicPort(replace(HERE, port=port)).close()
+    PublicPort(HERE.model_copy(update={"port": port})).close()
 
 
 async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
@@ -105,7 +97,7 @@ async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
 
 
 async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
-    settings = replace(HERE, studio_home=str(tmp_path), voices=str(tmp_path))
+    settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
     order = Order(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
@@ -124,7 +116,7 @@ from tests.fleet.frontends.several import several
 
 if __name__ == "__main__":
     home, voices = sys.argv[1:]
-    with several(Settings(studio_home=home, voices=voices, speech_processes=2), lambda: held) as studio:
+    with several(Settings(home=home, voices=voices), lambda: held) as studio:
         print(studio.url, studio.processes._folder, *studio.pids, flush=True)
         signal.pause()
 """

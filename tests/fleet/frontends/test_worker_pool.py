@@ -236,7 +236,7 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
         hear(process, message)
 
     monkeypatch.setattr(WorkerHandle, "_hear", noted)
-    settings = Settings(studio_home=str(tmp_path / "home"), model="test/model", speech_processes=2, max_rows=8)
+    settings = Settings(home=str(tmp_path / "home"), model="test/model", max_rows=8)
     with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
         leaving = studio.pids[0]
         os.kill(leaving, signal.SIGTERM)

@@ -15,8 +15,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine import EngineStats
-from studio.errors import TooManyRequests
-from studio.settings import Settings, SettingsError
+from studio.api_key import ApiKey, read_keys
+from studio.errors import SettingsError, TooManyRequests
+from studio.settings import Settings
 from studio.takes.limits import Limits
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
@@ -25,26 +26,25 @@ SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
 
 
-def keys(text: str) -> tuple[bytes, ...]:
-    return Settings.from_environment({"API_KEYS": text}).api_keys
-
-
 def basic(password: str) -> str:
     return "Basic " + base64.b64encode(f"anyone:{password}".encode()).decode()
 
 
-def test_keys_are_kept_as_digests_and_never_shown() -> None:
+def test_keys_are_kept_as_digests_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(b"secret").digest()
-    assert keys("secret, sha256:" + digest.hex()) == (digest, digest)
-    assert "secret" not in repr(Settings.from_environment({"API_KEYS": "secret"}))
+    monkeypatch.setenv("STUDIO_API_KEYS", "secret, sha256:" + digest.hex())
+    settings = Settings.load()
+    assert settings.api_keys == (ApiKey(digest), ApiKey(digest))
+    assert "secret" not in repr(settings)
+    monkeypatch.setenv("STUDIO_API_KEYS", "sha256:secret")
     with pytest.raises(SettingsError) as refused:
-        keys("sha256:secret")
+        Settings.load()
     assert "secret" not in str(refused.value).replace("sha256: and", "")
 
 
 @pytest.mark.parametrize("sent", ["Bearer first", "bearer  second", "Bearer schlüssel", basic("first")])
 def test_a_known_key_opens(steered: Steer, sent: str) -> None:
-    served, _ = steered(api_keys=keys("first,second,schlüssel"))
+    served, _ = steered(api_keys=read_keys("first,second,schlüssel"))
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "a"}, headers={b"Authorization": sent.encode()})
     assert answer.status_code == 200
@@ -55,7 +55,7 @@ def test_a_known_key_opens(steered: Steer, sent: str) -> None:
     [None, "", "Bearer", "Bearer firs", "Bearer first2", "first", "Basic first", basic(""), "Bearer ÿ\x80"],
 )
 def test_every_other_key_is_refused_and_the_engine_never_asked(steered: Steer, sent: str | None) -> None:
-    served, engine = steered(api_keys=keys("first"))
+    served, engine = steered(api_keys=read_keys("first"))
     headers = {} if sent is None else {b"Authorization": sent.encode("latin-1")}
     with served.client() as client:
         refused = client.post(SPEECH, json={"input": "a"}, headers=headers)
@@ -73,7 +73,7 @@ def test_every_other_key_is_refused_and_the_engine_never_asked(steered: Steer, s
 
 
 def test_listings_can_be_opened_to_all(steered: Steer) -> None:
-    served, _ = steered(api_keys=keys("first"), public_listing=True)
+    served, _ = steered(api_keys=read_keys("first"), public_listing=True)
     with served.client() as client:
         for path in ("/v1/models", "/v1/models/tts-1", "/v1/audio/models", "/v1/audio/voices"):
             assert client.get(path).status_code == 200
@@ -89,7 +89,7 @@ def test_without_keys_any_authorization_will_do(steered: Steer) -> None:
 
 
 def test_a_refused_browser_of_an_allowed_origin_may_read_why(steered: Steer) -> None:
-    served, _ = steered(api_keys=keys("first"), cors_origins=("https://good.example",))
+    served, _ = steered(api_keys=read_keys("first"), cors_origins=("https://good.example",))
     with served.client() as client:
         refused = client.post(SPEECH, json={"input": "a"}, headers={"Origin": "https://good.example"})
     assert refused.status_code == 401
@@ -97,7 +97,7 @@ def test_a_refused_browser_of_an_allowed_origin_may_read_why(steered: Steer) -> 
 
 
 def test_one_caller_has_its_share_at_a_time_and_another_its_own(steered: Steer) -> None:
-    served, engine = steered(api_keys=keys("one,two"), max_per_caller=1, max_rows=4)
+    served, engine = steered(api_keys=read_keys("one,two"), max_per_caller=1, max_rows=4)
     engine.first_frame_gate.clear()
     one, two = ({"Authorization": f"Bearer {name}"} for name in ("one", "two"))
     with ThreadPoolExecutor(2) as pool, served.client() as client:
@@ -216,8 +216,9 @@ def samples_of(text: str) -> dict[str, float]:
     }
 
 
-def test_a_listener_who_takes_nothing_is_let_go(steered: Steer) -> None:
-    served, _ = steered(send_timeout=1)
+def test_a_listener_who_takes_nothing_is_let_go(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.api.http.middleware.SEND_SECONDS", 1)
+    served, _ = steered()
     long = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'
     host, port = served.url.removeprefix("http://").split(":")
     with socket.socket() as slow:

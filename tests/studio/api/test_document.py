@@ -43,7 +43,7 @@ def api(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         return FakeEngine(config, rows=8)
 
     home = str(tmp_path_factory.mktemp("document"))
-    with serve(Settings(voices=str(voices_folder), studio_home=home, share_days=30), start) as served:
+    with serve(Settings(voices=str(voices_folder), home=home, share_days=30), start) as served:
         yield schemathesis.openapi.from_url(f"{served.url}/openapi.json")
 
 

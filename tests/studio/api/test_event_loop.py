@@ -12,20 +12,22 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.sync.client import connect
 
-import studio.api.routes.voices.routes
-import studio.ui.endpoints.voices
+import studio.api.routes.voices.voice_routes
+import studio.ui.endpoints.voice_endpoints
 import studio.voices.clip_service
 from engine import EngineConfig
 from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
 from studio.api.fish.message_pack import MAX_VALUES, pack, unpack
 from studio.api.http.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
+from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT
 from tests.studio.fake_engine import FakeEngine
@@ -90,9 +92,11 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         return FakeEngine(config, rows=8)
 
     home = str(tmp_path_factory.mktemp("loop"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, project_rows=0)
-    with serve(settings, start) as served:
-        yield served
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studio.services.ProjectWorker", partial(ProjectWorker, rows=0))
+        with serve(settings, start) as served:
+            yield served
 
 
 @pytest.fixture
@@ -113,7 +117,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.routes.voices.routes, studio.ui.endpoints.voices, studio.voices.clip_service):
+    for module in (studio.api.routes.voices.voice_routes, studio.ui.endpoints.voice_endpoints, studio.voices.clip_service):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, watched(getattr(module, name)))

@@ -162,7 +162,7 @@ def with_book(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         return engines[0]
 
     home = str(tmp_path_factory.mktemp("home"))
-    with serve(Settings(model="test/model", voices=str(voices_folder), studio_home=home), start) as served:
+    with serve(Settings(model="test/model", voices=str(voices_folder), home=home), start) as served:
         soon(lambda: len(engines[0].encoded) == BUNDLED)
         with served.client() as client:
             speech = client.post("/v1/audio/speech", json={"input": "Two words.", "response_format": "wav"})

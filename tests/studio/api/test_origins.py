@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from studio.settings import Settings, SettingsError
+from studio.api_key import read_keys
+from studio.errors import SettingsError
+from studio.settings import Settings
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import basic
 from tests.studio.conftest import Steered
@@ -22,7 +23,7 @@ from tests.studio.sounds import tone, wav
 
 SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
-KEYS = (hashlib.sha256(b"secret").digest(),)
+KEYS = read_keys("secret")
 EVIL = "https://evil.example"
 GOOD = "https://good.example"
 
@@ -30,7 +31,7 @@ GOOD = "https://good.example"
 @pytest.fixture(scope="module")
 def with_page(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = str(tmp_path_factory.mktemp("origins"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home)
     with serve(settings, FakeEngine.start, page=True) as served:
         yield served
 
@@ -176,9 +177,10 @@ def test_which_names_are_its_own_follows_from_the_settings(
     assert got == answers
 
 
-def test_allowed_hosts_are_names_and_addresses() -> None:
-    read = Settings.from_environment({"ALLOWED_HOSTS": "Studio.LAN, [fd00::5],10.0.0.7,*"}).allowed_hosts
-    assert read == ("studio.lan", "fd00::5", "10.0.0.7", "*")
+def test_allowed_hosts_are_names_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDIO_ALLOWED_HOSTS", "Studio.LAN, [fd00::5],10.0.0.7,*")
+    assert Settings.load().allowed_hosts == ("studio.lan", "fd00::5", "10.0.0.7", "*")
     for wrong in ("http://studio.lan", "studio.lan:7860", "*.lan", "a b"):
-        with pytest.raises(SettingsError, match="ALLOWED_HOSTS"):
-            Settings.from_environment({"ALLOWED_HOSTS": wrong})
+        monkeypatch.setenv("STUDIO_ALLOWED_HOSTS", wrong)
+        with pytest.raises(SettingsError, match="STUDIO_ALLOWED_HOSTS"):
+            Settings.load()

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.library.projects.project_records import NewPart, ProjectSettings
-from studio.settings import Settings, SettingsError
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 
@@ -20,11 +20,6 @@ def asking(served: Served, key: str = "", address: str = "127.0.0.1") -> httpx.C
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     transport = httpx.HTTPTransport(local_address=address)
     return httpx.Client(base_url=served.url, transport=transport, headers=headers, timeout=60)
-
-
-def keyed(keys: str, names: str = "") -> dict[str, object]:
-    settings = Settings.from_environment({"API_KEYS": keys, "KEY_NAMES": names})
-    return {"api_keys": settings.api_keys, "key_names": settings.key_names}
 
 
 def make(client: httpx.Client, text: str) -> str:
@@ -62,38 +57,32 @@ def test_a_project_of_an_earlier_version_is_found_from_any_address(steered: Stee
 
 
 def test_a_named_key_can_be_changed_and_nothing_is_lost(steered: Steer, tmp_path: Path) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
-    unnamed, _ = steered(**home, **keyed("first,second"))
+    home = {"home": str(tmp_path / "home")}
+    unnamed, _ = steered(**home, api_keys=read_keys("first,second"))
     with asking(unnamed, "first") as anna, asking(unnamed, "second") as bert:
         project, other = make(anna, "Anna's words."), make(bert, "Bert's words.")
-    named, _ = steered(**home, **keyed("first,second", "anna,bert"))
+    named, _ = steered(**home, api_keys=read_keys("anna=first,bert=second"))
     with asking(named, "first") as anna:
         assert seen(anna) == ({"Anna's words."}, {project})
-    changed, _ = steered(**home, **keyed("third,first,second", "anna,anna,bert"))
+    changed, _ = steered(**home, api_keys=read_keys("anna=third,anna=first,bert=second"))
     with asking(changed, "third") as anna, asking(changed, "second") as bert:
         assert seen(anna) == ({"Anna's words."}, {project})
         assert seen(bert) == ({"Bert's words."}, {other})
         assert anna.get(f"/v1/projects/{other}").status_code == 404
 
 
-@pytest.mark.parametrize("names", ["anna", "anna,bert,carl", "anna,", "anna,<b>"])
-def test_every_key_has_a_name_or_none_has(names: str) -> None:
-    with pytest.raises(SettingsError, match="KEY_NAMES"):
-        Settings.from_environment({"API_KEYS": "first,second", "KEY_NAMES": names})
-
-
 def test_what_was_made_before_there_were_keys_is_the_first_keys(
     steered: Steer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    home = {"studio_home": str(tmp_path / "home"), "share_days": 30}
+    home = {"home": str(tmp_path / "home"), "share_days": 30}
     open_to_all, _ = steered(**home)
     with asking(open_to_all, address="127.0.0.2") as anybody:
         project = make(anybody, "Made without a key.")
         take = anybody.post("/v1/audio/speech", json={"input": "Spoken without."}).headers["x-request-id"]
         shared = anybody.post(f"/v1/takes/{take}/shares", json={"days": 1}).json()["path"]
         assert anybody.get("/v1/settings").json()["adopted"] is None
-    with_keys, _ = steered(**home, **keyed("first,second", "anna,bert"))
-    assert "made without a key belongs to the first of API_KEYS from now on (takes: 2, projects: 1)" in caplog.text
+    with_keys, _ = steered(**home, api_keys=read_keys("anna=first,bert=second"))
+    assert "made without a key now belongs to the first of STUDIO_API_KEYS (takes: 2, projects: 1)" in caplog.text
     with asking(with_keys, "first") as anna, asking(with_keys, "second") as bert, with_keys.client() as nobody:
         assert seen(anna) == ({"Made without a key.", "Spoken without."}, {project}) and seen(bert) == (set(), set())
         assert anna.get("/v1/settings").json()["adopted"] == {"takes": 2, "projects": 1}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +11,11 @@ import pytest
 import websockets.sync.client
 from websockets.exceptions import WebSocketException
 
+from studio.api_key import read_keys
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]
-KEYS = (hashlib.sha256("schlüssel".encode()).digest(),)
+KEYS = read_keys("schlüssel")
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 
@@ -100,7 +100,7 @@ def test_the_cookie_says_nothing_of_the_key_and_a_sign_out_ends_it_for_everybody
         cookies = dict(client.cookies)
         (value,) = cookies.values()
         padded = value + "=" * (-len(value) % 4)
-        assert "schlüssel".encode() not in base64.urlsafe_b64decode(padded) and KEYS[0].hex() not in value
+        assert "schlüssel".encode() not in base64.urlsafe_b64decode(padded) and KEYS[0].digest.hex() not in value
         with served.client(cookies=cookies) as stolen, served.client() as elsewhere:
             sign_in(elsewhere, "schlüssel")
             assert stolen.get("/v1/takes").status_code == 200
@@ -110,7 +110,7 @@ def test_the_cookie_says_nothing_of_the_key_and_a_sign_out_ends_it_for_everybody
 
 
 def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: Path) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     first, _ = steered(api_keys=KEYS, **home)
     with first.client() as client:
         sign_in(client, "schlüssel")
@@ -120,7 +120,7 @@ def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: 
     again, _ = steered(api_keys=KEYS, **home)
     with again.client(cookies=cookies) as client:
         assert client.get("/v1/takes").status_code == 200
-    rotated, _ = steered(api_keys=(hashlib.sha256(b"another").digest(),), **home)
+    rotated, _ = steered(api_keys=read_keys("another"), **home)
     with rotated.client(cookies=cookies) as client:
         assert client.get("/v1/takes").status_code == 401
 
@@ -128,7 +128,7 @@ def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: 
 @pytest.mark.parametrize("kept", ["", "[]", '{"a": 1}', '{"a": ["b"]}', "\x00"])
 def test_a_damaged_list_of_sign_ins_ends_them_and_nothing_else(steered: Steer, tmp_path: Path, kept: str) -> None:
     (tmp_path / "sessions.json").write_text(kept)
-    served, _ = steered(api_keys=KEYS, studio_home=str(tmp_path))
+    served, _ = steered(api_keys=KEYS, home=str(tmp_path))
     with served.client() as client:
         assert client.get("/v1/takes").status_code == 401
         sign_in(client, "schlüssel")

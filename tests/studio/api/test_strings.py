@@ -65,7 +65,7 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         return FakeEngine(config, rows=8)
 
     home = str(tmp_path_factory.mktemp("strings"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home)
     with serve(settings, start, page=True) as served:
         yield served
 
@@ -304,7 +304,7 @@ def test_nor_does_one_in_an_endpoint_of_gradio(served: Served, kind: str) -> Non
 
 
 def test_a_library_that_holds_such_a_string_already_can_be_read_and_mended(steered: Any, tmp_path: Path) -> None:
-    made: Steered = steered(studio_home=str(tmp_path))
+    made: Steered = steered(home=str(tmp_path))
     with made[0].client() as client:
         project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
         with sqlite3.connect(tmp_path / "library.db") as database:

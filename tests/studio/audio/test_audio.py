@@ -13,7 +13,7 @@ import soundfile
 from studio.audio.encode import pcm16
 from studio.audio.formats import open_encoder
 from studio.audio.read import read_clip
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.errors import InvalidClip
 from tests.studio.sounds import container, tone, wav
 

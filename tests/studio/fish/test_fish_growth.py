@@ -7,7 +7,7 @@ import pytest
 from studio.api.fish.fish_speech import FishSpeech, Speakers
 from studio.api.fish.fish_voices import names_for, tags_of, words_of
 from studio.api.fish.message_pack import MAX_VALUES, pack, unpack
-from studio.api.written_text import WrittenText
+from studio.api.text_socket import WrittenText
 from tests.studio.test_growth import PIECES, Work, check, pieces
 
 

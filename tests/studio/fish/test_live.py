@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable
 from socket import SO_RCVBUF, SOL_SOCKET
 from socket import socket as Socket
@@ -16,6 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from studio.api.fish import live
 from studio.api.fish.message_pack import pack, unpack
+from studio.api_key import read_keys
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
@@ -236,8 +236,11 @@ def test_before_a_start_and_between_its_texts_a_client_may_be_silent_for_long(
         assert until_finish(socket)[1]["reason"] == "stop"
 
 
-def test_a_client_that_stops_reading_is_left_and_its_row_is_free(steered: Steer) -> None:
-    served, _ = steered(send_timeout=0.3)
+def test_a_client_that_stops_reading_is_left_and_its_row_is_free(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.api.text_socket.SEND_SECONDS", 0.3)
+    served, _ = steered()
     slow = socket_with_small_buffer(served)
     with open_live(served, sock=slow, max_queue=1) as socket:
         start(socket, text="word " * 3000, format="wav")
@@ -311,7 +314,7 @@ def test_starts_may_come_before_those_before_them_are_spoken_but_not_without_end
 
 
 def test_a_socket_needs_a_key(steered: Steer) -> None:
-    served, _ = steered(api_keys=(hashlib.sha256(b"secret").digest(),))
+    served, _ = steered(api_keys=read_keys("secret"))
     with pytest.raises(InvalidStatus):
         open_live(served)
     with open_live(served, additional_headers={"Authorization": "Bearer secret"}) as socket:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from studio.api.fish.message_pack import pack, unpack
+from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.voices.hearing.recogniser import RATE, FasterWhisper, Heard, Word
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
@@ -146,6 +146,8 @@ def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steere
         fields = {f"field {number}": "a" for number in range(300)}
         refused = client.post("/model", data={"title": "Wide", "texts": WORDS} | fields, files=small[:1])
         assert "fields" in message(refused, 400)
+        empty: dict[str, list[str]] = {name: [] for name in ("title", "texts", "voices", "enhance_audio_quality")}
+        assert "voices is missing" in message(client.post("/model", json=empty), 400)
         assert len(client.get("/model").json()["items"]) == 2
 
 
@@ -165,7 +167,7 @@ def test_with_a_recogniser_words_are_heard(voices_folder: Path, tmp_path: Path) 
     settings = Settings(
         model="test/model",
         voices=str(voices_folder),
-        studio_home=str(tmp_path / "home"),
+        home=str(tmp_path / "home"),
         transcriber=f"faster-whisper:{tmp_path / 'whisper'}",
     )
     with serve(settings, FakeEngine.start) as served, served.client() as client:
@@ -190,7 +192,7 @@ def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voi
 ) -> None:
     monkeypatch.setattr(FasterWhisper, "recognise", Echo.recognise)
     settings = Settings(
-        model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), transcriber="faster-whisper:base"
+        model="test/model", voices=str(voices_folder), home=str(tmp_path), transcriber="faster-whisper:base"
     )
     pcm, rate = samples_of(spoken())
     long = file_of(np.tile(pcm, 12), rate)
@@ -209,7 +211,7 @@ def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voi
 
 def test_the_account_is_the_same_for_each_key_and_another_for_another(steered: Steer) -> None:
     keys = ("first", "second")
-    served, _ = steered(api_keys=tuple(hashlib.sha256(key.encode()).digest() for key in keys))
+    served, _ = steered(api_keys=read_keys(",".join(keys)))
     with served.client() as client:
         ids = []
         for key in (*keys, keys[0]):

@@ -14,6 +14,7 @@ import pytest
 import soundfile
 
 from studio.api.fish.message_pack import pack
+from studio.api_key import read_keys
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of, tone, wav
@@ -311,7 +312,7 @@ def test_binary_bytes_are_not_taken_for_signs_of_json(steered: Steer) -> None:
 
 
 def test_keys_hold_and_refusals_of_access_have_the_form_too(steered: Steer) -> None:
-    served, _ = steered(api_keys=(hashlib.sha256(b"secret").digest(),))
+    served, _ = steered(api_keys=read_keys("secret"))
     with served.client() as client:
         for method, path in (
             ("POST", TTS),

@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.library import Backup, Library, VoiceDraft
+from studio.errors import SettingsError
+from studio.library import Backup, Library, VoiceFields
 from studio.library.projects.project_records import NewPart, ProjectSettings
-from studio.settings import Settings, SettingsError
+from studio.settings import Settings
 from studio.start.startup import create_app
 from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
@@ -25,7 +26,7 @@ from tests.studio.sounds import tone, wav
 
 def add(library: Library, name: str, seed: int = 1) -> None:
     clip = wav(tone(0.3, hertz=200 + seed))
-    library.voices.create(VoiceDraft(name), [new_sample(clip, f"words of {name}")])
+    library.voices.create(VoiceFields(name=name), [new_sample(clip, f"words of {name}")])
 
 
 def names(library: Library) -> set[str]:
@@ -77,12 +78,12 @@ def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(tmp_path: Path, d
 
 
 def test_few_snapshots_stay_and_only_the_audio_that_they_name(tmp_path: Path) -> None:
-    library, backup = Library(tmp_path / "home", undo_seconds=0), Backup(tmp_path / "home", tmp_path / "bucket")
+    library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
     for _ in range(2):
         backup.snapshot()
     library.voices.delete("anna")
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     for _ in range(3):
         backup.snapshot()
     assert sorted(path.name for path in (tmp_path / "bucket").glob("*.db")) == [f"backup-{n}.db" for n in (3, 4, 5)]
@@ -139,7 +140,7 @@ def test_a_damaged_clip_is_named_and_left_out_and_the_rest_is_kept(tmp_path: Pat
     clips["Anna"].unlink()
     library.files.put(bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:]))
     library.voices.delete("gone")
-    library.voices.purge(everything=True)
+    library.trash.empty(None)
     backup.snapshot()
     assert backup.status.left_out == ()
 
@@ -189,9 +190,7 @@ def test_killed_while_it_copies_it_leaves_what_was_whole_before(tmp_path: Path, 
 def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_path: Path, voices_folder: Path) -> None:
     def settings(home: str) -> Settings:
         folder = str(tmp_path / home)
-        return Settings(
-            model="test/model", voices=str(voices_folder), studio_home=folder, backup_dir=str(tmp_path / "bucket")
-        )
+        return Settings(model="test/model", voices=str(voices_folder), home=folder, backup_dir=str(tmp_path / "bucket"))
 
     with serve(settings("first"), FakeEngine.start) as studio:
         add(studio.app.state.studio.speech.voices.library, "Zoe", 3)
@@ -212,7 +211,7 @@ def test_a_damaged_library_is_not_started_with_and_its_copy_comes_once_it_is_mov
 ) -> None:
     home = tmp_path / "home"
     settings = Settings(
-        model="test", studio_home=str(home), voices=str(voices_folder), page=False, backup_dir=str(tmp_path / "bucket")
+        model="test", home=str(home), voices=str(voices_folder), page=False, backup_dir=str(tmp_path / "bucket")
     )
     with serve(settings, FakeEngine.start) as served:
         add(served.app.state.studio.library, "Carla")
@@ -233,7 +232,7 @@ def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
 ) -> None:
     def settings(home: str) -> Settings:
         folder, bucket = str(tmp_path / home), str(tmp_path / "bucket")
-        return Settings(model="test/model", voices=str(voices_folder), studio_home=folder, backup_dir=bucket)
+        return Settings(model="test/model", voices=str(voices_folder), home=folder, backup_dir=bucket)
 
     def sounds(studio: Served) -> list[bytes]:
         with studio.client() as client:
@@ -265,7 +264,8 @@ def test_a_library_of_projects_alone_is_not_taken_for_an_empty_one(tmp_path: Pat
 
 def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.settings.SPACE_DATA", tmp_path)
-    assert Settings.from_environment({"SPACE_ID": "me/studio"}).backup_dir == str(tmp_path / "studio")
-    assert Settings.from_environment({}).backup_dir is None
+    assert Settings().backup_dir is None
+    monkeypatch.setenv("SPACE_ID", "me/studio")
+    assert Settings().backup_dir == str(tmp_path / "studio")
     monkeypatch.setattr("studio.settings.SPACE_DATA", tmp_path / "none")
-    assert Settings.from_environment({"SPACE_ID": "me/studio"}).backup_dir is None
+    assert Settings().backup_dir is None

@@ -10,8 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.library import Library, VoiceDraft
-from studio.settings import Settings, SettingsError
+from studio.api_key import read_keys
+from studio.errors import SettingsError
+from studio.library import Library, VoiceFields
+from studio.settings import Settings
 from studio.start.startup import create_app
 from studio.voices.bundled import import_bundled
 from tests.studio.answers import assert_envelope
@@ -41,8 +43,8 @@ def test_a_page_that_cannot_be_read_stops_the_start_with_a_sentence(
     with (home / "library.db").open("r+b") as file:
         file.seek((root - 1) * size)
         file.write(b"\xff" * size)
-    keys = Settings.from_environment({"API_KEYS": "a key of sixteen signs"}).api_keys
-    settings = Settings(studio_home=str(home), voices=str(voices), page=False, api_keys=keys)
+    keys = read_keys("a key of sixteen signs")
+    settings = Settings(home=str(home), voices=str(voices), page=False, api_keys=keys)
     with pytest.raises(SettingsError, match=r"the library is damaged; move .* \(STUDIO_HOME="):
         create_app(settings)
 
@@ -54,7 +56,7 @@ def test_a_bundled_voice_gets_its_recording_again(
     library = Library(tmp_path)
     import_bundled(library, voices_folder)
     damage(library.files.path(library.voices.get("anna").samples[0].clip))
-    served, _ = steered(studio_home=str(tmp_path))
+    served, _ = steered(home=str(tmp_path))
     with served.client() as client:
         assert speak(client, "anna").status_code == 200
         assert client.get("/v1/voices/anna").json()["revision"] == 1
@@ -63,9 +65,9 @@ def test_a_bundled_voice_gets_its_recording_again(
 
 def test_a_voice_whose_recording_is_damaged_is_named(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path)
-    voice = library.voices.create(VoiceDraft("Eve"), [new_sample()])
+    voice = library.voices.create(VoiceFields(name="Eve"), [new_sample()])
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
-    served, _ = steered(studio_home=str(tmp_path))
+    served, _ = steered(home=str(tmp_path))
     with served.client() as client:
         sample = f"/v1/voices/eve/samples/{voice.samples[0].id}"
         for refused in (speak(client, "eve"), client.get(f"{sample}/audio"), client.get("/v1/voices/eve/export")):

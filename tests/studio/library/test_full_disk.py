@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from studio.errors import LibraryFull
-from studio.library import Library, TakeFilter, VoiceDraft
+from studio.library import Library, TakeFilter, VoiceFields
 from studio.library.audio_files import AudioFiles
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import new_sample
@@ -65,17 +65,19 @@ def test_a_file_that_could_not_be_written_whole_leaves_nothing(tmp_path: Path, f
 def test_a_voice_of_which_one_clip_had_no_room_leaves_none_of_its_clips(tmp_path: Path, full_when: Full) -> None:
     library = Library(tmp_path)
     shared = new_sample(CLIP, "shared words")
-    library.voices.create(VoiceDraft("Anna"), [shared])
+    library.voices.create(VoiceFields(name="Anna"), [shared])
     before = files(tmp_path)
     full_when(lambda: len(files(tmp_path) - before) > 2)
     with pytest.raises(LibraryFull, match="no room left on its disk"):
-        library.voices.create(VoiceDraft("Bert"), [shared, *(new_sample(bytes([n]) * 500, "more") for n in range(3))])
+        library.voices.create(
+            VoiceFields(name="Bert"), [shared, *(new_sample(bytes([n]) * 500, "more") for n in range(3))]
+        )
     assert files(tmp_path) == before, "what another voice has stays, and nothing else"
     assert [voice.name for voice in library.voices.page()] == ["Anna"]
 
 
 def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
-    served, _ = steered(studio_home=str(tmp_path / "home"))
+    served, _ = steered(home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library
     library.takes.add(stored_take("req_old", "old", "anna"), b"old sound")
     old = library.files.path(str(library.takes.get("req_old").audio))
@@ -98,31 +100,33 @@ def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: S
         client.post(SPEECH, json={"input": "Two words"})
         client.get(TAKES)
         assert client.get("/health").json()["background"]["recorder"] == {"ok": True, "failures": 1}
-    assert library.takes.restore(["req_old"]) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
+    assert library.trash.page(None) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
 
 
 def test_deleted_voices_make_room_once_no_deleted_take_does(tmp_path: Path, full_when: Full) -> None:
     library = Library(tmp_path)
-    clip = library.files.path(library.voices.create(VoiceDraft("Anna"), [new_sample(CLIP, "words")]).samples[0].clip)
+    clip = library.files.path(
+        library.voices.create(VoiceFields(name="Anna"), [new_sample(CLIP, "words")]).samples[0].clip
+    )
     library.takes.add(stored_take("req_old", "old", "anna"), b"old sound")
     library.takes.delete(TakeFilter(ids=("req_old",)))
     library.voices.delete("anna")
     old = library.files.path(hashlib.sha256(b"old sound").hexdigest())
     full_when(old.exists)
-    library.voices.create(VoiceDraft("Bert"), [new_sample(b"other", "words")])
+    library.voices.create(VoiceFields(name="Bert"), [new_sample(b"other", "words")])
     assert clip.exists() and not old.exists(), "nobody is refused for whom there is room"
     full_when(clip.exists)
-    library.voices.create(VoiceDraft("Carl"), [new_sample(b"third", "words")])
+    library.voices.create(VoiceFields(name="Carl"), [new_sample(b"third", "words")])
     assert not clip.exists()
     full_when(lambda: True)
     with pytest.raises(LibraryFull, match="delete something"):
-        library.voices.create(VoiceDraft("Dora"), [new_sample(b"fourth", "words")])
+        library.voices.create(VoiceFields(name="Dora"), [new_sample(b"fourth", "words")])
 
 
 def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
     tmp_path: Path, steered: Steer, full_when: Full, caplog: pytest.LogCaptureFixture
 ) -> None:
-    served, _ = steered(studio_home=str(tmp_path / "home"))
+    served, _ = steered(home=str(tmp_path / "home"))
     with served.client() as client:
         full_when(lambda: True)
         answer = create_voice(client)
@@ -133,7 +137,7 @@ def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
 
 
 def test_a_take_that_was_mended_is_kept_whole_or_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
-    served, _ = steered(studio_home=str(tmp_path / "home"))
+    served, _ = steered(home=str(tmp_path / "home"))
     with served.client() as client:
         take = client.post(SPEECH, json={"input": "One two. Three."}).headers["x-request-id"]
         whole = {"start": 0, "end": 1}
@@ -200,7 +204,7 @@ if can_mount():
 
     def test_on_a_full_disk_takes_are_heard_listed_and_deleted(disk: Path, steered: Steer) -> None:
         home = disk / "home"
-        served, _ = steered(studio_home=str(home))
+        served, _ = steered(home=str(home))
         kept = [speak(served) for _ in range(8)]
         with served.client() as client:
             assert [take["id"] for take in client.get(TAKES).json()["data"] if take["stored"]] == kept[::-1]
@@ -230,7 +234,7 @@ if can_mount():
         again = Library(disk / "home")
         assert len(again.takes.page(limit=500)) == 500
         assert len(again.takes.delete(TakeFilter())) == 1000
-        assert again.takes.purge(everything=True) == 1000
+        assert again.trash.empty(None) == 1000
         assert again.takes.count(TakeFilter()) == 100
         with again.store.reading() as db:
             assert db.execute("pragma integrity_check").fetchall() == [("ok",)]

@@ -98,7 +98,7 @@ def every_call(served: Served, ids: dict[str, str]) -> Calls:
 
 
 def test_no_route_leaves_a_file(temporary: Path, tmp_path: Path, voices_folder: Path) -> None:
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"), share_days=3)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"), share_days=3)
     with serve(settings, FakeEngine.start) as served, served.client() as client:
         statuses: dict[int, int] = {}
         for method, path, body in [*every_call(served, known_ids(client))]:
@@ -131,7 +131,7 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
     temporary: Path, tmp_path: Path, voices_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_files, "RESULT_SECONDS", 0.1)
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"))
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as served, served.client() as client:
         sent = client.post("/gradio_api/upload", files={"files": ("me.wav", spoken())}).json()[0]
         uploaded = {"path": sent, "meta": {"_type": "gradio.FileData"}}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from studio.library import Library, StoredTake, TakeFilter
-from studio.library.projects.project_records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
+from studio.library import Library, TakeFilter
+from studio.library.projects.project_records import MAX_PART_TEXT, NewPart, Project, ProjectSettings
 from studio.library.pronunciations.entries import DictionaryScope, Pronunciation
 from studio.library.sqlite import Database
+from studio.library.takes.take import NewTake, Take
+from studio.library.takes.take_rows import insert_take
 from tests.growth import TIMES, check, end_of, least
 
 
@@ -20,8 +22,7 @@ def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:
     library = Library(tmp_path)
     words = "the same few words again and again " * 400
     for number in range(20):
-        told: tuple[Any, ...] = (words, None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
-        library.takes.add(StoredTake(f"req_{number}", float(number), *told))
+        library.takes.add(Take(f"req_{number}", float(number), "random", 1, text=words))
     for sought in (words, words[:-1] + "x"):
         check(lambda query: library.takes.page(TakeFilter(query)), end_of(sought), 1024)
 
@@ -32,8 +33,11 @@ def project_of(library: Library, parts: int, text: str) -> Project:
     project = library.projects.create("", "Book", "txt", [NewPart(text)] * parts, settings)
     with library.store.writing() as db:
         ids = [row["id"] for row in db.table("parts").rows_where("project_id = ?", [project.id])]
-        take = asdict(PartTake("", "", 1.0, settings.recipe(text, None), "anna", 1, "stop", "0" * 64, 1, 1, 9, 1.0))
-        db.table("part_takes").insert_all(take | {"id": f"take_of_{part}", "part_id": part} for part in ids)
+        take = Take("", 1.0, "anna", 1, audio="0" * 64, recipe=settings.recipe(text, None), seconds=1.0, sample_rate=1)
+        insert_take(db, NewTake(take), None)
+        [row] = db.table("takes").rows_where("id = ''")
+        db.table("takes").insert_all(row | {"n": None, "id": f"take_of_{part}", "part_id": part} for part in ids)
+        db.execute("delete from takes where id = ''")
         db.execute("update parts set chosen = 'take_of_' || id, state = 'done' where project_id = ?", [project.id])
     return library.projects.get(project.id, None)
 
@@ -78,7 +82,7 @@ def test_an_entry_of_a_project_costs_the_same_whatever_else_its_dictionary_has(t
     for entries in (1, 1000):
         library.pronunciations.merge(shelf, [Pronunciation(f"word{n}x", "said") for n in range(entries)], True)
         costs.append(least(put_and_take))
-    listed = least(lambda: library.pronunciations.on(shelf))  # each of the two reads the dictionary
+    listed = least(lambda: library.pronunciations.entries(shelf))  # each of the two reads the dictionary
     assert costs[1] <= TIMES * (costs[0] + 2 * listed), costs
 
 

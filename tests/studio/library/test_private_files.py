@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from studio.cli import main
-from studio.library import Backup, Library, VoiceDraft
+from studio.library import Backup, Library, VoiceFields
 from studio.library.audio_files import write_whole
 from studio.settings import Settings
 from tests.studio.clips import WORDS, new_sample, spoken
@@ -45,7 +45,7 @@ def open_to_others(folder: Path, *but: str) -> dict[str, str]:
 def filled(home: Path) -> Library:
     """A library with a voice and a take."""
     library = Library(home)
-    library.voices.create(VoiceDraft("Anna"), [new_sample(wav(tone(0.3)), "her words")])
+    library.voices.create(VoiceFields(name="Anna"), [new_sample(wav(tone(0.3)), "her words")])
     library.takes.add(stored_take("req_1", "words", "anna"), b"sound")
     return library
 
@@ -188,7 +188,7 @@ def test_the_copies_of_an_earlier_version_become_private(tmp_path: Path) -> None
 
 def test_a_running_studio_writes_nothing_that_others_may_read(tmp_path: Path, voices_folder: Path) -> None:
     home = tmp_path / "home"
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(home))
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(home))
     with serve(settings, FakeEngine.start) as served, served.client() as client:
         assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
         assert open_to_others(home) == {}

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Backup, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
-from studio.library.records import NewSample, Sample, Voice
-from studio.takes.record import Take
+from studio.library import Backup, Library, NewConsent, TakeFilter, Voice, VoiceFields
+from studio.library.records import NewSample, Sample
+from studio.library.takes.take import Take
 from studio.takes.recorder import Recorder, Retention
 from studio.voices.packs.pack import export_voice, import_pack
 from tests.studio.clips import new_sample, spoken
@@ -60,7 +60,7 @@ def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
     backup.restore()
     for number in range(1000):
         sound = wav(tone(0.3, hertz=200 + number))
-        library.voices.create(VoiceDraft(f"voice {number}"), [new_sample(sound, f"words of {number}")])
+        library.voices.create(VoiceFields(name=f"voice {number}"), [new_sample(sound, f"words of {number}")])
         backup.snapshot()
         told.send(number)
 
@@ -68,11 +68,11 @@ def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
 def operate(library: Library, verb: str, name: str, chance: random.Random, unique: str) -> None:
     if verb == "add":
         clips = [new_sample(clip(chance, unique), f"words {unique}") for _ in range(chance.randint(1, 3))]
-        library.voices.create(VoiceDraft(name), clips)
+        library.voices.create(VoiceFields(name=name), clips)
     elif verb == "import":
         import_pack(library, some_pack(), name)
     elif verb == "edit":
-        library.voices.edit(name, VoiceChanges(description=unique), library.voices.get(name).version)
+        library.voices.edit(name, VoiceFields(description=unique), library.voices.get(name).version)
     elif verb == "revise":
 
         def change(now: tuple[Sample, ...]) -> list[Sample | NewSample]:
@@ -86,24 +86,24 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         if deleted:
             library.voices.restore(chance.choice(deleted).id)
     elif verb == "purge":
-        library.voices.purge(everything=True)
+        library.trash.empty(None)
     elif verb == "take":
         library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
     elif verb == "record":
         said = stored_take(f"rec_{unique}", unique, name)
         recording = recorder(library).open(said, "a model")
         recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
-        recording.close(Take(said.id, "finished", name, 1, 1.0), 44_100)  # written while the next operations go on
+        recording.close(said, 44_100)  # written while the next operations go on
     elif verb == "untake":
         ids = library.takes.delete(TakeFilter(query=unique[:2]))
-        library.takes.restore(ids[1:])
-        library.takes.purge(everything=True)
+        library.trash.restore([("take", take_id) for take_id in ids[1:]], None)
+        library.trash.empty(None, "take")
     else:
         library.takes.keep_newest(5, 200_000)
 
 
-def stored_take(take_id: str, text: str, voice: str) -> StoredTake:
-    return StoredTake(take_id, 1.0, text, None, voice, 1, {}, "finished", "stop", None, {}, 1, 1.0)
+def stored_take(take_id: str, text: str, voice: str) -> Take:
+    return Take(take_id, 1.0, voice, 1, "finished", text=text, finish_reason="stop", frames=1, seconds=1.0)
 
 
 @functools.cache
@@ -117,7 +117,7 @@ def some_pack() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         library = Library(Path(folder))
         consent = NewConsent("Somebody", "en", "Yes.", spoken(), "audio/wav")
-        voice = library.voices.create(VoiceDraft("packed", consent=consent), [new_sample()])
+        voice = library.voices.create(VoiceFields(name="packed"), [new_sample()], consent=consent)
         library.codes.put(voice.samples[0].cut_key, "codec", np.zeros((10, 90), np.int16))
         return export_voice(library, "packed")
 

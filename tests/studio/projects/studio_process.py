@@ -29,7 +29,7 @@ class HoldingEngine(FakeEngine):
 if __name__ == "__main__":
     part_queue.LEASE_SECONDS = float(sys.argv[3])
     worker.RENEW_SECONDS = part_queue.LEASE_SECONDS / 10
-    settings = Settings(model="test/model", studio_home=sys.argv[1], voices=sys.argv[2], max_rows=4)
+    settings = Settings(model="test/model", home=sys.argv[1], voices=sys.argv[2], max_rows=4)
     with serve(settings, HoldingEngine.start) as served:
         print(served.url, flush=True)
         sys.stdin.read()

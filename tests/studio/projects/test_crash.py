@@ -30,7 +30,7 @@ def test_a_killed_studio_resumes_its_projects(
         assert before["state"] == "running"
         kept = parts_of(Served(url, None), project)  # type: ignore[arg-type]
         process.kill()
-    served, engine = steered(studio_home=str(tmp_path), max_rows=4)
+    served, engine = steered(home=str(tmp_path), max_rows=4)
     until(served, project, "done")
     assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop.", "Six."]
     parts = parts_of(served, project)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from studio.takes.export import file_name
+from studio.history.take_export import file_name
 from studio.unicode_text import LONGEST_FILE_NAME, safe_file_name
 from tests.studio.conftest import Steered
 from tests.studio.library.worker import stored_take

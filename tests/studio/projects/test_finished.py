@@ -56,7 +56,7 @@ def test_what_an_epub_says_of_itself_is_in_its_files(book: tuple[Served, Json]) 
     assert fetch(served, project, "cover") == png()
     for name in ("m4b", "mp3"):
         data = fetch(served, project, f"audio?format={name}")
-        with av.open(io.BytesIO(data)) as file:
+        with av.open(io.BytesIO(data), "r") as file:
             assert (file.metadata["title"], file.metadata["artist"]) == ("A Büch", "Ann A., Bo B.")
             assert [each["metadata"]["title"] for each in file.chapters()] == ["One: the “Start”", "Two/Three"]
             picture = file.streams.video[0]
@@ -66,7 +66,7 @@ def test_what_an_epub_says_of_itself_is_in_its_files(book: tuple[Served, Json]) 
             assert language == "por"
     assert b"ftypM4B " in fetch(served, project, "audio?format=m4b")[:12]
     for name in ("flac", "opus"):
-        with av.open(io.BytesIO(fetch(served, project, f"audio?format={name}"))) as file:
+        with av.open(io.BytesIO(fetch(served, project, f"audio?format={name}")), "r") as file:
             assert (file.metadata | file.streams.audio[0].metadata)["artist"] == "Ann A., Bo B."
 
 
@@ -79,7 +79,7 @@ def test_a_cover_can_be_changed_and_a_bad_one_is_refused(book: tuple[Served, Jso
             (b"GIF89a" * 9, "not a readable JPEG or PNG"),
             (png(5000, 1), "5000 by 1 pixels; at most 4096"),
             (b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(40), "not a readable"),
-            (flat, "damaged"),
+            (flat, "not a readable"),
             (png() + bytes(4 << 20), "at most 4194304"),
         ):
             refused = client.put(url, files={"cover": ("x.png", bad)})
@@ -92,7 +92,7 @@ def test_a_cover_can_be_changed_and_a_bad_one_is_refused(book: tuple[Served, Jso
         assert_envelope(client.get(url), 404, "project")
         client.put(url, files={"cover": ("x.png", png())})
         client.delete(f"{PROJECTS}/{project['id']}")
-    served.app.state.studio.library.projects.purge(everything=True)
+    served.app.state.studio.library.trash.empty(None)
     with served.app.state.studio.library.store.reading() as db:
         assert not list(db.table("covers").rows)
 
@@ -134,7 +134,7 @@ def test_a_zip_has_a_tagged_file_for_each_chapter(book: tuple[Served, Json]) -> 
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "chapters"))) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["01 One the “Start”.mp3", "02 Two Three.mp3"]
-        with av.open(io.BytesIO(archive.read("02 Two Three.mp3"))) as file:
+        with av.open(io.BytesIO(archive.read("02 Two Three.mp3")), "r") as file:
             told = {name: file.metadata[name] for name in ("title", "album", "track", "artist")}
             assert told == {"title": "Two/Three", "album": "A Büch", "track": "2/2", "artist": "Ann A., Bo B."}
             assert file.streams.video
@@ -145,7 +145,7 @@ def test_a_zip_has_a_tagged_file_for_each_chapter(book: tuple[Served, Json]) -> 
     assert not first[: round(0.75 * RATE)].any() and not first[-2 * RATE :].any()
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "chapters?loudness=acx"))) as archive:
         first_mp3 = archive.read(archive.namelist()[0])
-    with av.open(io.BytesIO(first_mp3)) as file:
+    with av.open(io.BytesIO(first_mp3), "r") as file:
         assert file.streams.audio[0].bit_rate == 192_000
     with served.client() as client:
         assert_envelope(client.get(f"{PROJECTS}/{project['id']}/chapters?format=m4b"), 400, "format")

@@ -14,7 +14,8 @@ import pytest
 
 from studio.library import Library
 from studio.library.projects import part_queue
-from studio.library.projects.project_records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
+from studio.library.projects.project_records import ClaimedPart, NewPart, Project, ProjectSettings
+from studio.library.takes.take import NewTake, Take
 from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered
@@ -38,13 +39,15 @@ def until_true(holds: Callable[[], bool]) -> None:
 
 @pytest.mark.usefixtures("watchful")
 def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> None:
-    (first, engine), (second, other) = (steered(studio_home=str(tmp_path), max_rows=4) for _ in range(2))
+    (first, engine), (second, other) = (steered(home=str(tmp_path), max_rows=4) for _ in range(2))
     for each in (engine, other):
         each.later_frames_gate.clear()
     project = made(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
     until(second, project, speaking=4, queued=4)  # two each: the second has noticed by itself
+    for studio in (first, second):
+        studio.until(running=2)  # a part counts as speaking once it is claimed, before its engine has it
     assert len(engine.utterances) == len(other.utterances) == 2
-    third, _ = steered(studio_home=str(tmp_path), project_rows=0)  # its start takes nothing away from the others
+    third, _ = steered(home=str(tmp_path), project_rows=0)  # its start takes nothing away from the others
     assert until(third, project, speaking=4)["parts"]["queued"] == 4
     for each in (engine, other):
         each.later_frames_gate.set()
@@ -58,8 +61,8 @@ def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> Non
 @pytest.mark.parametrize("verb", ["cancel", "delete"])
 def test_what_another_studio_cancels_or_deletes_ends_here(steered: Steer, tmp_path: Path, verb: str) -> None:
     (first, engine), (second, _) = (
-        steered(studio_home=str(tmp_path)),
-        steered(studio_home=str(tmp_path), project_rows=0),
+        steered(home=str(tmp_path)),
+        steered(home=str(tmp_path), project_rows=0),
     )
     engine.later_frames_gate.clear()
     project = made(first, items=[{"input": "One two."}], start=True)
@@ -90,7 +93,7 @@ def test_a_studio_takes_over_what_a_killed_one_was_speaking(
     with another_studio(tmp_path, voices_folder, lease=1.0) as (killed, process):
         project = made(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
         until(killed, project, speaking=2)
-        served, engine = steered(studio_home=str(tmp_path))
+        served, engine = steered(home=str(tmp_path))
         library: Library = served.app.state.studio.library
         for _ in range(2):  # as long as it lives, it keeps them
             ends = leases(library)
@@ -157,8 +160,8 @@ def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
     taken = other.part_queue.claim()
     assert taken is not None and taken.part_id == part.part_id and taken.lease != part.lease
     assert library.part_queue.renew([part.lease]) == set()
-    take = PartTake("late", part.part_id, 1.0, part.recipe, "anna", 1, "stop", "", 1, 44_100, 4, 1.0)
-    library.part_queue.done(part, take, b"sound")
+    take = Take("late", 1.0, "anna", 1, "finished", part_id=part.part_id, recipe=part.recipe, work_s=1.0)
+    library.part_queue.done(part, NewTake(take, [b"sound"]))
     library.part_queue.failed(part, "late")
     library.part_queue.release(part)
     library.part_queue.dropped(part)

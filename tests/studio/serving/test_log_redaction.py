@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
 import websockets.sync.client
 
 from fleet.frontends.relay import Relay
+from studio.api_key import read_keys
 from studio.serving.log_redaction import redacted
 from studio.settings import Settings
 from tests.fleet.frontends.several import several
@@ -18,13 +19,11 @@ from tests.fleet.frontends.test_relay import SOUND, own, serving
 from tests.studio.fake_engine import FakeEngine
 
 WORD = "an-0pen_word-of-nobody"
-KEYS = (hashlib.sha256(WORD.encode()).digest(),)
+KEYS = read_keys(WORD)
 
 
-def settings_of(home: Path, level: str) -> Settings:
-    return Settings(
-        studio_home=str(home), model="test/model", speech_processes=0, log_level=level, api_keys=KEYS, share_days=7
-    )
+def settings_of(home: Path, level: Literal["info", "debug"]) -> Settings:
+    return Settings(home=str(home), model="test/model", log_level=level, api_keys=KEYS, share_days=7)
 
 
 PATHS = [
@@ -47,7 +46,7 @@ PATHS = [
 
 def test_the_access_log_has_no_tokens(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with (
-        several(settings_of(tmp_path, "info"), lambda: FakeEngine.start) as studio,
+        several(settings_of(tmp_path, "info"), lambda: FakeEngine.start, count=0) as studio,
         httpx.Client(base_url=studio.url) as client,
     ):
         for path in PATHS:
@@ -57,7 +56,7 @@ def test_the_access_log_has_no_tokens(tmp_path: Path, capfd: pytest.CaptureFixtu
     output = "".join(capfd.readouterr())
     logged = [line for line in output.splitlines() if " HTTP/1.1" in line]
     assert len(logged) >= len(PATHS) + 2
-    assert WORD not in output and KEYS[0].hex() not in output
+    assert WORD not in output and KEYS[0].digest.hex() not in output
     for shown in ("/shared/[redacted]", "/v1/takes/req_1/shares/[redacted]", "/call/synthesize/[redacted]"):
         assert any(shown in line for line in logged), shown
     assert any("/v1/takes?q=words&limit=3" in line for line in logged), "the rest of a request is shown"
@@ -67,7 +66,7 @@ def test_the_access_log_has_no_tokens(tmp_path: Path, capfd: pytest.CaptureFixtu
 def test_not_even_at_the_level_debug_are_keys_and_cookies_logged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with several(settings_of(tmp_path, "debug"), lambda: FakeEngine.start) as studio:
+    with several(settings_of(tmp_path, "debug"), lambda: FakeEngine.start, count=0) as studio:
         url = studio.url.replace("http", "ws") + f"/v1/audio/speech/stream?token={WORD}"
         headers = {"Authorization": f"Bearer {WORD}", "Cookie": f"studio_session={WORD}"}
         with websockets.sync.client.connect(url, additional_headers=headers):

@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.library import Library, StoredTake
-from studio.speech.delivery import DeliveredAs, Delivery
+from studio.library import Library
+from studio.library.takes.take import Take
+from studio.speech.delivery import Delivery
+from studio.speech.encoding import OutputFile
+from studio.speech.live_take import LiveTake
 from studio.speech.script_stream import Sound
-from studio.takes.recent import RecentTakes
-from studio.takes.record import Take
+from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Recorder, Recording, Retention
 from tests.engine.speaking import until
 
@@ -25,14 +27,6 @@ from tests.engine.speaking import until
 async def noise() -> AsyncGenerator[Sound, None]:
     while True:
         yield Sound(np.full(4410, 0.1, np.float32), 1, 0.0, 0.0)
-
-
-def draft(take: Take) -> StoredTake:
-    return StoredTake(
-        id=take.id, created=take.created, text="Hello.", voice_id=None, voice=take.voice, seed=take.seed,
-        parameters={}, state=take.state, finish_reason=None, error=None, timings={}, frames=0, seconds=0.0,
-        caller=take.caller,
-    )  # fmt: skip
 
 
 async def test_a_recording_is_closed_once_no_thread_writes_to_it(
@@ -49,15 +43,16 @@ async def test_a_recording_is_closed_once_no_thread_writes_to_it(
 
     monkeypatch.setattr(Recording, "write", late)
     recorder = Recorder(Library(tmp_path), Retention(10, 2**30), lambda take_id, outcome: None)
-    take = Take("req_1", "waiting", "random", 0, time.time(), "page")
-    other = recorder.open(draft(replace(take, id="req_2")), "model")  # while one is open, no count is put right
-    delivery = Delivery(take, RecentTakes(), lambda take: None, recorder.open(draft(take), "model"))
+    take = Take("req_1", time.time(), "random", 0, caller="page")
+    other = recorder.open(replace(take, id="req_2"), "model")  # while one is open, no count is put right
+    recording = recorder.open(take, "model")
+    live = LiveTake(take, RecentTakes(), lambda take: None, 44_100, recording=recording)
 
     async def listen() -> None:
         try:
-            await delivery.open(noise(), 44_100, DeliveredAs("mp3", None, 1.0))
+            await Delivery.open(live, noise(), OutputFile("mp3", None, 1.0))
         finally:
-            await delivery.aclose()
+            live.end()
 
     listening = asyncio.create_task(listen())
     await until(began.is_set)
@@ -84,8 +79,10 @@ async def test_a_source_that_fails_as_it_is_closed_still_gives_its_callers_share
         finally:
             raise RuntimeError("the engine is gone")
 
-    delivery = Delivery(Take("req_1", "waiting", "random", 0, time.time(), "page"), RecentTakes(), ended.append)
-    await delivery.open(broken(), 44_100, DeliveredAs("pcm", None, 1.0))
+    take = Take("req_1", time.time(), "random", 0, caller="page")
+    delivery = await Delivery.open(
+        LiveTake(take, RecentTakes(), ended.append, 44_100), broken(), OutputFile("pcm", None, 1.0)
+    )
     with pytest.raises(RuntimeError, match="the engine is gone"):
         await delivery.aclose()
     assert [take.state for take in ended] == ["cancelled"]

@@ -10,7 +10,7 @@ import pytest
 
 from engine import ModelCard
 from studio.errors import LibraryUnavailable, UnknownVoice
-from studio.library import Library, Voice, VoiceDraft
+from studio.library import Library, Voice, VoiceFields
 from studio.speech.planning.planner import SHORT, Planner
 from studio.speech.request import SpeechRequest
 from studio.voices.resolver import VoiceResolver
@@ -51,7 +51,7 @@ class Watched(VoiceResolver):
 @pytest.fixture
 def voices(tmp_path: Path) -> Watched:
     library = Library(tmp_path)
-    library.voices.create(VoiceDraft("Eve"), [new_sample()])
+    library.voices.create(VoiceFields(name="Eve"), [new_sample()])
     return Watched(library)
 
 

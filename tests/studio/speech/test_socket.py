@@ -210,9 +210,9 @@ def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steere
 
 
 def test_only_known_keys_and_origins_come_in(steered: Steer) -> None:
-    from tests.studio.api.test_access import keys
+    from studio.api_key import read_keys
 
-    served, _ = steered(api_keys=keys("first"), cors_origins=("https://good.example",))
+    served, _ = steered(api_keys=read_keys("first"), cors_origins=("https://good.example",))
     with pytest.raises(InvalidStatus) as refused:
         open_socket(served)
     assert refused.value.response.status_code == 403

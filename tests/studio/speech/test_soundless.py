@@ -23,7 +23,7 @@ Steer = Callable[..., Steered]
 def seconds_of(file: bytes, format_name: str) -> float:
     if format_name == "pcm":
         return len(file) / 2 / 24_000
-    with av.open(io.BytesIO(file)) as source:
+    with av.open(io.BytesIO(file), "r") as source:
         frames = [frame.to_ndarray().reshape(-1).astype(np.float64) for frame in source.decode(audio=0)]
         assert not np.abs(np.concatenate(frames)).max() > 1e-3
         return sum(map(len, frames)) / source.streams.audio[0].codec_context.sample_rate

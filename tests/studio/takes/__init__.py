@@ -1,1 +1,1 @@
-"""Takes as they are kept, listed, filtered and deleted."""
+"""The recorder of takes."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from studio.library import Library
-from studio.takes.record import Take
+from studio.library.takes.take import Take
 from studio.takes.recorder import Outcome, Recorder, Retention
 from tests.studio.library.worker import stored_take
 
@@ -55,7 +55,7 @@ def outcomes() -> dict[str, Outcome | None]:
 def record(recorder: Recorder, number: int, samples: int = 1000) -> None:
     recording = recorder.open(stored_take(f"req_{number}", f"Number {number}.", "anna"), "a model")
     recording.write(np.full(samples, number / 100, np.float32))
-    recording.close(Take(f"req_{number}", "finished", "anna", 1, 1.0), 44_100)
+    recording.close(Take(f"req_{number}", 1.0, "anna", 1, "finished"), 44_100)
 
 
 def names(library: Library) -> list[str]:

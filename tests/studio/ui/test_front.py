@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import struct
@@ -15,6 +14,7 @@ from typing import Any
 import gradio.routes
 import pytest
 
+from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.ui.front import MOST_KEPT
 from tests.studio.fake_engine import FakeEngine
@@ -27,7 +27,7 @@ CARD = {"demo": True, "languages": ["en"]}
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("model")
     (folder / "card.json").write_text(json.dumps(CARD))
-    settings = Settings(model=str(folder), studio_home=str(tmp_path_factory.mktemp("home")))
+    settings = Settings(model=str(folder), home=str(tmp_path_factory.mktemp("home")))
     with serve(settings, FakeEngine.start, page=True) as served:
         yield served
 
@@ -77,8 +77,7 @@ def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypat
 
 
 def test_it_is_kept_from_whoever_may_not_come_in(tmp_path: Path) -> None:
-    digest = hashlib.sha256(b"secret").digest()
-    settings = Settings(model="test/model", studio_home=str(tmp_path), api_keys=(digest,))
+    settings = Settings(model="test/model", home=str(tmp_path), api_keys=read_keys("secret"))
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         known = client.get("/", headers={"Authorization": "Bearer secret"})
         stranger = client.get("/")
@@ -122,7 +121,7 @@ def test_a_model_that_cannot_be_asked_yet_does_not_keep_the_page_from_being_serv
 ) -> None:
     if card is not None:
         (tmp_path / "card.json").write_text(card)
-    settings = Settings(model=str(tmp_path), studio_home=str(tmp_path / "home"))
+    settings = Settings(model=str(tmp_path), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as studio:
         assert json.loads(metas(studio).get("studio-card", "{}")).get("demo", False) is False
 

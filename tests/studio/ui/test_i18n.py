@@ -92,7 +92,7 @@ def test_a_phrase_is_put_in_as_it_is_whatever_it_stands_in() -> None:
 
 
 def test_the_page_comes_in_the_language_of_its_reader(tmp_path: Path) -> None:
-    settings = Settings(model=str(tmp_path), studio_home=str(tmp_path / "home"))
+    settings = Settings(model=str(tmp_path), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         for headers, language in (
             ({"Accept-Language": "de-CH"}, "de"),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from studio.library import Library, VoiceChanges
-from studio.settings import Settings, SettingsError
+from studio.errors import SettingsError
+from studio.library import Library, VoiceFields
+from studio.settings import Settings
 from studio.voices.bundled import import_bundled, read_facts
 from studio.voices.intake import take_in
 from tests.studio.fake_engine import FakeEngine
@@ -27,7 +28,7 @@ def test_a_new_recording_is_the_next_revision_and_the_old_one_stays(tmp_path: Pa
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)
     old = library.voices.get("anna")
-    library.voices.edit("anna", VoiceChanges(name="Anna of the house"))
+    library.voices.edit("anna", VoiceFields(name="Anna of the house"))
     for _ in range(2):  # once each
         import_bundled(library, bundle(folder, anna=200))
     voice = library.voices.get(old.id)
@@ -72,13 +73,13 @@ def tell(folder: Path, **anna: object) -> Path:
 def test_what_is_said_of_a_voice_comes_with_it_and_later_and_leaves_its_owners_words_alone(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)  # an older studio, which said nothing
-    library.voices.edit("anna", VoiceChanges(name="Ann", tags=("mine",)))
+    library.voices.edit("anna", VoiceFields(name="Ann", tags=("mine",)))
     for _ in range(2):
         import_bundled(library, tell(folder, gender="female", accent="Irish", tags=["low"], description="Low."))
     voice = library.voices.get("ann")
     assert (voice.gender, voice.accent, voice.tags, voice.description) == ("female", "Irish", ("mine",), "Low.")
     assert voice.revision == 1 and voice.version == 3
-    library.voices.edit("ann", VoiceChanges(description="", accent="Scottish"))
+    library.voices.edit("ann", VoiceFields(description="", accent="Scottish"))
     import_bundled(library, tell(folder, gender="neutral", accent="Welsh", tags=["high"], description="High."))
     voice = library.voices.get("ann")
     assert (voice.gender, voice.accent, voice.tags, voice.description) == ("neutral", "Scottish", ("mine",), "")
@@ -117,8 +118,8 @@ def test_the_page_begins_with_the_default_voice_or_with_a_starred_one(
     if starred:
         library = Library(tmp_path / "home")
         import_bundled(library, folder)
-        library.voices.edit(starred, VoiceChanges(favourite=True))
-    settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
+        library.voices.edit(starred, VoiceFields(favourite=True))
+    settings = Settings(model="test/model", voices=str(folder), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as served, served.client() as client:
         parts = client.get("/config").json()["components"]
         assert client.get("/v1/audio/voices").json()["first_choice"] == first

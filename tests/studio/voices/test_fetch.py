@@ -222,7 +222,7 @@ async def test_base64_is_read_to_the_letter(size: int) -> None:
 def test_a_request_speaks_in_a_fetched_clip_and_the_same_clip_is_encoded_once(
     site: Site, steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
 ) -> None:
-    served, engine = steered(ref_networks=HERE, ref_folder=str(tmp_path))
+    served, engine = steered(ref_sources=(*HERE, tmp_path))
     (tmp_path / "clip.wav").write_bytes(spoken())
     sources = [
         f"http://127.0.0.1:{site.port}/clip",

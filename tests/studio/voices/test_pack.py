@@ -19,7 +19,7 @@ import pytest
 from studio.audio.encode import wav_header
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken, NotFound
-from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
+from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
 from studio.voices.intake import take_in
 from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
@@ -43,9 +43,9 @@ def other(tmp_path: Path) -> Library:
 
 def make(library: Library) -> Voice:
     consent = NewConsent("Eve E.", "en", "I agree.", spoken(2), "audio/wav")
-    draft = VoiceDraft(
-        "Eve", "warm", ("a", "b"), "en", licence="CC0", consent=consent, defaults={"top_k": 5}, favourite=True,
-        gender="female", accent="British", colour="#0f766e",
+    draft = VoiceFields(
+        name="Eve", description="warm", tags=("a", "b"), language="en", licence="CC0", defaults={"top_k": 5},
+        favourite=True, gender="female", accent="British", colour="#0f766e",
     )  # fmt: skip
     samples = [
         take_in(spoken(), WORDS).sample(WORDS),
@@ -53,7 +53,7 @@ def make(library: Library) -> Voice:
             "Another one says more words.", 1
         ),
     ]
-    voice = library.voices.create(draft, samples)
+    voice = library.voices.create(draft, samples, consent=consent)
     for sample in voice.samples:
         library.codes.put(sample.cut_key, "0123456789abcdef", np.arange(60, dtype=np.int16).reshape(10, 6))
     return voice
@@ -73,8 +73,8 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
     assert got.defaults == {"top_k": 5} and got.created == sent.created and not got.favourite
     for mine, theirs in zip(sent.samples, got.samples, strict=True):
         assert (mine.clip, mine.text, mine.speaker, mine.cut) == (theirs.clip, theirs.text, theirs.speaker, theirs.cut)
-    assert got.consent_id
-    consent = other.consents.get(got.consent_id)
+    assert got.consent
+    consent = other.consents.get(got.consent)
     assert consent.statement == "I agree." and other.files.read(consent.recording or "") == spoken(2)
     assert export_voice(other, "eve") == pack
     assert [entry.event for entry in other.audit.entries()] == ["consent.create", "voice.import", "voice.export"]
@@ -99,11 +99,11 @@ def test_a_name_that_is_there_needs_another_one(library: Library) -> None:
 def test_a_pack_can_be_the_next_revision_of_a_voice(library: Library, other: Library) -> None:
     sent = make(library)
     pack = export_voice(library, "eve")
-    mine = other.voices.create(VoiceDraft("Mine", description="own"), [take_in(spoken(3), WORDS).sample(WORDS)])
+    mine = other.voices.create(VoiceFields(name="Mine", description="own"), [take_in(spoken(3), WORDS).sample(WORDS)])
     got = import_pack(other, pack, replaces="mine")
     assert (got.id, got.name, got.description, got.revision) == (mine.id, "Mine", "own", 2)
     assert [each.clip for each in got.samples] == [each.clip for each in sent.samples]
-    assert not got.consent_id and not other.consents.page(), "whose clips they are now, nobody here has said"
+    assert not got.consent and not other.consents.page(), "whose clips they are now, nobody here has said"
     assert other.voices.get("mine@1").samples == mine.samples
     with pytest.raises(NotFound):
         import_pack(other, pack, replaces="nobody")
@@ -251,7 +251,7 @@ def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEn
 def test_codes_that_an_earlier_version_took_from_a_pack_are_forgotten(library: Library) -> None:
     own = make(library).samples[0].cut_key
     clip = spoken(2)
-    library.voices.create(VoiceDraft("Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")
+    library.voices.create(VoiceFields(name="Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")
     foreign = library.voices.get("fay").samples[0].cut_key
     library.codes.put(foreign, "fake", np.zeros((10, 6), np.int16))
     with library.store.writing() as db:
@@ -269,7 +269,7 @@ def test_the_largest_voice_comes_back_from_its_pack(library: Library, other: Lib
         data = largest[:-1] + bytes([number])  # each a file of its own
         samples.append(NewSample(data, "audio/wav", 118.0, WORDS * 2, cut, 2.0, 90, {}))
     consent = NewConsent("Max", "en", "I agree. " * 200, largest, "audio/wav")
-    library.voices.create(VoiceDraft("Max", "d" * 2000, consent=consent), samples)
+    library.voices.create(VoiceFields(name="Max", description="d" * 2000), samples, consent=consent)
     pack = export_voice(library, "max")
     assert len(pack) > (MAX_SAMPLES + 1) * (MAX_BYTES - 2)
     assert [sample.cut for sample in import_pack(other, pack).samples] == cuts
@@ -278,8 +278,8 @@ def test_the_largest_voice_comes_back_from_its_pack(library: Library, other: Lib
 def test_packs_go_from_studio_to_studio_over_http(
     steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
 ) -> None:
-    first, _ = steered(studio_home=str(tmp_path / "a"))
-    second, engine = steered(studio_home=str(tmp_path / "b"))
+    first, _ = steered(home=str(tmp_path / "a"))
+    second, engine = steered(home=str(tmp_path / "b"))
     make(first.app.state.studio.speech.voices.library)
     with first.client() as client:
         answer = client.get("/v1/voices/eve/export")

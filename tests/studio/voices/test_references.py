@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import Engine
-from studio.library import Cut, Library, NewSample, VoiceChanges, VoiceDraft
+from studio.library import Cut, Library, NewSample, VoiceFields
 from studio.settings import Settings
 from studio.voices.intake import take_in
 from studio.voices.levelling import SPEECH_DB
@@ -54,7 +54,7 @@ def texts(engine: FakeEngine) -> list[str]:
 def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
-    library.voices.create(VoiceDraft("Eve"), [sample()])
+    library.voices.create(VoiceFields(name="Eve"), [sample()])
     speak(served, "eve")
     speak(served, "EVE")
     assert texts(engine) == [WORDS]
@@ -69,7 +69,7 @@ def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(ste
 def test_another_cut_of_the_same_clip_is_encoded_anew(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
-    library.voices.create(VoiceDraft("Eve"), [sample()])
+    library.voices.create(VoiceFields(name="Eve"), [sample()])
     speak(served, "eve")
     whole = encodings(engine)[-1]
     library.voices.revise("eve", lambda now: [sample(cut=Cut(1, 3))])
@@ -79,7 +79,7 @@ def test_another_cut_of_the_same_clip_is_encoded_anew(steered: Callable[..., Ste
 
 def test_codes_of_another_codec_are_not_used(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
-    library_of(served).voices.create(VoiceDraft("Eve"), [sample()])
+    library_of(served).voices.create(VoiceFields(name="Eve"), [sample()])
     speak(served, "eve")
     engine.info = dataclasses.replace(engine.info, codec_fingerprint="a new codec")
     speak(served, "eve")
@@ -88,14 +88,14 @@ def test_codes_of_another_codec_are_not_used(steered: Callable[..., Steered]) ->
 
 def test_several_samples_and_speakers_are_numbered_as_they_are_saved(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
-    library_of(served).voices.create(VoiceDraft("Two"), [sample("I."), sample("You.", 1), sample("I again.", 0)])
+    library_of(served).voices.create(VoiceFields(name="Two"), [sample("I."), sample("You.", 1), sample("I again.", 0)])
     speak(served, "two", input="<|speaker:0|>Hello.<|speaker:1|>Hi.")
     assert texts(engine) == ["I.", "You.", "<|speaker:0|>I again."]
 
 
 def test_defaults_of_a_voice_hold_where_the_request_says_nothing(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
-    library_of(served).voices.create(VoiceDraft("Eve", defaults={"temperature": 0.25, "seed": 11}), [sample()])
+    library_of(served).voices.create(VoiceFields(name="Eve", defaults={"temperature": 0.25, "seed": 11}), [sample()])
     speak(served, "eve", seed=12)
     sampling = engine.utterances[-1].sampling
     assert (sampling.temperature, sampling.seed) == (0.25, 12)
@@ -108,7 +108,7 @@ def test_a_voice_of_ones_own_may_have_a_name_of_openais(steered: Callable[..., S
     served, engine = steered()
     speak(served, "nova")
     assert texts(engine) != [WORDS]
-    library_of(served).voices.create(VoiceDraft("Nova"), [sample()])
+    library_of(served).voices.create(VoiceFields(name="Nova"), [sample()])
     speak(served, "nova")
     assert texts(engine) == [WORDS]
 
@@ -116,7 +116,7 @@ def test_a_voice_of_ones_own_may_have_a_name_of_openais(steered: Callable[..., S
 def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
-    library.voices.create(VoiceDraft("Eve"), [sample()])
+    library.voices.create(VoiceFields(name="Eve"), [sample()])
     whole = speak(served, "eve", seed=3)
     engine.later_frames_gate.clear()
     body = {"input": "Two words.", "voice": "eve", "seed": 3, "response_format": "wav"}
@@ -124,7 +124,7 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
         pieces = answer.iter_raw()
         heard = next(pieces)
         library.voices.delete("eve")
-        library.voices.purge(everything=True)
+        library.trash.empty(None)
         engine.later_frames_gate.set()
         heard += b"".join(pieces)
     assert heard == whole
@@ -136,22 +136,22 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
 def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
     tmp_path: Path, voices_folder: Path, steered: Callable[..., Steered]
 ) -> None:
-    home = {"studio_home": str(tmp_path / "home")}
+    home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     library = library_of(served)
     assert [voice.slug for voice in library.voices.page(bundled=True)] == ["anna", "bert"]
     library.voices.delete("bert")
-    library.voices.purge(everything=True)
-    library.voices.edit("anna", VoiceChanges(name="Hanna"))
+    library.trash.empty(None)
+    library.voices.edit("anna", VoiceFields(name="Hanna"))
     again, _ = steered(**home)
     assert [voice.slug for voice in library_of(again).voices.page()] == ["hanna"]
 
 
 def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., Steered], tmp_path: Path) -> None:
     library = Library(tmp_path / "home")
-    library.voices.create(VoiceDraft("Eve", favourite=True), [sample()])
-    library.voices.create(VoiceDraft("Not yet"), [sample("Not encoded.", cut=Cut(1, 3))])
-    served, engine = steered(studio_home=str(tmp_path / "home"))
+    library.voices.create(VoiceFields(name="Eve", favourite=True), [sample()])
+    library.voices.create(VoiceFields(name="Not yet"), [sample("Not encoded.", cut=Cut(1, 3))])
+    served, engine = steered(home=str(tmp_path / "home"))
     served.until(finished=1)
     assert texts(engine) == [WORDS] and engine.utterances[-1].max_frames == 1
     assert len(encodings(engine)) == 1
@@ -159,9 +159,7 @@ def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., S
 
 @pytest.fixture
 def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
-    settings = Settings(
-        model=str(quick_checkpoint), voices=str(voices_folder), studio_home=str(tmp_path / "home"), threads=1
-    )
+    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
     return lambda: serve(settings, Engine.start)
 
 
@@ -169,7 +167,7 @@ def test_after_a_restart_a_voice_speaks_the_same_from_kept_codes(
     real: Callable[[], AbstractContextManager[Served]], tmp_path: Path
 ) -> None:
     with real() as served:
-        voice = library_of(served).voices.create(VoiceDraft("Eve"), [sample()])
+        voice = library_of(served).voices.create(VoiceFields(name="Eve"), [sample()])
         first = speak(served, "eve", seed=5, max_new_tokens=8)
         codec = served.app.state.studio.speech.host.engine().info.codec_fingerprint
     library = Library(tmp_path / "home")
@@ -189,7 +187,7 @@ def test_a_quiet_clip_is_raised_before_it_is_encoded(
     pcm, rate = samples_of(spoken())
     clip = file_of(pcm * np.float32(level), rate, subtype="FLOAT")
     if entrance == "voice":
-        library_of(served).voices.create(VoiceDraft("Eve"), [take_in(clip, WORDS).sample(WORDS)])
+        library_of(served).voices.create(VoiceFields(name="Eve"), [take_in(clip, WORDS).sample(WORDS)])
         speak(served, "eve")
     else:
         address = f"data:audio/wav;base64,{base64.b64encode(clip).decode()}"
@@ -207,7 +205,7 @@ def test_codes_of_a_quiet_clip_from_before_it_was_raised_are_not_used(steered: C
     library = library_of(served)
     pcm, rate = samples_of(spoken())
     quiet = take_in(file_of(pcm * np.float32(0.01), rate, subtype="FLOAT"), WORDS).sample(WORDS)
-    voice = library.voices.create(VoiceDraft("Eve"), [quiet])
+    voice = library.voices.create(VoiceFields(name="Eve"), [quiet])
     library.codes.put(voice.samples[0].cut_key, engine.info.codec_fingerprint, np.ones((10, 7), np.int16))
     speak(served, "eve")
     assert encodings(engine) == [len(pcm)]

@@ -15,8 +15,7 @@ import numpy as np
 import openai
 import pytest
 
-from studio.errors import InvalidRequest
-from studio.settings import Settings, SettingsError
+from studio.errors import InvalidRequest, SettingsError
 from studio.voices.transcript import compare
 from studio.work.work_queues import TRANSCRIBING
 from tests.studio.clips import spoken
@@ -166,15 +165,14 @@ def test_a_voice_without_words_as_openais_client_sends_it_gets_those_that_are_he
             sdk.audio.voices.create(name="Ida", audio_sample=("me.wav", spoken()), consent="I agree.")
     unable, _ = steered()
     with openai.OpenAI(base_url=f"{unable.url}/v1", api_key="none", max_retries=0) as sdk:
-        with pytest.raises(openai.BadRequestError, match=r"extra_body.*TRANSCRIBER=faster-whisper:base") as refusal:
+        with pytest.raises(openai.BadRequestError, match=r"extra_body.*STUDIO_TRANSCRIBER=faster-wh") as refusal:
             sdk.audio.voices.create(name="Ida", audio_sample=("me.wav", spoken()), consent="I agree.")
         assert refusal.value.param == "ref_text"
 
 
 def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path) -> None:
     write_model(tmp_path / "model", ["The", "birch", "canoe", "slid."], seconds=1.9)
-    setting = f"faster-whisper:{tmp_path / 'model'}"
-    served, _ = steered(transcriber=Settings.from_environment({"TRANSCRIBER": setting}).transcriber)
+    served, _ = steered(transcriber=f"faster-whisper:{tmp_path / 'model'}")
     files = {"audio_sample": ("me.wav", spoken())}
     with served.client() as client:
         told = client.post(TRANSCRIBE, data={"ref_text": "The canoe slid.", "end": "2"}, files=files).json()
@@ -189,7 +187,7 @@ def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path
 
 def test_a_model_that_is_not_there_is_named(steered: Steer, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no folder /no/such"):
-        Settings.from_environment({"TRANSCRIBER": "faster-whisper:/no/such"})
+        steered(transcriber="faster-whisper:/no/such")
     for name, why in ((str(tmp_path), "model.bin"), ("gigantic", "'gigantic', expected one of: tiny")):
         served, _ = steered(transcriber=f"faster-whisper:{name}")
         with served.client() as client:
@@ -232,7 +230,7 @@ def test_without_a_recogniser_it_is_said_and_asking_for_one_stops_the_start(
     assert answer.status_code == 501
     assert answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
     with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
-        Settings.from_environment({"TRANSCRIBER": "parrot"})
+        steered(transcriber="parrot")
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
     with pytest.raises(SettingsError, match="not installed"):
-        Settings.from_environment({"TRANSCRIBER": "faster-whisper:small"})
+        steered(transcriber="faster-whisper:small")

@@ -15,7 +15,7 @@ import httpx
 import openai
 import pytest
 
-from studio.settings import SettingsError
+from studio.errors import SettingsError
 from tests.studio.clips import WORDS, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served

@@ -12,10 +12,10 @@ from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads
 from studio.api.schemas.arrangement import (
-    MendBody,
     MergeBody,
     MoveBody,
     NewPartBody,
+    RegeneratePartBody,
     ReplaceBody,
     RestoreBody,
     SplitBody,
@@ -24,16 +24,16 @@ from studio.api.schemas.arrangement import (
 )
 from studio.api.schemas.projects import part_json
 from studio.library.projects.project_records import Part
-from studio.projects.mending import PartMender
+from studio.projects.part_regeneration import PartRegeneration
 from studio.projects.project_service import ProjectService
 
 
 class ArrangementRoutes:
     """The routes, on this service. Each answers with the parts that it has changed."""
 
-    def __init__(self, service: ProjectService, mender: PartMender) -> None:
+    def __init__(self, service: ProjectService, regeneration: PartRegeneration) -> None:
         self._service = service
-        self._mender = mender
+        self._regeneration = regeneration
         self._projects = service.library.projects
         self._arrangement = service.library.arrangement
         self._replacements = service.library.replacements
@@ -48,7 +48,7 @@ class ArrangementRoutes:
         routes.post(part + "/split", openapi_extra=reads(SplitBody))(self.split_part)
         routes.post(part + "/merge", openapi_extra=reads(MergeBody))(self.merge_parts)
         routes.post(part + "/move", openapi_extra=reads(MoveBody))(self.move_part)
-        routes.post(part + "/mend", openapi_extra=reads(MendBody))(self.mend_part)
+        routes.post(part + "/mend", openapi_extra=reads(RegeneratePartBody))(self.mend_part)
         routes.post(project + "/replace", openapi_extra=reads(ReplaceBody))(self.replace)
         routes.post(project + "/replace/undo")(self.undo_replace)
         return routes
@@ -58,7 +58,7 @@ class ArrangementRoutes:
         body = as_model(await read_json(request), NewPartBody)
         add = self._service.insert_part
         part = await to_thread.run_sync(add, project_id, request.state.sees, body.part(), body.after)
-        return JSONResponse((await self._told(request, part))[0], 201)
+        return JSONResponse((await self._as_json(request, part))[0], 201)
 
     def delete_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Delete a part with its sound; for ``undo_seconds`` POST …/parts/restore brings it back.
@@ -67,10 +67,10 @@ class ArrangementRoutes:
         """
         self._arrangement.delete(project_id, request.state.sees, part_id)
         answer = {"id": part_id, "object": "project.part.deleted", "deleted": True}
-        return JSONResponse(answer | {"undo_seconds": self._arrangement.undo_seconds})
+        return JSONResponse(answer | {"undo_seconds": self._service.library.trash.seconds})
 
     async def restore_parts(self, project_id: str, request: Request) -> JSONResponse:
-        """Undo deletions of parts: {"ids": [...]}; those that are there again, each where it was."""
+        """Restore deleted parts: {"ids": [...]}; those that are there again, each where it was."""
         body = as_model(await read_json(request), RestoreBody)
         restore = partial(self._arrangement.restore, project_id, request.state.sees, body.ids)
         return await self._listed(request, *await to_thread.run_sync(restore))
@@ -85,36 +85,36 @@ class ArrangementRoutes:
         """Make one part of this and the following one, in the voice of this; the takes of both can still be chosen."""
         body = as_model(await read_json(request), MergeBody)
         merge = partial(self._arrangement.merge, project_id, request.state.sees, part_id, body.following)
-        return JSONResponse((await self._told(request, await to_thread.run_sync(merge)))[0])
+        return JSONResponse((await self._as_json(request, await to_thread.run_sync(merge)))[0])
 
     async def move_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Have a part be heard earlier or later; its sound stays as it is."""
         body = as_model(await read_json(request), MoveBody)
         move = partial(self._arrangement.move, project_id, request.state.sees, part_id, body.position)
-        return JSONResponse((await self._told(request, await to_thread.run_sync(move)))[0])
+        return JSONResponse((await self._as_json(request, await to_thread.run_sync(move)))[0])
 
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Speak one sentence of a part anew, in the same voice, and join it without a step: one more take, which is
-        then the chosen one. The answer comes when it is spoken."""
-        body = as_model(await read_json(request), MendBody)
-        work = self._mender.mend(project_id, request.state.sees, part_id, body.text, body.start, body.end)
-        return JSONResponse((await self._told(request, await until_hangup(request, work)))[0])
+        """Regenerate one sentence of a part in the same voice, joined without a step: one more take, which is then the
+        chosen one. The answer comes when it is spoken."""
+        body = as_model(await read_json(request), RegeneratePartBody)
+        work = self._regeneration.add_take(project_id, request.state.sees, part_id, body.text, body.start, body.end)
+        return JSONResponse((await self._as_json(request, await until_hangup(request, work)))[0])
 
     async def replace(self, project_id: str, request: Request) -> JSONResponse:
         """Find words in all parts and replace them, or count them with ``dry_run``; changed parts become stale. Where
         one would become blank or too long, nothing is changed."""
         body = as_model(await read_json(request), ReplaceBody)
         does = self._replacements.count if body.dry_run else self._replacements.replace
-        found = await to_thread.run_sync(does, project_id, request.state.sees, body.wanted())
-        return JSONResponse(found_json(found, body.dry_run))
+        matches = await to_thread.run_sync(does, project_id, request.state.sees, body.wanted())
+        return JSONResponse(found_json(matches, body.dry_run))
 
     def undo_replace(self, project_id: str, request: Request) -> JSONResponse:
-        """Take the last replacement back, once; parts that were changed since stay as they are."""
+        """Take the newest replacement back, then the one before; parts that were changed since stay as they are."""
         return JSONResponse(undone_json(self._replacements.undo(project_id, request.state.sees)))
 
     async def _listed(self, request: Request, *parts: Part) -> JSONResponse:
-        return JSONResponse({"object": "list", "data": await self._told(request, *parts)})
+        return JSONResponse({"object": "list", "data": await self._as_json(request, *parts)})
 
-    async def _told(self, request: Request, *parts: Part) -> list[dict[str, object]]:
+    async def _as_json(self, request: Request, *parts: Part) -> list[dict[str, object]]:
         project = await to_thread.run_sync(self._projects.get, parts[0].project_id, request.state.sees)
         return [part_json(part, project.settings) for part in parts]

@@ -14,21 +14,21 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import of_file, of_path, ranged
-from studio.api.schemas.lower_case import LOWER_CASE
+from studio.api.schemas.field_types import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags
-from studio.errors import InvalidRequest, NotFound, NoTimestamps
-from studio.projects.chapter_export import chapters_zipped
+from studio.errors import InvalidRequest, NotFound
+from studio.history.take_json import timestamps_json
+from studio.history.take_word_times import TakeWordTimes
 from studio.projects.concatenation import ConcatenatedWav, check_wav
 from studio.projects.documents.subtitles import write_srt
-from studio.projects.known_masterings import Masterings
 from studio.projects.project_service import ProjectService
-from studio.projects.render import FORMATS, M4B, STREAMED, encoded, write_m4b
-from studio.projects.subtitle_cues import cues, words_of
+from studio.projects.render import FORMATS, M4B, STREAMED, Masterings, encoded, write_m4b
+from studio.projects.subtitle_cues import cues
 from studio.projects.timeline import Timeline
-from studio.projects.zip_export import zipped
-from studio.speech.timing.timestamps import Unit, as_json, in_units
+from studio.projects.zip_export import chapters_zipped, zipped
+from studio.speech.timing.timestamps import Unit
 from studio.threads import in_threads
 from studio.unicode_text import safe_file_name
 from studio.work.work_queues import WorkQueues
@@ -37,8 +37,9 @@ from studio.work.work_queues import WorkQueues
 class ProjectFiles:
     """The routes, on this service."""
 
-    def __init__(self, service: ProjectService, queues: WorkQueues) -> None:
+    def __init__(self, service: ProjectService, times: TakeWordTimes, queues: WorkQueues) -> None:
         self._service = service
+        self._times = times
         self._queues = queues
         self._library = service.library
         self._masterings = Masterings()
@@ -64,16 +65,11 @@ class ProjectFiles:
             raise NotFound("the audio file of this take is missing from the library", "take")
         return ranged(request, path.stat().st_size, take.audio, of_path(path), "audio/wav")
 
-    def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
+    async def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """When the words or sentences of a part's take are heard, in seconds of that take."""
-        sees = request.state.sees
-        self._library.projects.take(project_id, sees, take_id)
-        known = self._library.projects.word_times(project_id, sees, [take_id]).get(take_id)
-        if known is None:
-            raise NoTimestamps(f"nothing tells when the words of the take {take_id} are heard; speak the part again")
-        times = in_units(of, known[0], False, words_of(known))
-        told = {"object": "project.take.timestamps", "id": take_id, "text": known[0], "of": of}
-        return JSONResponse(told | {"timestamps": as_json(times)})
+        take = await to_thread.run_sync(self._library.projects.take, project_id, request.state.sees, take_id)
+        times = await until_hangup(request, self._times.get(take, of, request.state.caller))
+        return JSONResponse(timestamps_json("project.take.timestamps", take, of, times))
 
     async def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
@@ -188,7 +184,7 @@ class ProjectFiles:
 
         def written() -> tuple[str, str]:
             timeline = self._service.timeline(project_id, sees, partial)
-            words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
+            words = self._library.takes.word_times([placed.take.id for placed in timeline.placed])
             return self._library.projects.get(project_id, sees).title, "".join(write_srt(cues(timeline, words)))
 
         work = self._queues.exports.run(request.state.caller, written)

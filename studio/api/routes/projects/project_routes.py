@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, parse_object, read_json
@@ -14,9 +14,9 @@ from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
+from studio.api.schemas.list_page import list_page
 from studio.api.schemas.projects import (
     MAX_CAST,
-    SETTINGS,
     PartBody,
     ProjectBody,
     SettingsBody,
@@ -31,9 +31,9 @@ from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.project_service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
-MAX_PAGE = 200
+Limit = Annotated[int, Query(ge=1, le=200)]
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "notes", "start")
+_FIELDS = [name for name in ProjectBody.model_fields if name not in ("input", "items")]
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -76,26 +76,22 @@ class ProjectRoutes:
         """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv), or JSON
         input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         source, body = await _read(request)
-        return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
+        return self._answer(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
 
-    def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
+    def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        found = self._projects.page(request.state.sees, limit + 1, after)
-        data = [project_json(each, self._seconds_left(each)) for each in found[:limit]]
-        last = data[-1]["id"] if data else None
-        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+        projects = self._projects.page(request.state.sees, limit + 1, after)
+        return JSONResponse(list_page(projects, limit, lambda each: project_json(each, self._seconds_left(each))))
 
     def get_project(self, project_id: str, request: Request) -> Response:
         """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
-        return self._told(self._projects.get(project_id, request.state.sees))
+        return self._answer(self._projects.get(project_id, request.state.sees))
 
     async def edit_project(self, project_id: str, request: Request) -> Response:
         """Change title or settings; parts that were spoken with others become stale."""
         body = as_model(await read_json(request), SettingsBody)
         sees = request.state.sees
-        return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
+        return self._answer(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
@@ -104,34 +100,35 @@ class ProjectRoutes:
         return JSONResponse(answer)
 
     def restore_project(self, project_id: str, request: Request) -> Response:
-        """Undo the deletion of a project; parts that were queued are spoken."""
-        return self._told(self._service.restore(project_id, request.state.sees))
+        """Restore a deleted project; parts that were queued wait until it is resumed."""
+        return self._answer(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
         """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
-        return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
+        return self._answer(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
     def pause(self, project_id: str, request: Request) -> Response:
         """Begin no more parts; what is being spoken is spoken to its end."""
-        return self._told(self._service.pause(project_id, request.state.sees, True))
+        return self._answer(self._service.pause(project_id, request.state.sees, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
         """Go on after a pause."""
-        return self._told(self._service.pause(project_id, request.state.sees, False))
+        return self._answer(self._service.pause(project_id, request.state.sees, False))
 
     def cancel(self, project_id: str, request: Request) -> Response:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
-        return self._told(self._service.cancel(project_id, request.state.sees))
+        return self._answer(self._service.cancel(project_id, request.state.sees))
 
     def list_parts(
-        self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
+        self,
+        project_id: str,
+        request: Request,
+        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
+        limit: Limit = 50,
+        state: PartState | None = None,
     ) -> JSONResponse:
         """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        if not 0 <= offset <= MAX_PARTS:
-            raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
         project = self._projects.get(project_id, request.state.sees)
         parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
         total = sum(project.parts.values()) if state is None else project.parts[state]
@@ -160,7 +157,7 @@ class ProjectRoutes:
         except InvalidDocument as error:
             raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
 
-    def _told(self, project: Project, status: int = 200) -> JSONResponse:
+    def _answer(self, project: Project, status: int = 200) -> JSONResponse:
         return JSONResponse(project_json(project, self._seconds_left(project)), status)
 
     def _seconds_left(self, project: Project) -> float | None:
@@ -188,12 +185,12 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
 
 def _typed(fields: dict[str, str]) -> dict[str, Any]:
     """A form's fields as JSON would have them; a blank one is absent."""
-    told: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
-    if "cast" in told:
+    values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
+    if "cast" in values:
         try:
-            told["cast"] = parse_object(told["cast"].encode())
+            values["cast"] = parse_object(values["cast"].encode())
         except ApiError:
             raise InvalidRequest(
                 f"cast must be a JSON object of at most {MAX_CAST} names and their voices", "cast"
             ) from None
-    return told
+    return values

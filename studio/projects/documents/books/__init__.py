@@ -1,1 +1,1 @@
-"""What books as EPUB and as Word documents have in common: marks of notes, numbers of lists, the list of omissions."""
+"""What books as EPUB and as Word documents have in common: marks of notes, and numbers of lists."""

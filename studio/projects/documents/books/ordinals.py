@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 MOST_ROMAN = 4999
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
     (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
-WORD_KINDS: Mapping[str, str] = {
-    "decimal": "1",
-    "decimalZero": "1",
-    "lowerLetter": "a",
-    "upperLetter": "A",
-    "lowerRoman": "i",
-    "upperRoman": "I",
-}
-"""The names that Word has for them."""
 
 
 def ordinal(number: int, kind: str) -> str:

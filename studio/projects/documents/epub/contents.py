@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from urllib.parse import unquote
 
+from studio.projects.documents.epub.markup_parser import MarkupParser, page_text, types_of
 from studio.projects.documents.epub.package import resolved
-from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS, front_matter
 from studio.projects.documents.titles import LONGEST_TITLE
 
@@ -47,11 +46,11 @@ def read_contents(data: bytes, path: str) -> Contents:
     return reader.contents
 
 
-class _Reader(HTMLParser):
+class _Reader(MarkupParser):
     """Of both kinds: links inside a nav of the type toc, and the navPoints of a navMap."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.contents = Contents()
         self._path = path
         self._kind = ""
@@ -62,7 +61,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
-        types = f"{values.get('epub:type') or ''} {values.get('role') or ''}".lower().split()
+        types = types_of(values)
         if tag == "nav":
             self._kind = next((each for each in ("toc", "landmarks") if each in types), "")
             self._kind = self._kind or ("toc" if not types or "doc-toc" in types else "")
@@ -95,12 +94,6 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._is_label or self._href is not None:
             self._text.append(data)
-
-    def parse_marked_section(self, i: int, report: bool = True) -> int:
-        try:
-            return super().parse_marked_section(i, report)
-        except AssertionError:  # a kind that it does not know
-            return self.parse_bogus_comment(i)
 
     def _add(self, href: str) -> None:
         title = " ".join("".join(self._text).split())[:LONGEST_TITLE]

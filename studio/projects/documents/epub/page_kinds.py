@@ -73,4 +73,4 @@ def is_copyright_page(text: str) -> bool:
 
 def front_matter(types: Iterable[str]) -> str:
     """The name of front matter of one of these types; blank if none of them is front matter."""
-    return next((FRONT_MATTER[each] for each in types if each in FRONT_MATTER), "")
+    return next((FRONT_MATTER[each] for each in sorted(types) if each in FRONT_MATTER), "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
 from studio.projects.documents.epub.list_numbers import ListNumbers
+from studio.projects.documents.epub.markup_parser import MarkupParser, types_of
 from studio.projects.documents.epub.page_kinds import (
     BACKLINKS,
     GUTENBERG,
@@ -101,11 +101,11 @@ class PageText:
     """Ids of elements after the last paragraph."""
 
 
-class PageReader(HTMLParser):
+class PageReader(MarkupParser):
     """``spend`` is called with the number of tags and attributes, and of characters, of each step; it may raise."""
 
     def __init__(self, with_notes: bool, spend: Callable[[int, int], None]) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.page = PageText()
         self._with_notes = with_notes
         self._spend = spend
@@ -201,17 +201,11 @@ class PageReader(HTMLParser):
                 return end + 1
         return super().parse_starttag(i) if end > 0 else -1
 
-    def parse_marked_section(self, i: int, report: bool = True) -> int:
-        try:
-            return super().parse_marked_section(i, report)
-        except AssertionError:  # a kind that it does not know: for browsers too it goes to the next ">"
-            return self.parse_bogus_comment(i)
-
     def _begin_silence(self, tag: str, values: dict[str, str | None]) -> None:
         """For an element that is not read aloud."""
         if tag in _VOID:
             return
-        types = _types(values)
+        types = types_of(values)
         classes = set((values.get("class") or "").lower().split())
         name = front_matter(types | (classes & {GUTENBERG}))
         if name and tag != "nav":
@@ -229,7 +223,7 @@ class PageReader(HTMLParser):
         if tag == self._mute:
             self._depth += 1
         if self._is_mute_note:
-            self.page.notes += tag == "li" or not NOTE.isdisjoint(_types(values))
+            self.page.notes += tag == "li" or not NOTE.isdisjoint(types_of(values))
         if (self._mute == "head" and tag == "body") or (self._mute == "p" and tag in _BLOCKS and tag != "br"):
             self._mute = ""  # these end without an end tag too
 
@@ -240,7 +234,7 @@ class PageReader(HTMLParser):
 
     def _open_link(self, values: dict[str, str | None]) -> _Link:
         href = values.get("href") or ""
-        types = _types(values)
+        types = types_of(values)
         is_mark = not (NOTEREFS | BACKLINKS).isdisjoint(types)
         inside = bool(href) and "://" not in href and not href.startswith(("mailto:", "tel:"))
         target = href if inside and "#" in href else ""
@@ -253,7 +247,7 @@ class PageReader(HTMLParser):
             return
         self._flush()
         self._heading = tag if tag in _HEADINGS and not is_empty else ""
-        if tag == "hr" and PAGE_BREAKS.isdisjoint(_types(values)):
+        if tag == "hr" and PAGE_BREAKS.isdisjoint(types_of(values)):
             self._keep(Paragraph(""))
         elif not is_empty:
             self._lists.begin(tag, values)
@@ -344,7 +338,3 @@ class PageReader(HTMLParser):
     def _keep(self, paragraph: Paragraph) -> None:
         self._spend(0, len(paragraph.text) + 1)
         self.page.paragraphs.append(paragraph)
-
-
-def _types(values: dict[str, str | None]) -> set[str]:
-    return set(f"{values.get('epub:type') or ''} {values.get('role') or ''}".lower().split())

@@ -10,16 +10,15 @@ from typing import NoReturn
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.project_records import MAX_AUTHOR
-from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
 from studio.projects.documents.epub.contents import Contents, read_contents
 from studio.projects.documents.epub.link_lists import is_mostly_links, without_link_lists
+from studio.projects.documents.epub.markup_parser import page_text
 from studio.projects.documents.epub.package import Package, Page, resolved
-from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER, is_copyright_page, is_title_of_notes
 from studio.projects.documents.epub.page_reader import PageReader, PageText
 from studio.projects.documents.headings import is_heading
-from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
+from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, Skipped, with_pauses
 from studio.unzip import InvalidArchive, TooLarge, opened
 
 MAX_ENTRIES = 10_000

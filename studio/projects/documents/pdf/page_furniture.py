@@ -6,9 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.front_matter import begins_contents, ends_with_page
 from studio.projects.documents.headings import is_heading
+from studio.projects.documents.passages import Skipped
 from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
 from studio.projects.documents.pdf.pdf_text import Line, PdfText
 

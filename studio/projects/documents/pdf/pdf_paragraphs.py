@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from studio.projects.documents.half_words import HalfWords, ends_in_half_word
-from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
+from studio.projects.documents.headings import SENTENCE_END, is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Passage
 from studio.projects.documents.pdf.page_furniture import usual_length, usual_size
 from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
 from studio.projects.documents.pdf.pdf_text import Line
-
-_ENDS = re.compile(r"[.!?:…。！？][\"'”’»)\]]*\Z")
 
 
 class PdfParagraphs:
@@ -78,7 +75,7 @@ class PdfParagraphs:
         if self._by_outline or not is_heading(line.text):
             return False
         before = self._held[-1] if self._held else None
-        if not before or is_first or line.size > 1.1 * before.size or _ENDS.search(before.text):
+        if not before or is_first or line.size > 1.1 * before.size or SENTENCE_END.search(before.text):
             return True
         return len(before.text) < 0.85 * self._usual
 
@@ -87,7 +84,7 @@ class PdfParagraphs:
         last = self._held[-1]
         if line.text[:1].islower() or ends_in_half_word(last.text):
             return False
-        if not _ENDS.search(last.text):
+        if not SENTENCE_END.search(last.text):
             return len(last.text) < 0.6 * self._usual
         return (
             len(last.text) < 0.85 * self._usual

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from xml.etree.ElementTree import Element
 
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.project_records import MAX_AUTHOR
-from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
-from studio.projects.documents.passages import Document, Passage, with_pauses
+from studio.projects.documents.passages import Document, Passage, Skipped, with_pauses
 from studio.projects.documents.titles import chapter_levels, is_same_words
 from studio.projects.documents.word.numbering import LEVELS, Numbering
 from studio.projects.documents.word.styles import Styles
-from studio.projects.documents.word.word_body import WordBody, WordParagraph
-from studio.projects.documents.word.word_xml import MalformedPart, parse
+from studio.projects.documents.word.word_body import WordParagraph, word_paragraphs
+from studio.projects.documents.word.word_xml import MalformedPart, tree
 from studio.unzip import InvalidArchive, opened
 
 MAX_ENTRIES = 10_000
@@ -49,27 +49,6 @@ def read_docx(data: bytes, with_notes: bool = False) -> Document:
         raise InvalidDocument(f"this file is not a readable Word document: {error}", "file") from error
 
 
-class _About:
-    """Title, creator and language, as the document's properties have them."""
-
-    def __init__(self) -> None:
-        self.properties: dict[str, str] = {}
-        self._text: list[str] = []
-
-    def start(self, _: str, __: dict[str, str]) -> None:
-        self._text.clear()
-
-    def data(self, text: str) -> None:
-        self._text.append(text)
-
-    def end(self, tag: str) -> None:
-        if tag.startswith(_DC):
-            self.properties[tag.removeprefix(_DC)] = " ".join("".join(self._text)[:1000].split())
-
-    def close(self) -> None:
-        """Nothing is left to do."""
-
-
 class _Reading:
     """The files of one document."""
 
@@ -79,55 +58,58 @@ class _Reading:
         self._archive = archive
         self._with_notes = with_notes
         self._skipped = Skipped()
-        self._styles, self._numbering, self._about = Styles(), Numbering(), _About()
-        self._side_file("word/styles.xml", MAX_ABOUT, self._styles, "the styles, and with them its headings")
-        self._side_file("word/numbering.xml", MAX_ABOUT, self._numbering, "the numbers of its lists")
-        self._side_file(ABOUT, MAX_ABOUT, self._about, "its title and author")
+        self._styles = Styles(self._tree("word/styles.xml", "the styles, and with them its headings"))
+        self._numbering = Numbering(self._tree("word/numbering.xml", "the numbers of its lists"))
+        about = self._tree(ABOUT, "its title and author")
+        self._about = {each.tag.removeprefix(_DC): " ".join((each.text or "")[:1000].split()) for each in about}
         self._has_contents = False
 
     def document(self) -> Document:
-        body = WordBody()
-        parse(self._archive, BODY, MAX_BODY, body)
+        body = list(word_paragraphs(self._archive, BODY, MAX_BODY))
         notes = self._notes() if self._with_notes else {}
-        about = self._about.properties
-        title = about.get("title", "") or self._title(body)
+        title = self._about.get("title", "") or self._title(body)
         levels = chapter_levels(
             level
-            for paragraph in body.paragraphs
+            for paragraph in body
             if (level := self._level(paragraph)) and not is_same_words(paragraph.text, title)
         )
         passages = tuple(with_pauses(self._passages(body, notes, levels)))
         if self._has_contents:
             self._skipped.add("The table of contents is left out.")
         if not self._with_notes:
-            self._skipped.notes = sum(len(paragraph.notes) for paragraph in body.paragraphs)
+            self._skipped.notes = sum(len(paragraph.notes) for paragraph in body)
         try:
-            language = clean_language(about.get("language", ""))
+            language = clean_language(self._about.get("language", ""))
         except InvalidRequest:  # not a code of a language; the document can be read without
             language = ""
-        author = about.get("creator", "")[:MAX_AUTHOR]
+        author = self._about.get("creator", "")[:MAX_AUTHOR]
         return Document(passages, True, title, author, language, skipped=self._skipped.sentences())
 
-    def _side_file(self, name: str, limit: int, target: object, lost: str) -> None:
+    def _tree(self, name: str, lost: str) -> Element:
         """A file without which the text can be read all the same."""
         try:
-            parse(self._archive, name, limit, target)
+            return tree(self._archive, name, MAX_ABOUT)
         except (MalformedPart, InvalidArchive):
-            self._skipped.add(f"The file {name} of the document cannot be read: {lost} are not known.")
+            self._lose(name, lost)
+            return Element("")
+
+    def _lose(self, name: str, lost: str) -> None:
+        self._skipped.add(f"The file {name} of the document cannot be read: {lost} are not known.")
 
     def _notes(self) -> dict[str, list[str]]:
         """The paragraphs of each note."""
         found: dict[str, list[str]] = {}
         for name in ("footnotes", "endnotes"):
-            body = WordBody()
-            self._side_file(f"word/{name}.xml", MAX_NOTES, body, f"its {name}")
-            for paragraph in body.paragraphs:
-                found.setdefault(paragraph.note, []).append(paragraph.text)
+            try:
+                for paragraph in word_paragraphs(self._archive, f"word/{name}.xml", MAX_NOTES):
+                    found.setdefault(paragraph.note, []).append(paragraph.text)
+            except (MalformedPart, InvalidArchive):
+                self._lose(f"word/{name}.xml", f"its {name}")
         return found
 
-    def _title(self, body: WordBody) -> str:
+    def _title(self, body: list[WordParagraph]) -> str:
         """The first paragraph in the style Title."""
-        titles = (each.text for each in body.paragraphs if self._styles.find(each.style).name == "title")
+        titles = (each.text for each in body if self._styles.find(each.style).name == "title")
         return next((title for title in titles if title), "")
 
     def _level(self, paragraph: WordParagraph) -> int:
@@ -137,9 +119,11 @@ class _Reading:
             level = self._styles.find(paragraph.style).level
         return level if level is not None and level <= LEVELS else 0
 
-    def _passages(self, body: WordBody, notes: dict[str, list[str]], levels: set[int]) -> Iterator[Passage | None]:
+    def _passages(
+        self, body: list[WordParagraph], notes: dict[str, list[str]], levels: set[int]
+    ) -> Iterator[Passage | None]:
         begins = was_bare = False
-        for paragraph in body.paragraphs:
+        for paragraph in body:
             text = paragraph.text
             if self._styles.find(paragraph.style).name.startswith("toc "):
                 self._has_contents = self._has_contents or bool(text)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element
 
-from studio.projects.documents.books.ordinals import WORD_KINDS, ordinal
-from studio.projects.documents.word.styles import whole_number
-from studio.projects.documents.word.word_xml import of_word, value
+from studio.projects.documents.books.ordinals import ordinal
+from studio.projects.documents.word.word_xml import children, name_of, number, value
 
 LEVELS = 9
+_KINDS = {
+    "decimal": "1", "decimalZero": "1", "lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -25,7 +27,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    levels: dict[int, _Level] = field(default_factory=dict)
+    levels: dict[int, _Level]
     counts: dict[int, int] = field(default_factory=dict)
 
 
@@ -33,33 +35,23 @@ class _List:
 class _Instance:
     """A list as paragraphs name it: it counts on with others of the same list, unless it starts again."""
 
-    of: str = ""
-    starts: dict[int, int] = field(default_factory=dict)
+    of: str
+    starts: dict[int, int]
     is_used: bool = False
 
 
 class Numbering:
-    """Receives the elements of word/numbering.xml; then gives paragraph after paragraph its number."""
+    """Of the tree of word/numbering.xml: gives paragraph after paragraph its number."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Element) -> None:
         self._lists: dict[str, _List] = {}
         self._instances: dict[str, _Instance] = {}
-        self._list = _List()
-        self._level = _Level()
-        self._instance: _Instance | None = None
-        self._overridden = 0
-        self._acts = of_word({
-            "abstractNum": self._begin_list, "lvl": self._begin_level, "numFmt": self._kind, "lvlText": self._text,
-            "start": self._start, "pStyle": self._style, "num": self._begin_instance, "abstractNumId": self._of,
-            "lvlOverride": self._override, "startOverride": self._start_again,
-        })  # fmt: skip
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if act := self._acts.get(tag):
-            act(attributes)
-
-    def close(self) -> None:
-        """Nothing is left to do."""
+        for each in root:
+            if name_of(each) == "abstractNum":
+                levels = {number(level, "ilvl") or 0: _level(level) for level in each if name_of(level) == "lvl"}
+                self._lists[value(each, "abstractNumId")] = _List({at: levels[at] for at in levels if at < LEVELS})
+            elif name_of(each) == "num":
+                self._instances[value(each, "numId")] = _instance(each)
 
     def next_number(self, list_id: str, level: int | None, style_id: str) -> str:
         """The number of the next paragraph of a list; blank for bullets, and if there is no such list."""
@@ -78,9 +70,6 @@ class Numbering:
             numbers.counts.setdefault(at, numbers.levels.get(at, _Level()).start - (at == level))
         numbers.counts[level] += 1
         numbers.counts = {at: count for at, count in numbers.counts.items() if at <= level}
-        return self._shown(numbers, level)
-
-    def _shown(self, numbers: _List, level: int) -> str:
         own = numbers.levels.get(level)
         if own is None or not own.kind:
             return ""
@@ -90,40 +79,14 @@ class Numbering:
             text = text.replace(f"%{at + 1}", ordinal(numbers.counts.get(at, 1), kind or "1"))
         return text.strip()
 
-    def _begin_list(self, attributes: Mapping[str, str]) -> None:
-        self._list = self._lists[value(attributes, ["abstractNumId"])] = _List()
-        self._instance = None
 
-    def _begin_level(self, attributes: Mapping[str, str]) -> None:
-        at = whole_number(value(attributes, ["ilvl"])) or 0
-        self._level = _Level()
-        if self._instance is None and at < LEVELS:
-            self._list.levels[at] = self._level
+def _level(element: Element) -> _Level:
+    parts = children(element)
+    kind, start = _KINDS.get(value(parts.get("numFmt")), ""), number(parts.get("start"))
+    return _Level(kind, value(parts.get("lvlText"))[:100], 1 if start is None else start, value(parts.get("pStyle")))
 
-    def _kind(self, attributes: Mapping[str, str]) -> None:
-        self._level.kind = WORD_KINDS.get(value(attributes), "")
 
-    def _text(self, attributes: Mapping[str, str]) -> None:
-        self._level.text = value(attributes)[:100]
-
-    def _start(self, attributes: Mapping[str, str]) -> None:
-        start = whole_number(value(attributes))
-        self._level.start = 1 if start is None else start
-
-    def _style(self, attributes: Mapping[str, str]) -> None:
-        self._level.style = value(attributes)
-
-    def _begin_instance(self, attributes: Mapping[str, str]) -> None:
-        self._instance = self._instances[value(attributes, ["numId"])] = _Instance()
-
-    def _of(self, attributes: Mapping[str, str]) -> None:
-        if self._instance:
-            self._instance.of = value(attributes)
-
-    def _override(self, attributes: Mapping[str, str]) -> None:
-        self._overridden = whole_number(value(attributes, ["ilvl"])) or 0
-
-    def _start_again(self, attributes: Mapping[str, str]) -> None:
-        start = whole_number(value(attributes))
-        if self._instance and start is not None:
-            self._instance.starts[self._overridden] = start
+def _instance(element: Element) -> _Instance:
+    overridden = {number(each, "ilvl") or 0: number(children(each).get("startOverride")) for each in element}
+    starts = {at: start for at, start in overridden.items() if start is not None}
+    return _Instance(value(children(element).get("abstractNumId")), starts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
+from xml.etree.ElementTree import Element
 
-from studio.projects.documents.word.word_xml import of_word, value
+from studio.projects.documents.word.word_xml import name_of, number, outline_level, value
 
-_HEADING = re.compile(r"heading ([1-9])")
+_HEADING = re.compile(r"heading ?([1-9])")
 _MOST_BASES = 20
 """Styles that one may be based on, one upon the other."""
 
@@ -27,23 +27,11 @@ class Style:
 
 
 class Styles:
-    """Receives the elements of word/styles.xml; then gives each style with the properties of its bases."""
+    """Of the tree of word/styles.xml: gives each style with the properties of its bases."""
 
-    def __init__(self) -> None:
-        self._styles: dict[str, Style] = {}
+    def __init__(self, root: Element) -> None:
+        self._styles = {value(each, "styleId"): _style(each) for each in root if name_of(each) == "style"}
         self._whole: dict[str, Style] = {}
-        self._open = Style()
-        self._acts = of_word({
-            "style": self._begin, "name": self._name, "basedOn": self._base, "outlineLvl": self._level,
-            "numId": self._list, "ilvl": self._list_level,
-        })  # fmt: skip
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if act := self._acts.get(tag):
-            act(attributes)
-
-    def close(self) -> None:
-        """Nothing is left to do."""
 
     def find(self, style_id: str) -> Style:
         """A style with the properties of its bases; one that is not listed is called as its id."""
@@ -69,35 +57,14 @@ class Styles:
             own = self._styles.get(style_id)
         return whole
 
-    def _begin(self, attributes: Mapping[str, str]) -> None:
-        self._open = self._styles[value(attributes, ["styleId"])] = Style()
 
-    def _name(self, attributes: Mapping[str, str]) -> None:
-        self._open.name = self._open.name or value(attributes).lower()
-
-    def _base(self, attributes: Mapping[str, str]) -> None:
-        self._open.base = value(attributes)
-
-    def _level(self, attributes: Mapping[str, str]) -> None:
-        self._open.level = outline_level(attributes)
-
-    def _list(self, attributes: Mapping[str, str]) -> None:
-        self._open.list_id = value(attributes)
-
-    def _list_level(self, attributes: Mapping[str, str]) -> None:
-        self._open.list_level = whole_number(value(attributes))
-
-
-def outline_level(attributes: Mapping[str, str]) -> int | None:
-    """From 1 on; 10 is body text."""
-    level = whole_number(value(attributes))
-    return None if level is None else level + 1
-
-
-def whole_number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
+def _style(element: Element) -> Style:
+    parts = {name_of(each): each for each in reversed(list(element.iter()))}
+    name, base, list_id = (value(parts.get(each)) for each in ("name", "basedOn", "numId"))
+    level, list_level = outline_level(parts.get("outlineLvl")), number(parts.get("ilvl"))
+    return Style(name.lower(), base, level, list_id if "numId" in parts else None, list_level)
 
 
 def _level_of(name: str) -> int | None:
-    found = _HEADING.fullmatch(name) or _HEADING.fullmatch(name.replace("heading", "heading ", 1))
+    found = _HEADING.fullmatch(name)
     return int(found[1]) if found else None

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from studio.api_key import read_keys
 from studio.settings import Settings
-from tests.studio.api.http.test_wrong_keys import KEYS, bearer
+from tests.studio.api.http.test_wrong_keys import bearer
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
@@ -19,7 +20,7 @@ BROWSER = {"Accept": "text/html"}
 
 def test_every_page_is_framed_by_the_studio_alone(tmp_path: Path, voices_folder: Path) -> None:
     home, voices = str(tmp_path), str(voices_folder)
-    settings = Settings(model="test/model", studio_home=home, voices=voices, api_keys=KEYS[:1], share_days=7)
+    settings = Settings(model="test/model", home=home, voices=voices, api_keys=read_keys("right"), share_days=7)
     with serve(settings, FakeEngine.start, page=True) as served, served.client(headers=bearer("right")) as client:
         take = client.post("/v1/audio/speech", json={"input": "a"}).headers["x-request-id"]
         served.until_left(headers=bearer("right"))

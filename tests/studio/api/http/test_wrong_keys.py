@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidStatus
 
 from studio.api.http.error_responses import ApiError
 from studio.api.http.wrong_keys import FREE, MOST_ADDRESSES, REMEMBERED_KEYS, WrongKeys
+from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 
@@ -185,7 +186,7 @@ def guess(client: httpx.Client, count: int, name: str = "guess") -> list[int]:
 
 
 def test_over_http_guesses_are_held_up_and_accepted_keys_and_sign_ins_are_not(steered: Steer, clock: Clock) -> None:
-    served, _ = steered(api_keys=KEYS)
+    served, _ = steered(api_keys=read_keys("right,second"))
     with served.client() as client, served.client() as browser:
         assert browser.post("/sign-in", data={"key": "right"}).status_code == 303
         assert client.get("/v1/takes", headers=bearer("right")).status_code == 200
@@ -206,7 +207,7 @@ def test_over_http_guesses_are_held_up_and_accepted_keys_and_sign_ins_are_not(st
 
 
 def test_passwords_and_the_form_are_counted_with_the_keys_of_programs(steered: Steer, clock: Clock) -> None:
-    served, _ = steered(api_keys=KEYS)
+    served, _ = steered(api_keys=read_keys("right,second"))
     with served.client() as client:
         assert guess(client, 2) == [401, 401]
         assert [client.get("/docs", headers=basic(f"password {n}")).status_code for n in range(2)] == [401, 401]

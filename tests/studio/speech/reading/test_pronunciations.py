@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.library.pronunciations.entries import MAX_ENTRIES, Pronunciation
 from studio.speech.reading.dictionary import Dictionary
 from tests.studio.answers import assert_envelope
-from tests.studio.api.test_ownership import asking, keyed
+from tests.studio.api.test_ownership import asking
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, made, parts_of, until
 from tests.studio.speech.reading.test_reading_api import texts
@@ -195,7 +196,7 @@ def test_entries_that_make_no_sense_are_refused(steered: Steer) -> None:
 
 
 def test_anothers_project_keeps_its_entries_to_itself(steered: Steer) -> None:
-    served, _ = steered(**keyed("one-key-is-long,two-keys-are-longer"))
+    served, _ = steered(api_keys=read_keys("one-key-is-long,two-keys-are-longer"))
 
     with asking(served, "one-key-is-long") as mine, asking(served, "two-keys-are-longer") as theirs:
         project = mine.post(PROJECTS, json={"input": "Hi."}).json()["id"]

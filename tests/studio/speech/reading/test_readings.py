@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from studio.library.takes.take import Timed
 from studio.speech.reading import normalised
-from studio.speech.timing.words import Timed, as_written, words_in
+from studio.speech.timing.words import as_written, words_in
 
 TABLE = Path(__file__).with_name("readings.tsv")
 READINGS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("# ")]

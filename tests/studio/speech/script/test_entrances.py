@@ -71,7 +71,7 @@ def paged(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         return engines[0]
 
     home = str(tmp_path_factory.mktemp("home"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, max_rows=1)
+    settings = Settings(model="test/model", voices=str(voices_folder), home=home, max_rows=1)
     with serve(settings, start, page=True) as served:
         yield served, engines[0]
 

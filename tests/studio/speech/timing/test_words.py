@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from studio.library.takes.take import Timed
 from studio.speech.reading import normalised
-from studio.speech.timing.words import Timed, are_all, as_written, places_of, sentences, words_in
+from studio.speech.timing.words import are_all, as_written, places_of, sentences, words_in
 
 
 def words_of(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from studio.audio.resample import Resampler
+from studio.audio.resampler import Resampler
 from studio.voices.hearing import denoiser
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
 from tests.studio.fake_engine import FakeEngine

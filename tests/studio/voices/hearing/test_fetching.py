@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from studio.voices.hearing.fetching import MODEL
 from studio.voices.hearing.recogniser import FasterWhisper
-from tests.studio.api.test_ownership import asking, keyed
+from tests.studio.api.test_ownership import asking
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
@@ -55,7 +56,7 @@ def files_in(home: Path) -> set[str]:
 def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
     hub: Hub, steered: Steer, tmp_path: Path
 ) -> None:
-    served, _ = steered(studio_home=str(tmp_path))
+    served, _ = steered(home=str(tmp_path))
     files = {"audio_sample": ("me.wav", spoken())}
     hub.gate.clear()
     with served.client() as client:
@@ -74,13 +75,13 @@ def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
         assert client.post(ROUTE).status_code == 202  # which changes nothing
     assert hub.asked.count(f"/{MODEL}/resolve/{COMMIT}/model.bin") == 1
     assert files_in(tmp_path) == {"faster-whisper-base", *(path.name for path in hub.folder.iterdir())}
-    again, _ = steered(studio_home=str(tmp_path))
+    again, _ = steered(home=str(tmp_path))
     with again.client() as client:
         assert client.get(ROUTE).json()["name"] == after["name"]
 
 
 def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Steer, tmp_path: Path) -> None:
-    served, _ = steered(studio_home=str(tmp_path))
+    served, _ = steered(home=str(tmp_path))
     with served.client() as client:
         hub.gate.clear()
         client.post(ROUTE)
@@ -107,7 +108,7 @@ def test_without_the_hub_it_is_said_and_what_to_do(
     left = tmp_path / "models" / ".faster-whisper-base-crashed"
     left.mkdir(parents=True)
     os.utime(left, (0, 0))
-    served, _ = steered(studio_home=str(tmp_path))
+    served, _ = steered(home=str(tmp_path))
     assert not left.exists()
     with served.client() as client:
         client.post(ROUTE)
@@ -137,7 +138,7 @@ def test_one_that_cannot_be_loaded_says_why(
         raise problem
 
     monkeypatch.setattr(FasterWhisper, "load", load)
-    served, _ = steered(studio_home=str(tmp_path))
+    served, _ = steered(home=str(tmp_path))
     with served.client() as client:
         client.post(ROUTE)
         failed = until(client, lambda told: told["fetching"] is None)
@@ -148,7 +149,7 @@ def test_one_that_cannot_be_loaded_says_why(
 def test_it_is_for_the_owner_and_where_the_package_is(
     hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served, _ = steered(studio_home=str(tmp_path), **keyed("first,second", "Anna,Bert"))
+    served, _ = steered(home=str(tmp_path), api_keys=read_keys("Anna=first,Bert=second"))
     with asking(served, "second") as guest, asking(served, "first") as owner:
         assert not guest.get(ROUTE).json()["may_fetch"] and owner.get(ROUTE).json()["may_fetch"]
         for answer in (guest.post(ROUTE), guest.delete(ROUTE)):

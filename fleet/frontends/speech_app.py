@@ -1,0 +1,46 @@
+"""The part of the API that a speech process answers itself, as an app of its own: the routes that send speech."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.types import Scope
+
+from studio.api.fish.live import live_routes
+from studio.api.fish.tts import tts_routes
+from studio.api.http.middleware import install_layers
+from studio.api.routes.batch import batch_routes
+from studio.api.routes.socket import socket_routes
+from studio.api.routes.speech_routes import speech_routes
+from studio.settings import Settings
+from studio.speech.speech_service import SpeechService
+
+
+class SpeechApi:
+    """An ASGI app, and which requests are for it."""
+
+    def __init__(self, service: SpeechService, settings: Settings) -> None:
+        routers = (
+            speech_routes(service),
+            batch_routes(service),
+            socket_routes(service),
+            tts_routes(service),
+            live_routes(service),
+        )
+        self.app = FastAPI(openapi_url=None)
+        install_layers(self.app, settings)
+        for router in routers:
+            self.app.include_router(router)
+        self._ways = {way for router in routers for route in router.routes for way in _ways(route)}
+
+    def answers(self, scope: Scope) -> bool:
+        """Whether a request or a socket is for one of its routes; all others are the studio's, refusals too."""
+        return (scope.get("method", scope["type"]), scope["path"]) in self._ways
+
+
+def _ways(route: BaseRoute) -> set[tuple[str, str]]:
+    if isinstance(route, WebSocketRoute):
+        return {("websocket", route.path)}
+    assert isinstance(route, APIRoute)
+    return {(method, route.path) for method in route.methods or ()}

@@ -1,0 +1,48 @@
+"""Names that Fish Audio's clients use: ids of voices, 32 hexadecimal digits made of our own and back, and fields."""
+
+from __future__ import annotations
+
+import re
+
+from studio.voices.resolver import DEFAULT
+
+_OURS = "voice_"
+_MARK = "f15a0d10"
+"""What an id begins with that was made of one of ours, whose 24 digits follow."""
+_MADE = re.compile(rf"{_MARK}([0-9a-f]{{24}})(@\d+)?")
+FIELDS = {"input": "text", "ref_text": "the text of a reference"}
+"""Fields of the studio's own API, and what a client of Fish Audio sends in their place."""
+_VOICE_ID = re.compile(rf"(?<='){_OURS}[0-9a-f]{{24}}\b")
+SENT_UNASKED = frozenset(
+    (
+        "933563129e564b19a115bedd57b7406a",  # LiveKit
+        "03397b4c4be74759b72533b663fbd001",  # vision-agents, Dify
+        "802e3bc2b27e49c2995d23ef70e6ac89",  # Fish Audio's guides, this and those below
+        "8ef4a238714b45718ce04243307c57a7",
+        "bf322df2096a46f18c579d0baa36f41d",
+        "b347db033a6549378b48d00acb0d06cd",
+        "536d3a5e000945adb7038665781a4aca",
+        "9a9cf47702da476aa4629e2506d4a857",
+    )
+)
+"""Hosted voices that clients name as their default: here they mean the default voice, as OpenAI's names do."""
+
+
+def fish_id(voice_id: str) -> str:
+    """The id that Fish Audio's clients are given for one of ours."""
+    return _MARK + voice_id.removeprefix(_OURS)
+
+
+def voice_of(reference: str) -> str:
+    """What the library knows a voice by that a client names: by such an id, or by a slug or name, which stay."""
+    if made := _MADE.fullmatch(reference):
+        return f"{_OURS}{made[1]}{made[2] or ''}"
+    return DEFAULT if reference in SENT_UNASKED else reference
+
+
+def in_client_words(message: str, param: str | None) -> str:
+    """A message about a field of the studio's own API, as clients of Fish Audio understand it."""
+    theirs = FIELDS.get(param or "")
+    if theirs and message.startswith(f"{param} "):
+        message = theirs + message.removeprefix(param or "")
+    return _VOICE_ID.sub(lambda match: fish_id(match[0]), message)

@@ -1,0 +1,274 @@
+"""The history over HTTP: /v1/takes, their sound in any format, stars, deletions, a zip of many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import Field
+
+from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import answers, reads, sends
+from studio.api.http.ranges import of_path, ranged
+from studio.api.routes.speech_routes import spoken
+from studio.api.schemas.field_types import LOWER_CASE, StrictBody
+from studio.api.schemas.speech import ContinueBody, RegenerateBody
+from studio.audio.formats import MEDIA_TYPES, check_format
+from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
+from studio.errors import CannotContinue, InvalidRequest, NotFound
+from studio.history.history import History, spare_starred
+from studio.history.regeneration import Regeneration
+from studio.history.take_export import STORED, encoded, file_name, zipped
+from studio.history.take_json import request_again, timestamps_json
+from studio.history.take_word_times import TakeWordTimes
+from studio.library import TakeFilter
+from studio.library.takes.take import Take
+from studio.speech.request import Origin
+from studio.speech.resume import beginning_of
+from studio.speech.speech_service import SpeechService
+from studio.speech.timing.timestamps import Unit
+
+CONTINUE_DOC = reads(ContinueBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
+MAX_PAGE = 200
+MAX_ZIP = 200
+MAX_IDS = 1000
+_GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
+
+
+class Star(StrictBody):
+    starred: bool
+
+
+class Ids(StrictBody):
+    ids: list[str] = Field(min_length=1, max_length=MAX_IDS)
+
+
+class TakeQuery:
+    """The questions that lists, zips and clearing up share."""
+
+    def __init__(
+        self,
+        request: Request,
+        q: str = "",
+        voice: str | None = None,
+        starred: bool | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        ids: str | None = None,
+    ) -> None:
+        """``since`` and ``until``: Unix time or ISO 8601; ``ids``: separated by commas. Raises InvalidRequest."""
+        named = None if ids is None else tuple(each.strip() for each in ids.split(",") if each.strip())
+        if named is not None and len(named) > MAX_IDS:
+            raise InvalidRequest(f"ids has {len(named)}; at most {MAX_IDS} are allowed", "ids")
+        moments = _moment("since", since), _moment("until", until)
+        self.filter = TakeFilter(q, voice or None, starred, *moments, named, request.state.sees)
+
+
+Wanted = Annotated[TakeQuery, Depends()]
+
+
+class TakeRoutes:
+    """The routes of this history. With API keys each key has its own; without, everything is one person's."""
+
+    def __init__(
+        self,
+        history: History,
+        times: TakeWordTimes,
+        regeneration: Regeneration,
+        service: SpeechService,
+        share_days: int,
+    ) -> None:
+        self._history, self._times, self._regeneration = history, times, regeneration
+        self._service, self._share_days = service, share_days
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["takes"])
+        take = "/v1/takes/{take_id}"
+        routes.get("/v1/takes")(self.list_takes)
+        routes.delete("/v1/takes")(self.delete_takes)
+        routes.get("/v1/takes/export", **sends("application/zip"))(self.export)
+        routes.post("/v1/takes/restore", openapi_extra=reads(Ids))(self.restore_takes)
+        routes.get(take)(self.get_take)
+        routes.patch(take, openapi_extra=reads(Star))(self.star_take)
+        routes.delete(take)(self.delete_take)
+        routes.post(take + "/restore")(self.restore_take)
+        routes.get(take + "/timestamps")(self.get_timestamps)
+        routes.post(take + "/mend", status_code=201, openapi_extra=reads(RegenerateBody))(self.mend_take)
+        routes.post(take + "/continue", openapi_extra=CONTINUE_DOC, response_class=Response)(self.continue_take)
+        routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
+        return routes
+
+    async def list_takes(
+        self, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
+    ) -> JSONResponse:
+        """Takes under way, recent and kept, newest first; ``q`` is looked for in their texts."""
+        page = await self._history.page(await self._filter(wanted), limit, after)
+        return JSONResponse(
+            {
+                "object": "list",
+                "data": page.data,
+                "last_id": page.last_id,
+                "has_more": page.has_more,
+                "retention": self._history.retention_json,
+                "share_days": self._share_days,
+            }
+        )
+
+    async def get_take(self, take_id: str, request: Request) -> JSONResponse:
+        """All that is known of a take, by the x-request-id of its answer: text, parameters, timings, sound."""
+        return JSONResponse(await self._history.get(take_id, request.state.sees))
+
+    async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
+        """When its words or sentences are heard, as they were typed, in seconds of its sound; the first time it takes
+        the engine some hundredths of the take's length."""
+        take = await self._history.stored(take_id, request.state.sees)
+        times = await until_hangup(request, self._times.get(take, of, request.state.caller))
+        return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
+
+    async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Regenerate one sentence of a take in the same voice, joined without a step.
+
+        The answer, once that is spoken, is the record of the new take, which ``mends`` the one before; that stays.
+        """
+        body = as_model(await read_json(request), RegenerateBody)
+        origin = Origin(request.state.request_id, request.state.caller)
+        work = self._regeneration.add_take(take_id, body.start, body.end, request.state.sees, origin)
+        return JSONResponse(await until_hangup(request, work), 201)
+
+    async def continue_take(self, take_id: str, request: Request) -> Response:
+        """Continue a take whose ``can_continue`` is true; the answer is the whole take, as of a speech request.
+
+        It is a take of its own, with a record of its own; the one that it continues stays as it is.
+        """
+        body = as_model(await read_json(request), ContinueBody)
+        take, sound = await self._history.sound(take_id, request.state.sees)
+        library, info = self._service.voices.library, self._service.host.engine().info
+        beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
+        again = await to_thread.run_sync(request_again, take, library)
+        if again is None:
+            raise CannotContinue(f"the clip with which the take {take_id} was spoken is not stored", "take_id")
+        wanted = body.speech_body(again)
+        origin = Origin(request.state.request_id, request.state.caller)
+        work = self._service.speak(wanted.speech_request(), origin, beginning=beginning)
+        return await spoken(request, work, wanted)
+
+    async def get_audio(
+        self,
+        take_id: str,
+        request: Request,
+        format: Annotated[
+            str | None, LOWER_CASE, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")
+        ] = None,
+        sample_rate: int | None = None,
+        loudness: Annotated[str, Query(description=f"The standard that it is to meet: {', '.join(LOUDNESSES)}")] = NONE,
+    ) -> Response:
+        """The sound of a take. As it was kept, ranges of it can be asked for; in another format, or at the
+        loudness of a standard, it is made again."""
+        standard = standard_of(loudness)
+        take, path = await self._history.sound(take_id, request.state.sees)
+        if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
+            return as_kept(request, take, path, _GUARDED)
+        check_format(format or STORED, sample_rate, "format")
+        return await self._converted(request, take, path, format or STORED, sample_rate, standard)
+
+    async def star_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Star a take, which then stays however many follow, or no longer: {"starred": true}."""
+        body = as_model(await read_json(request), Star)
+        return JSONResponse(await self._history.star(take_id, body.starred, request.state.sees))
+
+    async def delete_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Delete a take; for ``undo_seconds`` POST …/restore brings it back: 0 for one that was not kept."""
+        undo = await self._history.delete(take_id, request.state.sees)
+        told = {"id": take_id, "object": "audio.take.deleted", "deleted": True, "undo_seconds": undo}
+        return JSONResponse(told)
+
+    async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Restore a deleted take."""
+        if not await self._history.restore([take_id], request.state.sees):
+            raise NotFound("this take is not in the trash", "take_id")
+        return JSONResponse(await self._history.get(take_id, request.state.sees))
+
+    async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
+        """Delete all takes that the same questions as those of the list find, starred ones only when asked for.
+
+        ``confirm=true`` must be sent; without it the refusal says how many it would be. At most 1000 at once.
+        """
+        chosen = spare_starred(await self._filter(wanted))
+        if not confirm:
+            count = await self._history.count(chosen)
+            raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")
+        ids = await self._history.delete_all(chosen)
+        more = await self._history.count(chosen) > 0
+        told = {"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": self._history.undo_seconds}
+        return JSONResponse(told)
+
+    async def restore_takes(self, request: Request) -> JSONResponse:
+        """Restore deleted takes: {"ids": [...]}, as the deletion gave them."""
+        body = as_model(await read_json(request), Ids)
+        return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
+
+    async def export(
+        self, request: Request, wanted: Wanted, format: Annotated[str, LOWER_CASE] = STORED
+    ) -> StreamingResponse:
+        """The newest takes of a question with their sound, as one zip with a manifest.json; at most 200."""
+        check_format(format, None, "format")
+        chosen = await self._filter(wanted)
+        found = await self._history.sounds(chosen, MAX_ZIP + 1)
+        if not found:
+            raise NotFound("none of these takes has any sound", "ids")
+        if len(found) > MAX_ZIP:
+            raise InvalidRequest(f"more than {MAX_ZIP} takes match; ask for fewer at once", "ids")
+        about = [await self._history.get(take.id, chosen.caller) for take, _ in found]
+        pieces = await self._begun(request, zipped(found, format, about))
+        headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
+        return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+    async def _converted(
+        self,
+        request: Request,
+        take: Take,
+        path: Path,
+        name: str,
+        sample_rate: int | None,
+        standard: Standard | None,
+    ) -> Response:
+        tag = f'"{take.audio}-{name}-{sample_rate or 0}{f"-{standard.name}" if standard else ""}"'
+        headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        pieces = await self._begun(request, encoded(path, take.media_type, name, sample_rate, standard))
+        headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
+        return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
+
+    async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+        return await until_hangup(request, self._service.queues.exports.stream(request.state.caller, pieces))
+
+    async def _filter(self, wanted: TakeQuery) -> TakeFilter:
+        return await self._history.by_id(wanted.filter)
+
+
+def as_kept(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:
+    """The file itself, or a range of it."""
+    name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
+    headers = headers | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
+    return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
+
+
+def _moment(name: str, text: str | None) -> float | None:
+    """Unix time of a number, or of an ISO 8601 date and time, in UTC where it does not say. Raises InvalidRequest."""
+    if text is None or not text.strip():
+        return None
+    try:
+        if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,9})?", text.strip()):
+            return float(text)
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidRequest(f"{name} must be Unix time or ISO 8601, not {text[:40]!r}", name) from None

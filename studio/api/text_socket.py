@@ -1,0 +1,145 @@
+"""Text that is spoken while it is being written, and the socket for it: a reader and a speaker side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Any
+
+import anyio
+from fastapi import WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from engine import EngineError
+from studio.api.http.error_responses import ApiError, describe
+from studio.api.http.middleware import SEND_SECONDS
+from studio.errors import InvalidRequest, StudioError
+from studio.speech.planning.plan import PROBE
+from studio.speech.request import MAX_INPUT, new_request_id
+from studio.speech.speech_service import SpeechService
+from studio.speech.text import Sentences
+
+
+class TextSocket(ABC):
+    """One connection, in one protocol."""
+
+    def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
+        self._websocket = websocket
+        self._service = service
+        self._id = new_request_id()
+        self._caller: str = websocket.scope["state"]["caller"]
+
+    async def serve(self) -> None:
+        """Until all is spoken, or the client is refused or has left."""
+        await self._websocket.accept()
+        try:
+            await self._run()
+        except (WebSocketDisconnect, TimeoutError):
+            return  # a client that has left needs no answer
+
+    async def _run(self) -> None:
+        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+            await self._finish()
+        except (ApiError, StudioError, EngineError) as error:
+            refusal = describe(error)
+            await self._refuse(refusal)
+            await self._websocket.close(1008 if refusal.status < 500 else 1011)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _received(self, kind: str, wanted: str, param: str) -> Any:
+        """The next message, which must be of this kind, text or bytes. Raises InvalidRequest, WebSocketDisconnect."""
+        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code") or 1005)
+        if message.get(kind) is None:
+            raise InvalidRequest(f"messages must be {wanted}", param)
+        return message[kind]
+
+    async def _send(self, message: str | bytes) -> None:
+        """Raises TimeoutError where the client takes nothing for long."""
+        with anyio.fail_after(SEND_SECONDS):
+            if isinstance(message, bytes):
+                await self._websocket.send_bytes(message)
+            else:
+                await self._websocket.send_text(message)
+
+    @abstractmethod
+    async def _read(self) -> None:
+        """Take messages, to the last."""
+
+    @abstractmethod
+    async def _speak(self) -> None:
+        """Answer with speech; the session ends when this does."""
+
+    @abstractmethod
+    async def _refuse(self, error: ApiError) -> None:
+        """Tell the client why it ends."""
+
+    async def _finish(self) -> None:
+        """All was spoken."""
+        await self._websocket.close()
+
+
+class WrittenText:
+    """Between a writer and a speaker on one event loop."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        """``limit``: characters after which a sentence is spoken as far as its last word, complete or not."""
+        self._limit = limit
+        self._held = Sentences()
+        self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
+        self._waiting = 0  # characters in them
+        self.is_complete = False
+
+    def add(self, text: object) -> None:
+        """More of the text. Raises InvalidRequest where it is not a string, or too much of it is waiting."""
+        if not isinstance(text, str):
+            raise InvalidRequest("text must be a string", "text")
+        if self._held.size + len(text) + self._waiting > MAX_INPUT:
+            raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
+        self._put(self._held.add(text))
+        if self._limit is not None and self._held.size > self._limit:
+            for piece in self._held.flush():
+                head, _, tail = (piece, "", "") if text[-1:].isspace() else piece.rpartition(" ")
+                self._put([head or tail])
+                self._held.add(tail if head else "")
+
+    def flush(self) -> None:
+        """What is held is spoken, whether its sentence is complete or not."""
+        self._put(self._held.flush())
+
+    def complete(self) -> None:
+        """No more is written."""
+        self.flush()
+        self.is_complete = True
+        self._sentences.put_nowait(None)
+
+    def drop(self) -> None:
+        """Forget what is not being spoken yet."""
+        self._held, self._waiting = Sentences(), 0
+        while not self._sentences.empty():
+            self._sentences.get_nowait()
+        if self.is_complete:
+            self._sentences.put_nowait(None)
+
+    async def next(self) -> str | None:
+        """The next sentence, once it is complete; None after the last."""
+        sentence = await self._sentences.get()
+        self._waiting -= len(sentence or "")
+        return sentence
+
+    def _put(self, sentences: list[str]) -> None:
+        for sentence in sentences:
+            if PROBE.fullmatch(sentence):
+                continue  # an ellipsis between sentences is not a probe
+            self._waiting += len(sentence)
+            self._sentences.put_nowait(sentence)

@@ -1,0 +1,213 @@
+"""The takes of a caller: under way, recent and kept; listed, starred, deleted and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+from anyio import to_thread
+
+from studio.errors import NotFound, UnderWay
+from studio.history.take_json import listed_json, whole_json
+from studio.library import Library, TakeFilter
+from studio.library.takes.take import Take
+from studio.library.trash import Kind
+from studio.library.voices.names import split_revision
+from studio.takes.recent_takes import RecentTakes
+from studio.takes.recorder import NOT_WHOLE, Outcome, Recorder
+
+TakeJson = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TakePage:
+    data: list[TakeJson]
+    """Newest first."""
+    last_id: str | None
+    """What the next page comes after."""
+    has_more: bool
+
+
+class History:
+    """Used from one event loop. ``sees`` is the caller whose takes are meant; None means everybody's."""
+
+    def __init__(
+        self,
+        library: Library,
+        recent: RecentTakes,
+        recorder: Recorder | None,
+        outcomes: Mapping[Outcome, int] = MappingProxyType({}),
+    ) -> None:
+        """``outcomes``: of the takes that were to be kept, since the start."""
+        self._outcomes = outcomes
+        self._library = library
+        self._recent = recent
+        self._recorder = recorder
+
+    @property
+    def retention_json(self) -> TakeJson | None:
+        """What stays, how long the trash keeps things, and how many takes could not be kept, or only without their
+        sound, since the start; None where no takes are kept."""
+        if self._recorder is None:
+            return None
+        kept = self._recorder.retention
+        lost: TakeJson = {outcome: self._outcomes.get(outcome, 0) for outcome in NOT_WHOLE}
+        return lost | {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
+
+    @property
+    def undo_seconds(self) -> float:
+        """For how long a kept take that was deleted can be restored."""
+        return self._library.trash.seconds
+
+    async def by_id(self, wanted: TakeFilter) -> TakeFilter:
+        """The same filter with its voice by id, so that names may change."""
+        if wanted.voice is None:
+            return wanted
+        name, revision = split_revision(wanted.voice)
+        try:
+            voice = await to_thread.run_sync(self._library.voices.get, name)
+        except NotFound:
+            return wanted  # one that is deleted, or clip, or random
+        return replace(wanted, voice=voice.id if revision is None else f"{voice.id}@{revision}")
+
+    async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
+        """Takes that are kept and takes that are not, by their time. Raises NotFound when ``after`` is gone."""
+        await self._settle()
+        return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
+
+    async def get(self, take_id: str, sees: str | None) -> TakeJson:
+        """All that is known of a take. Raises NotFound."""
+        try:
+            take = await self.stored(take_id, sees)
+        except (NotFound, UnderWay):
+            return await to_thread.run_sync(listed_json, self._recent.get(take_id, sees), None)
+        return await to_thread.run_sync(whole_json, take, self._library)
+
+    async def stored(self, take_id: str, sees: str | None) -> Take:
+        """A take of the library. Raises NotFound, UnderWay."""
+        self._check(take_id, sees)
+        await self._settle(take_id)
+        return await to_thread.run_sync(self._library.takes.get, take_id, sees)
+
+    async def sound(self, take_id: str, sees: str | None) -> tuple[Take, Path]:
+        """A take and its audio file. Raises NotFound when there is none, UnderWay."""
+        take = await self.stored(take_id, sees)
+        path = self._library.files.path(take.audio) if take.audio else None
+        if path is None or not await to_thread.run_sync(path.exists):
+            raise NotFound(f"the sound of take {take_id} is not in the library; speak it again", "take_id", "no_audio")
+        return take, path
+
+    async def sounds(self, wanted: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
+        """The newest takes that have audio, with its file."""
+        await self._settle()
+        takes = await to_thread.run_sync(self._library.takes.page, wanted, limit)
+        found = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
+        return [(take, path) for take, path in found if path.exists()]
+
+    async def star(self, take_id: str, starred: bool, sees: str | None) -> TakeJson:
+        """Star a take, or no longer. Raises NotFound, UnderWay."""
+        await self.stored(take_id, sees)
+        take = await to_thread.run_sync(self._library.takes.star, take_id, starred, sees)
+        return await to_thread.run_sync(whole_json, take, self._library)
+
+    async def delete(self, take_id: str, sees: str | None) -> float:
+        """Delete it; for how many seconds it can be restored: 0 for one that was not kept.
+
+        Raises NotFound, UnderWay.
+        """
+        self._check(take_id, sees)
+        await self._settle(take_id)
+        gone = await to_thread.run_sync(self._library.takes.delete, TakeFilter(ids=(take_id,), caller=sees))
+        if not gone:
+            self._recent.get(take_id, sees)
+        self._recent.drop(take_id)
+        return self.undo_seconds if gone else 0
+
+    async def count(self, wanted: TakeFilter) -> int:
+        """How many kept takes there are of these."""
+        await self._settle()
+        return await to_thread.run_sync(self._library.takes.count, wanted)
+
+    async def delete_all(self, wanted: TakeFilter) -> list[str]:
+        """Take many away, at most as many as the library allows at once; their ids."""
+        await self._settle()
+        gone = await to_thread.run_sync(self._library.takes.delete, wanted)
+        for take_id in gone:
+            self._recent.drop(take_id)
+        return gone
+
+    async def restore(self, ids: list[str], sees: str | None) -> list[str]:
+        """Restore deleted takes; the ids of those that were in the trash."""
+        items: list[tuple[Kind, str]] = [("take", take_id) for take_id in ids]
+        restored = await to_thread.run_sync(self._library.trash.restore, items, sees)
+        return [take_id for _, take_id in restored]
+
+    def _check(self, take_id: str, sees: str | None) -> None:
+        """Raises UnderWay for a take that waits or speaks."""
+        try:
+            ended = self._recent.get(take_id, sees).ended
+        except NotFound:
+            return
+        if not ended:
+            raise UnderWay(f"the take {take_id} is still being spoken; ask again when it has ended", "take_id")
+
+    async def _settle(self, take_id: str | None = None) -> None:
+        if self._recorder is not None:
+            await self._recorder.settle(take_id)
+
+    def _label(self, voice: str | None) -> str | None:
+        """How recent takes name a voice that is asked for by its id."""
+        try:
+            return voice and self._library.voices.get(voice).slug
+        except NotFound:
+            return voice
+
+    def _page(self, recent: list[Take], wanted: TakeFilter, limit: int, after: str | None) -> TakePage:
+        takes, label = self._library.takes, self._label(wanted.voice)
+        stored = takes.numbers([take.id for take in recent])
+        unstored = [take for take in recent if take.id not in stored]
+        before = takes.number_at([take.created for take in unstored])
+        places = {take.id: (number, True, take.created, take.id) for take, number in zip(unstored, before, strict=True)}
+        end = None if after is None else self._place_of(after, places)
+        # An unstored take's number is that of the one that comes right after it.
+        kept = takes.page(wanted, limit + 1, before=None if end is None else end[0] + end[1])
+        numbers = takes.numbers([take.id for take in kept])
+        found: list[tuple[_Place, Take]] = [((numbers[take.id], False, 0.0, ""), take) for take in kept]
+        found += [(places[take.id], take) for take in unstored if _fits(take, wanted, label)]
+        found = sorted((each for each in found if end is None or each[0] < end), key=lambda each: each[0], reverse=True)
+        data = [listed_json(take, None if place[1] else self._library) for place, take in found[:limit]]
+        last = str(data[-1]["id"]) if data else None
+        data.sort(key=lambda take: cast(int, take["created"]), reverse=True)
+        return TakePage(data, last, len(found) > limit)
+
+    def _place_of(self, take_id: str, places: Mapping[str, _Place]) -> _Place:
+        """Raises NotFound."""
+        number = self._library.takes.numbers([take_id]).get(take_id)
+        if take_id not in places and number is None:
+            raise NotFound(f"there is no take {take_id[:80]!r}", "after")
+        return places.get(take_id, (number or 0, False, 0.0, ""))
+
+
+_Place = tuple[int, bool, float, str]
+"""Where a take stands among all: the larger, the newer. What is not in the library stands right behind the newest of
+the library's takes that began before it (its number, and that it is not kept), among others there by its own time."""
+
+
+def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
+    """Whether a take answers the question, so far as it is known without its words; ``label`` is the voice's."""
+    return (
+        not (wanted.query.strip() or wanted.starred)
+        and (label is None or label in take.label.split(", "))
+        and (wanted.since is None or take.created >= wanted.since)
+        and (wanted.until is None or take.created < wanted.until)
+        and (wanted.ids is None or take.id in wanted.ids)
+    )
+
+
+def spare_starred(wanted: TakeFilter) -> TakeFilter:
+    """The same, without starred takes unless they are asked for by name: what clears up must not take favourites."""
+    return wanted if wanted.ids is not None or wanted.starred else replace(wanted, starred=False)

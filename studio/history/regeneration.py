@@ -1,0 +1,201 @@
+"""Sentences of a kept take regenerated: the rest keeps its sound, and the take before stays as it is."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+
+from studio.errors import CannotRegenerate, Changed, UnknownVoice
+from studio.history.history import History, TakeJson
+from studio.history.sentence_replacement import Replaced, replace_sentences
+from studio.history.sentence_selection import Selection, check_span, no_sentence, select
+from studio.history.take_json import address_now
+from studio.history.take_word_times import TakeWordTimes
+from studio.library import Library
+from studio.library.records import OWN_CLIP, RANDOM
+from studio.library.takes.take import NewTake, Take, Timed, TurnTime
+from studio.speech.dialogue import Turn, fold_speaker, read_turns
+from studio.speech.request import Origin, SpeechRequest
+from studio.speech.resume import made_by
+from studio.speech.speech_service import SpeechService
+from studio.speech.timing.timestamps import without_names
+from studio.speech.timing.words import are_all, places_of
+from studio.takes.recorder import Recorder
+
+RequestOf = Callable[[str, int], SpeechRequest]
+"""Makes the request, for a WAV, of a text and a seed."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Regenerated:
+    new: NewTake
+    spoken: Take
+    """The sentences alone, as they were spoken now."""
+    work_s: float
+    """Seconds that it took to speak them."""
+
+
+class Regeneration:
+    """Of the takes of this library. Used from one event loop."""
+
+    def __init__(self, history: History, times: TakeWordTimes, library: Library, service: SpeechService) -> None:
+        self._history, self._times, self._library, self._service = history, times, library, service
+
+    async def add_take(self, take_id: str, start: int, end: int, sees: str | None, origin: Origin) -> TakeJson:
+        """A new take, whose id is the origin's. ``start`` and ``end``: characters of the text of the one before.
+
+        Raises NotFound, UnderWay, InvalidRequest, CannotRegenerate, LibraryFull, and what `regenerate` raises.
+        """
+        take, _ = await self._history.sound(take_id, sees)
+        recorder = self._check(take)
+        choose = partial(self._choose, take, start, end)
+        try:
+            result = await self.regenerate(take, origin, choose)
+        except UnknownVoice as error:
+            raise CannotRegenerate(
+                "the voice in which it was spoken is no longer in the library; restore the voice, or generate the "
+                "take in another one",
+                "take_id",
+            ) from error
+        take = replace(result.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
+        await to_thread.run_sync(recorder.keep, replace(result.new, take=take))
+        return await self._history.get(take.id, sees)
+
+    async def regenerate(
+        self, take: Take, origin: Origin, choose: Callable[[Sequence[str]], tuple[Selection, RequestOf]]
+    ) -> Regenerated:
+        """What becomes of a take, not kept yet. ``choose``: of all words that are heard, which sentences, and how.
+
+        Raises CannotRegenerate, NotFound where the sound is gone, Changed where another model speaks now,
+        DegenerateSpeech, and what TakeWordTimes.words, SpeechService.speak and Speech.timestamps raise.
+        """
+        await to_thread.run_sync(self._check_model, take)
+        words = await self._times.words(take, origin.caller)
+        if not await to_thread.run_sync(_has_all, take, words):
+            raise CannotRegenerate("this take has no word times; regenerate it as a whole", "take_id")
+        chosen, request_of = await to_thread.run_sync(choose, [word.text for word in words])
+        begun = time.perf_counter()
+        seed = secrets.randbelow(2**31)  # the voice's own would say the same again
+        speech = await self._service.speak(request_of(f"{chosen.lead}{chosen.text}", seed), origin)
+        async with aclosing(speech):
+            if speech.sample_rate != take.sample_rate:
+                raise Changed(f"it was spoken at {take.sample_rate} Hz, by another model; regenerate it as a whole")
+            wav = b"".join([piece async for piece in speech.body])
+            times = await speech.timestamps("word")
+        work_s = time.perf_counter() - begun
+        kept = self._library.files.path(take.audio)
+        found = await to_thread.run_sync(replace_sentences, kept, take.sample_rate, words, chosen, wav, times)
+        info = self._service.host.engine().info
+        regenerated = replace(_regenerated(take, found, info.frame_samples), made_by=made_by(info))
+        return Regenerated(NewTake(regenerated, [found.wav], words=found.words), speech.record, work_s)
+
+    def _check(self, take: Take) -> Recorder:
+        """Raises CannotRegenerate for a take of which no sentence can be, and where no takes are kept."""
+        if self._service.recorder is None:
+            raise CannotRegenerate("this studio keeps no takes (STUDIO_KEEP_TAKES is 0), so it cannot keep the new one")
+        if take.state != "finished" or take.finish_reason != "stop":
+            raise CannotRegenerate("it is not complete; continue it, or regenerate it as a whole", "take_id")
+        if take.media_type != "audio/wav":
+            raise CannotRegenerate(f"it is kept as {take.media_type}; regenerate it as a whole", "take_id")
+        return self._service.recorder
+
+    def _check_model(self, take: Take) -> None:
+        """Another model would be another voice. Blocking. Raises CannotRegenerate, NotReady, Unavailable."""
+        codes, now = self._library.takes.codes(take.id), made_by(self._service.host.engine().info)
+        before = codes.made_by if codes else take.made_by or now
+        if before != now:
+            raise CannotRegenerate(
+                f"it was spoken by another model or codec than the one that is loaded ({before}, not {now}); "
+                "regenerate it as a whole",
+                "take_id",
+            )
+
+    def _choose(self, take: Take, start: int, end: int, words: Sequence[str]) -> tuple[Selection, RequestOf]:
+        """Blocking. Raises InvalidRequest where there is no sentence, CannotRegenerate for a voice that is not kept."""
+        cast = take.parameters.get("cast")
+        if cast is None:
+            sentences, voice = select(take.text, start, end, words), take.voice
+        else:
+            turn, sentences = _turn_of(take.text, start, end, words)
+            voice = _voice_of(turn, cast, take.parameters)
+        if voice == OWN_CLIP:
+            raise CannotRegenerate(
+                "it was spoken with an uploaded clip, which is not stored; make a voice of the clip, and generate the "
+                "take with that",
+                "take_id",
+            )
+        if voice == RANDOM:
+            raise CannotRegenerate("its voice came of its seed, and another seed has another voice", "take_id")
+        return sentences, partial(_request, take, address_now(take, voice, self._library))
+
+
+def _has_all(take: Take, words: Sequence[Timed]) -> bool:
+    """Blocking."""
+    return are_all(without_names(take.text, "cast" in take.parameters), [word.text for word in words])
+
+
+def _turn_of(text: str, start: int, end: int, words: Sequence[str]) -> tuple[Turn, Selection]:
+    """The one turn of a dialogue that is selected, and its sentences. Raises InvalidRequest."""
+    check_span(text, start, end)
+    places = places_of(without_names(text, True), words)
+    at, found = 0, list[tuple[Turn, int, int]]()
+    for turn in read_turns(text):
+        begins, ends = turn.begins, turn.begins + len(turn.written)
+        first, at = bisect_left(places, at), at + len(turn.written) + 1  # as without_names puts them together
+        if (begins < end and start < ends) or begins <= start == end <= ends:
+            found.append((turn, first, bisect_left(places, at)))
+    if not found:
+        raise no_sentence()
+    if len(found) > 1:
+        raise CannotRegenerate("several speakers are selected: select words of one of them", "start")
+    turn, first, last = found[0]
+    start, end = (min(max(0, place - turn.begins), len(turn.written)) for place in (start, end))
+    selection = select(turn.written, start, end, words[first:last])
+    return turn, replace(selection, first=selection.first + first, last=selection.last + first)
+
+
+def _voice_of(turn: Turn, cast: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
+    if turn.speaker is None:
+        return str(parameters["voice"])
+    return {fold_speaker(name): voice for name, voice in cast.items()}[fold_speaker(turn.speaker)]
+
+
+def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
+    """As the take was asked for, and read as words are read today: maybe that is what was wrong with it."""
+    kept = take.parameters
+    names = ("temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary")
+    as_it_was = {name: kept[name] for name in names if kept.get(name) is not None}
+    return SpeechRequest(text=text, voice=voice, format="wav", seed=seed, store=False, **as_it_was)
+
+
+def _regenerated(take: Take, result: Replaced, frame_samples: int) -> Take:
+    """The record of the new take; figures of the old one's making do not hold for it."""
+    seconds = result.samples / take.sample_rate
+    return replace(
+        take,
+        created=time.time(),
+        frames=round(result.samples * float(take.parameters.get("speed") or 1.0) / frame_samples),
+        seconds=seconds,
+        audio_s=seconds,
+        turns=tuple(_moved(turn, result) for turn in take.turns),
+        mends=take.id,
+        starred=False,
+        queue_ms=None,
+        first_audio_ms=None,
+        generation_s=None,
+        resumed_at=None,
+        continues=None,
+    )
+
+
+def _moved(turn: TurnTime, result: Replaced) -> TurnTime:
+    start, end = (at + (result.later if at > result.begins else 0.0) for at in (turn.start_s, turn.end_s))
+    return replace(turn, start_s=start, end_s=end)

@@ -1,0 +1,101 @@
+"""How takes look to API and page: in lists, and with all that is known of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from studio.errors import NotFound
+from studio.library import Library
+from studio.library.records import OWN_CLIP
+from studio.library.takes.take import Take, Timed
+from studio.speech.request import MAX_INPUT
+from studio.speech.timing.timestamps import Unit, as_json
+
+EXCERPT = 280
+"""Characters of a text that lists show."""
+
+
+def listed_json(take: Take, library: Library | None) -> dict[str, object]:
+    """A take as lists show it; ``audio`` is None where there is none or its file is gone. Blocking.
+
+    ``library``: the one that has it; None for a take that is in none (yet).
+    """
+    audio = library and _audio_json(take, library)
+    return replace(take, can_continue=take.can_continue and audio is not None).as_json() | {
+        "stored": library is not None,
+        "starred": take.starred,
+        "voice_id": take.voice_id,
+        "voice_revision": take.revision,
+        "excerpt": take.text[:EXCERPT] + ("…" if len(take.text) > EXCERPT else ""),
+        "seconds": round(take.seconds, 3),
+        "audio": audio,
+    }
+
+
+def whole_json(take: Take, library: Library) -> dict[str, object]:
+    """All that is known; ``request`` speaks it again, and is None where that takes a clip, which is not kept."""
+    return listed_json(take, library) | {
+        "text": take.text,
+        "parameters": take.parameters,
+        "request": request_again(take, library),
+    }
+
+
+def timestamps_json(kind: str, take: Take, unit: Unit, times: Sequence[Timed]) -> dict[str, object]:
+    """When its words or sentences are heard."""
+    return {"object": kind, "id": take.id, "text": take.text, "of": unit, "timestamps": as_json(times)}
+
+
+def request_again(take: Take, library: Library) -> dict[str, object] | None:
+    """The body of a request that speaks it again; None where a clip of the request's own was used. Blocking.
+
+    In the words that were read, if they fit into a request: another version may read a number otherwise.
+    """
+    wanted = {name: value for name, value in take.parameters.items() if value is not None}
+    read = wanted.pop("read_as", take.text)
+    for asked in ("normalize", "dictionary"):  # what came of them is what was read
+        wanted.pop(asked, None)
+    is_short = len(read) <= MAX_INPUT
+    wanted.pop("voice_ids", None)
+    if "cast" in wanted:
+        wanted["cast"] = {name: address_now(take, voice, library) for name, voice in wanted["cast"].items()}
+    else:
+        wanted["voice"] = take.voice
+    if "voice" in wanted:
+        wanted["voice"] = address_now(take, wanted["voice"], library)
+    if wanted.get("voice") == OWN_CLIP:
+        return None
+    return {
+        "input": read if is_short else take.text,
+        "normalize": not is_short,
+        "dictionary": not is_short,
+        "seed": take.seed,
+    } | wanted
+
+
+def _audio_json(take: Take, library: Library) -> dict[str, object] | None:
+    if not take.audio or not library.files.path(take.audio).exists():
+        return None
+    return {
+        "media_type": take.media_type,
+        "sample_rate": take.sample_rate,
+        "size": take.size,
+        "sha256": take.audio,
+    }
+
+
+def address_now(take: Take, address: str, library: Library) -> str:
+    """Of the revision that spoke, under the name that the voice has today; ``address`` is one of the take's.
+
+    Of a voice that is gone it has the id, which finds nothing: by now the name may be another voice's.
+    """
+    voice_id = take.parameters.get("voice_ids", {}).get(address, take.voice_id)
+    name, _, revision = address.rpartition("@")
+    if voice_id is None or not name:
+        return address
+    try:
+        name = library.voices.get(voice_id).slug
+    except NotFound:
+        name = voice_id
+    return f"{name}@{revision}"

@@ -1,0 +1,67 @@
+"""Links by which anyone may hear one take without a key, until they expire or are revoked."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+
+from studio.errors import InvalidRequest, NotFound
+from studio.library.database import Store
+
+MAX_SHARES = 20
+"""Links of one take at a time."""
+_DAY = 86_400.0
+_OF_TAKE = "from shares join takes on takes.n = shares.take where takes.id = ? and shares.expires > ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    token: str
+    """Anyone who has it may hear the take."""
+    take_id: str
+    created: float
+    expires: float
+    """Unix time, as created."""
+
+
+class Shares:
+    """Calls block for milliseconds. Whose take it is, the caller has looked at."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, take_id: str, days: int) -> Share:
+        """A new link to a take. Raises NotFound for a take that is gone, InvalidRequest for too many links."""
+        now = time.time()
+        share = Share(secrets.token_urlsafe(16), take_id, now, now + days * _DAY)
+        with self._store.writing() as db:
+            db.execute("delete from shares where expires <= ?", [now])
+            if db.execute(f"select count(*) {_OF_TAKE}", [take_id, now]).fetchone()[0] >= MAX_SHARES:
+                raise InvalidRequest(f"this take has {MAX_SHARES} links already; take one back first", "take_id")
+            put = "insert into shares (token, take, created, expires) select ?, n, ?, ? from takes where id = ?"
+            if not db.execute(put, [share.token, share.created, share.expires, take_id]).rowcount:
+                raise NotFound(f"there is no take {take_id[:80]!r}", "take_id")
+        return share
+
+    def of(self, take_id: str) -> list[Share]:
+        """Those that still open it, newest first."""
+        query = f"select token, takes.id, shares.created, expires {_OF_TAKE} order by shares.created desc"
+        with self._store.reading() as db:
+            return [Share(*row) for row in db.execute(query, [take_id, time.time()])]
+
+    def remove(self, take_id: str, token: str) -> None:
+        """Take a link back. Raises NotFound."""
+        gone = "delete from shares where token = ? and take = (select n from takes where id = ?)"
+        with self._store.writing() as db:
+            if not db.execute(gone, [token, take_id]).rowcount:
+                raise NotFound("this take has no such link", "token")
+
+    def take_id(self, token: str) -> str:
+        """Which take a link opens. Raises NotFound when it has expired or was taken back, or never was."""
+        query = "select takes.id from shares join takes on takes.n = shares.take where token = ? and expires > ?"
+        with self._store.reading() as db:
+            row = db.execute(query, [token, time.time()]).fetchone()
+        if row is None:
+            raise NotFound("this link has expired, or was taken back", "token")
+        return str(row[0])

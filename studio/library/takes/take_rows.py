@@ -1,0 +1,64 @@
+"""Takes as rows of SQLite, with their codes and the times of their words beside them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import numpy as np
+
+from studio.library.sqlite import Database
+from studio.library.takes.take import NewTake, SpokenPart, Take, TakeCodes, TurnTime
+
+_TIMINGS = {"queue_ms", "first_audio_ms", "generation_s", "audio_s", "turns", "resumed_at", "continues", "mends"}
+_TIMINGS |= {"made_by", "can_continue"}
+"""Fields that share one column of JSON, since nothing searches by them."""
+_DEFAULTS = {field.name: field.default for field in fields(Take) if field.name in _TIMINGS}
+
+
+def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
+    """The take as it is kept; ``digest``: of its audio file."""
+    take = new.take if digest is None else replace(new.take, audio=digest, size=sum(map(len, new.audio)))
+    row = asdict(take)
+    timings = {name: row.pop(name) for name in _DEFAULTS if row[name] != _DEFAULTS[name]}
+    row |= {"audio": take.audio or None, "timings": json.dumps(timings, sort_keys=True)}
+    row["parameters"] = json.dumps(take.parameters, sort_keys=True)
+    number = db.table("takes").insert({name: row[name] for name in row if name not in _DEFAULTS}).last_rowid
+    if new.codes is not None:
+        db.table("take_codes").insert({"take": number} | _codes_row(new.codes))
+    if new.words is not None:
+        db.table("take_times").insert({"take": number, "words": json.dumps(new.words)})
+    return take
+
+
+def take_of(row: dict[str, Any]) -> Take:
+    """A whole row of takes, which is used up: a project has 100,000 of them."""
+    del row["n"]
+    timings = {name: value for name, value in json.loads(row.pop("timings")).items() if name in _DEFAULTS}
+    if "turns" in timings:
+        timings["turns"] = tuple(TurnTime(**turn) for turn in timings["turns"])
+    timings.setdefault("audio_s", row["seconds"])
+    row["parameters"] = json.loads(row["parameters"])
+    row["starred"] = bool(row["starred"])
+    row["audio"] = row["audio"] or ""
+    return Take(**row, **timings)
+
+
+def codes_of(row: dict[str, Any]) -> TakeCodes:
+    """A row of take_codes."""
+    flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
+    for seed, frames, is_whole, *text_and_end in json.loads(row["parts"]):
+        size = row["codebooks"] * frames
+        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *text_and_end))
+        at += size
+    return TakeCodes(row["made_by"], tuple(parts))
+
+
+def _codes_row(codes: TakeCodes) -> dict[str, Any]:
+    return {
+        "made_by": codes.made_by,
+        "codebooks": codes.parts[0].codes.shape[0],
+        "parts": json.dumps([[p.seed, p.codes.shape[1], p.is_whole, p.text, p.end] for p in codes.parts]),
+        "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
+    }

@@ -1,0 +1,241 @@
+"""The trash: deleted takes, voices, projects and parts, and replaced texts, until they are restored or expire."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from studio.errors import LibraryUnavailable, NotFound
+from studio.library.audit import note
+from studio.library.database import Store
+from studio.library.sqlite import Database, select
+
+DAY = 86_400.0
+MAX_PAGE = 500
+REMOVED_AT_ONCE = 100
+"""Takes, or voices, that one transaction removes for good: their audio makes room for the next."""
+_MARKED_AT_ONCE = 1000
+_PARTS_AT_ONCE = 1000
+_TEXTS_AT_ONCE = 10
+
+BIN = "bin of "
+"""The kind of a project that holds a deleted part: this, and the id of the project that it was deleted from."""
+
+Kind = Literal["take", "voice", "project", "part", "replacement"]
+TABLES: dict[Kind, str] = {
+    "take": "takes",
+    "voice": "voices",
+    "project": "projects",
+    "part": "projects",
+    "replacement": "replaced_texts",
+}
+"""Where things have their time in the column `deleted`. Projects come before parts, which may have been theirs."""
+_TRASH = f"""
+    select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, deleted, null as parts,
+        null as project_id, n as place from takes where deleted > 0
+    union all select 'voice', id, name, null, deleted, null, null, rowid from voices where deleted > 0
+    union all select 'project', id, title, owner, deleted, (select count(*) from parts where project_id = projects.id),
+        null, n from projects where deleted > 0 and kind not like '{BIN}%'
+    union all select 'part', parts.id, substr(text, 1, 80), owner, deleted, null, substr(kind, {len(BIN) + 1}),
+        projects.n from projects join parts on project_id = projects.id where deleted > 0 and kind like '{BIN}%'
+    union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
+        from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
+"""
+_MINE = f"from ({_TRASH}) where deleted > :since and (:sees is null or coalesce(owner, :sees) = :sees)"
+"""Things without an owner, voices, are everybody's."""
+
+Row = dict[str, Any]
+PutBack = Callable[[Database, Sequence[Row]], None]
+"""What else restoring these rows takes; they are still marked as deleted then."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrashItem:
+    """One thing in the trash."""
+
+    kind: Kind
+    id: str
+    title: str
+    """Of a take or part the beginning of its text, of a replacement the title of the project."""
+    deleted: float
+    """Unix time."""
+    parts: int | None
+    """Of a project how many parts it has, of a replacement how many it changed."""
+    project_id: str | None
+    """Of a part or a replacement."""
+
+
+class Trash:
+    """The trash of a library. ``sees`` is the owner whose things are meant; None means everybody's. Calls block; any
+    thread and any process may make them."""
+
+    def __init__(self, store: Store, days: float) -> None:
+        """``days``: how long things stay in it; 0: they are removed as soon as they are deleted."""
+        self._store = store
+        self.seconds = days * DAY
+        self.put_back: dict[Kind, PutBack] = {}
+        store.make_room = lambda: self._remove_some(time.time() + 1)
+
+    @property
+    def since(self) -> float:
+        """Unix time: what was deleted later than that can be restored."""
+        return time.time() - self.seconds
+
+    @contextmanager
+    def deleting(self) -> Iterator[Database]:
+        """As `Store.freeing`, to `mark` things in; afterwards, what has expired is removed, if that can be done now."""
+        with self._store.freeing() as db:
+            yield db
+        with suppress(LibraryUnavailable):
+            self.expire()
+
+    def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[TrashItem]:
+        """What can be restored, the last deleted first; ``after`` is the id of the last one of the page before.
+
+        Raises NotFound where ``after`` is not in the trash.
+        """
+        values = {"sees": sees, "since": self.since, "after": after, "limit": min(max(limit, 1), MAX_PAGE)}
+        where = ""
+        with self._store.reading() as db:
+            if after is not None:
+                last = db.execute(f"select deleted {_MINE} and id = :after", values).fetchone()
+                if last is None:
+                    raise NotFound(f"{after[:80]!r} is not in the trash any more; begin the list again", "after")
+                values["last"] = last[0]
+                where = "and (deleted < :last or (deleted = :last and id < :after))"
+            query = f"select kind, id, title, deleted, parts, project_id {_MINE} {where}"
+            rows = db.execute(f"{query} order by deleted desc, id desc limit :limit", values).fetchall()
+        return [TrashItem(*row) for row in rows]
+
+    def restore(
+        self, items: Sequence[tuple[Kind, str]], sees: str | None, project_id: str | None = None
+    ) -> list[tuple[Kind, str]]:
+        """Restore those that are in the trash, if ``project_id`` is given of that project; the newest of a kind first.
+
+        All of them or none. Raises NameTaken, InvalidRequest and NotFound where one of them has no place any more.
+        """
+        restored: list[tuple[Kind, str]] = []
+        with self._store.writing() as db:
+            for kind, table in TABLES.items():
+                ids = json.dumps([item_id for name, item_id in items if name == kind])
+                where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
+                values = {"sees": sees, "since": self.since, "kind": kind, "ids": ids, "project": project_id or ""}
+                query = f"select place, id {_MINE} and {where} order by place desc"
+                if found := db.execute(query, values).fetchall():
+                    places = [[place] for place, _ in found]
+                    rows = [next(select(db, f"select * from {table} where rowid = ?", place)) for place in places]
+                    if kind in self.put_back:
+                        self.put_back[kind](db, rows)
+                    db.conn.executemany(f"update {table} set deleted = null where rowid = ?", places)
+                    restored += [(kind, item_id) for _, item_id in found]
+        return restored
+
+    def restore_one(self, kind: Kind, item_id: str, sees: str | None, param: str, code: str | None = None) -> None:
+        """Raises NotFound, with these, where it is not in the trash, and what `restore` raises."""
+        if not self.restore([(kind, item_id)], sees):
+            raise NotFound(f"this {kind} is not in the trash", param, code)
+
+    def empty(self, sees: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
+        """Remove for good what is in the trash, or what of it is meant; how many.
+
+        Voices, which are not only the caller's, are removed for ``sees`` when they are asked for by kind or id.
+        """
+        shared = sees is None or kind is not None or ids is not None
+        meant = (
+            "(:shared or owner is not null) and (:kind is null or kind = :kind)"
+            " and (:ids = 'null' or id in (select value from json_each(:ids)))"
+        )
+        query = f"select kind, place {_MINE} and {meant} limit {_MARKED_AT_ONCE}"
+        count = 0
+        while True:
+            values = {"sees": sees, "since": self.since, "shared": shared, "kind": kind, "ids": json.dumps(ids)}
+            with self.deleting() as db:
+                found = db.execute(query, values).fetchall()
+                for name, place in found:
+                    db.execute(f"update {TABLES[name]} set deleted = 0 where rowid = ?", [place])
+            count += len(found)
+            if len(found) < _MARKED_AT_ONCE:
+                return count
+
+    def expire(self) -> None:
+        """Remove for good what has been in the trash for too long. Raises LibraryUnavailable."""
+        until = self.since
+        while self._remove_some(until):
+            pass
+
+    def _remove_some(self, until: float) -> bool:
+        """Remove a few things that were deleted by then, takes first, and their audio; whether there were any."""
+        with self._store.reading() as db:
+            due = "select exists (select 1 from {} where deleted <= ?)"
+            table = next((table for table in _REMOVE if db.execute(due.format(table), [until]).fetchone()[0]), None)
+        if table is None:
+            return False
+        with self._store.freeing() as db:
+            audio = _REMOVE[table](db, until)
+        if audio:
+            self._store.drop_unreferred(audio)
+        return True
+
+
+def mark(db: Database, kind: Kind, ids: Sequence[str]) -> None:
+    """Put things into the trash, within `Trash.deleting`."""
+    query = f"update {TABLES[kind]} set deleted = ? where id in (select value from json_each(?))"
+    db.execute(query, [time.time(), json.dumps(ids)])
+
+
+def remove_takes(db: Database, where: str, value: float | str) -> list[Row]:
+    """Remove the oldest REMOVED_AT_ONCE of the takes of a condition for good; their numbers and audio."""
+    gone = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
+    db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in gone])
+    return gone
+
+
+def _remove_takes(db: Database, until: float) -> set[str]:
+    return {row["audio"] for row in remove_takes(db, "deleted <= ?", until) if row["audio"]}
+
+
+def _remove_projects(db: Database, until: float) -> set[str]:
+    """A piece of the first project, or of a deleted part's: its takes, then its parts, then itself."""
+    for [project_id] in db.execute("select id from projects where deleted <= ? limit 1", [until]).fetchall():
+        # Nobody restores what is left of it now, nor its deleted parts.
+        db.execute(
+            "update projects set deleted = 0 where deleted > 0 and (id = ?1 or kind = ?2 || ?1)", [project_id, BIN]
+        )
+        mine = "part_id in (select id from parts where project_id = ?)"
+        if takes := remove_takes(db, mine, project_id):
+            return {take["audio"] for take in takes if take["audio"]}
+        few = f"delete from parts where n in (select n from parts where project_id = ? limit {_PARTS_AT_ONCE})"
+        if not db.execute(few, [project_id]).rowcount:
+            db.execute("delete from projects where id = ?", [project_id])
+    return set()
+
+
+def _remove_voices(db: Database, until: float) -> set[str]:
+    clips = set[str]()
+    query = f"select id, name from voices where deleted <= ? limit {REMOVED_AT_ONCE}"
+    for voice_id, name in db.execute(query, [until]).fetchall():
+        clips |= {row[0] for row in db.execute("select clip from samples where voice_id = ?", [voice_id])}
+        for table, key in (("samples", "voice_id"), ("revisions", "voice_id"), ("voices", "id")):
+            db.execute(f"delete from {table} where {key} = ?", [voice_id])
+        note(db, "voice.purge", voice_id, name=name)
+    db.execute("delete from codes where cut not in (select cut from samples)")
+    return clips
+
+
+def _remove_texts(db: Database, until: float) -> set[str]:
+    few = f"select id from replaced_texts where deleted <= ? limit {_TEXTS_AT_ONCE}"
+    db.execute(f"delete from replaced_texts where id in ({few})", [until])
+    return set()
+
+
+_REMOVE: dict[str, Callable[[Database, float], set[str]]] = {
+    "takes": _remove_takes,
+    "projects": _remove_projects,
+    "voices": _remove_voices,
+    "replaced_texts": _remove_texts,
+}
+"""What removes a few rows of a table for good and returns their audio; in the order in which room is made."""

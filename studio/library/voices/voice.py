@@ -1,0 +1,91 @@
+"""A voice: the fields that people fill in, cleaned and checked in one place, and the voice that the library keeps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from studio.library.checks import (
+    MAX_DESCRIPTION,
+    clean_accent,
+    clean_colour,
+    clean_defaults,
+    clean_gender,
+    clean_language,
+    clean_tags,
+    clean_text,
+)
+from studio.library.records import Sample
+from studio.library.voices.names import clean_name, clean_slug
+
+OF_THIS_LIBRARY = frozenset({"slug", "favourite", "consent"})
+"""Fields that mean something only in the library that has them, and do not travel with a voice."""
+
+
+class VoiceFields(BaseModel):
+    """What people say of a voice: of a new one, or, as far as fields are set, what to change of one.
+
+    Raises InvalidRequest, which names the field, for a value that is not allowed, and ValidationError for a wrong type.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, AfterValidator(clean_name)] = ""
+    slug: Annotated[
+        str, AfterValidator(clean_slug), Field(description="The name used in requests; absent: made from a new name.")
+    ] = ""
+    description: Annotated[str, AfterValidator(partial(clean_text, "description", limit=MAX_DESCRIPTION))] = ""
+    tags: Annotated[tuple[str, ...], AfterValidator(clean_tags)] = ()
+    language: Annotated[str, AfterValidator(clean_language), Field(description="BCP 47, such as en or pt-BR.")] = ""
+    gender: Annotated[str, AfterValidator(clean_gender), Field(description="female, male, neutral or blank.")] = ""
+    accent: Annotated[str, AfterValidator(clean_accent), Field(description="In words, such as British.")] = ""
+    colour: Annotated[
+        str, AfterValidator(clean_colour), Field(description="#rrggbb; blank: derived from the name.")
+    ] = ""
+    favourite: bool = False
+    licence: Annotated[str, AfterValidator(partial(clean_text, "licence", limit=MAX_DESCRIPTION))] = ""
+    consent: Annotated[str | None, Field(description="The id of a consent; blank removes it.")] = None
+    defaults: Annotated[
+        dict[str, float | int],
+        BeforeValidator(clean_defaults),
+        Field(description="Sampling where a request says nothing: temperature, top_p, top_k, seed."),
+    ] = {}
+
+    def details(self) -> dict[str, Any]:
+        """What travels with the voice, as JSON."""
+        return self.model_dump(mode="json", include=VoiceFields.model_fields.keys() - OF_THIS_LIBRARY)
+
+
+class Voice(VoiceFields):
+    """A voice in one of its revisions."""
+
+    id: str
+    bundled: bool = False
+    created: float = 0.0
+    """Unix time."""
+    changed: float = 0.0
+    latest: int = 1
+    """The newest revision."""
+    version: int = 1
+    """Counts every change, of names too; for ETags."""
+    deleted: float | None = None
+    """Unix time of its deletion, while it can still be undone."""
+    revision: int = 1
+    """The one that `samples` are of."""
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """What finds exactly this again: slug@revision."""
+        return f"{self.slug}@{self.revision}"
+
+    @property
+    def seconds(self) -> float:
+        return sum(sample.seconds for sample in self.samples)
+
+    @property
+    def text(self) -> str:
+        """The words spoken in its first sample."""
+        return self.samples[0].text if self.samples else ""

@@ -1,0 +1,98 @@
+"""Between rows and nouns: how voices and samples are written to their tables and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from studio.library.records import Cut, NewSample, Sample
+from studio.library.sqlite import Database, select
+from studio.library.voices.names import fold
+from studio.library.voices.voice import Voice, VoiceFields
+
+Row = dict[str, Any]
+
+_PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
+"""Fields of a sample that are columns as they are."""
+_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "latest", "revision", "samples"}
+
+
+def haystack(voice: Row) -> str:
+    """What a search looks through, folded."""
+    texts = (voice[column] for column in ("name", "slug", "description", "accent", "language"))
+    words = (*texts, *json.loads(voice["tags"]))
+    return fold(" ".join(words))
+
+
+def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None) -> list[Voice]:
+    """The voices of rows of `voices`, each with the samples of one revision: the given or its newest."""
+    wanted = [(row["id"], revision or row["revision"]) for row in rows]
+    samples: dict[str, list[Sample]] = {row["id"]: [] for row in rows}
+    for start in range(0, len(wanted), 200):
+        part = wanted[start : start + 200]
+        pairs = ",".join("(?,?)" for _ in part)
+        query = f"select * from samples where (voice_id, revision) in (values {pairs}) order by voice_id, position"
+        for row in select(db, query, [value for pair in part for value in pair]):
+            samples[row["voice_id"]].append(sample_of(row))
+    return [_voice(row, number, samples[row["id"]]) for row, (_, number) in zip(rows, wanted, strict=True)]
+
+
+def sample_of(row: Row) -> Sample:
+    cut = Cut(row["start"], row["end"], row["gain_db"], row["channel"])
+    return Sample(**{name: row[name] for name in _PLAIN}, cut=cut, quality=json.loads(row["quality"]))
+
+
+def as_sample(new: NewSample, sample_id: str) -> Sample:
+    """A new sample as it will be read back."""
+    same = {field.name: getattr(new, field.name) for field in dataclasses.fields(NewSample) if field.name != "data"}
+    return Sample(id=sample_id, clip=new.clip, size=len(new.data), **same)
+
+
+def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[Sample]) -> None:
+    db.table("samples").insert_all(
+        {name: getattr(sample, name) for name in _PLAIN}
+        | dataclasses.asdict(sample.cut)
+        | {
+            "voice_id": voice_id,
+            "revision": revision,
+            "position": position,
+            "cut": sample.cut_key,
+            "quality": json.dumps(sample.quality, sort_keys=True),
+        }
+        for position, sample in enumerate(samples)
+    )
+
+
+def columns_of(fields: VoiceFields, only_set: bool) -> Row:
+    """The columns of all fields or of those that are set, but for the slug, which must be free."""
+    columns = VoiceFields.model_fields.keys() - {"slug"}
+    row: Row = fields.model_dump(exclude_unset=only_set, include=columns)
+    if "name" in row:
+        row["folded"] = fold(row["name"])
+    if "consent" in row:
+        row["consent_id"] = row.pop("consent") or None
+    if "tags" in row:
+        row["tags"] = json.dumps(row["tags"], ensure_ascii=False)
+    if "defaults" in row:
+        row["defaults"] = json.dumps(row["defaults"], sort_keys=True)
+    return row
+
+
+def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
+    """Not checked: it was when it was written, and earlier versions had other limits."""
+    values = {name: row[name] for name in _VOICE_PLAIN}
+    return Voice.model_construct(
+        **values
+        | {
+            "tags": tuple(json.loads(row["tags"])),
+            "defaults": json.loads(row["defaults"]),
+            "favourite": bool(row["favourite"]),
+            "bundled": bool(row["bundled"]),
+            "consent": row["consent_id"],
+            "latest": row["revision"],
+            "revision": revision,
+            "samples": tuple(samples),
+        }
+    )

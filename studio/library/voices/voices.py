@@ -1,0 +1,322 @@
+"""Voices and their revisions: made, found, listed, changed, deleted and restored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+from studio.errors import Changed, Damaged, InvalidRequest, NameTaken, NotFound
+from studio.library.audit import note
+from studio.library.checks import check_samples
+from studio.library.database import Store, once_more_with_room
+from studio.library.records import NewConsent, NewSample, Sample
+from studio.library.sqlite import Database, select
+from studio.library.trash import Trash, mark
+from studio.library.voices.consents import write_consent
+from studio.library.voices.known_voices import KnownVoices, meanings
+from studio.library.voices.listing import Filter, Order, offered, rows_of
+from studio.library.voices.names import MAX_REFERENCE, clean_name, slug_of, split_revision
+from studio.library.voices.voice import Voice, VoiceFields
+from studio.library.voices.voice_rows import Row, as_sample, columns_of, haystack, voices_of, write_samples
+
+MAX_PAGE = 1000
+
+Revise = Callable[[tuple[Sample, ...]], Sequence[Sample | NewSample]]
+
+
+class Voices:
+    """The voices of a library. Calls block for milliseconds; any thread and any process may make them."""
+
+    def __init__(self, store: Store, trash: Trash) -> None:
+        self._store = store
+        self._trash = trash
+        trash.put_back["voice"] = self._put_back
+
+    @once_more_with_room
+    def create(
+        self,
+        new: VoiceFields,
+        samples: Sequence[NewSample],
+        event: str = "voice.create",
+        source: str = "",
+        *,
+        bundled: bool = False,
+        created: float | None = None,
+        consent: NewConsent | None = None,
+    ) -> Voice:
+        """Add a voice with its first revision; its slug follows from its name. Raises InvalidRequest, NameTaken.
+
+        ``event`` and ``source`` tell the audit trail where it came from, if not from a person's hand. ``created``: the
+        Unix time that a pack brings; ``consent``: one to record with the voice, in the place of the one it names.
+        """
+        clean_name(new.name)
+        check_samples(samples)
+        now = time.time()
+        row = columns_of(new, only_set=False) | {
+            "id": f"voice_{secrets.token_hex(12)}",
+            "bundled": int(bundled),
+            "created": created or now,
+            "changed": now,
+            "revision": 1,
+            "version": 1,
+        }
+        with self._store.writing() as db:
+            self._claim(db, row)
+            if consent:
+                row["consent_id"] = write_consent(db, self._store, consent).id
+            _check_consent(db, row)
+            db.table("voices").insert(row)
+            self._write_revision(db, row, [self._stored(sample) for sample in samples])
+            note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
+            return self._load(db, row["id"])
+
+    def get(self, reference: str) -> Voice:
+        """The voice of an id, slug or name, in its newest revision or the one named: "anna", "anna@2".
+
+        Raises NotFound.
+        """
+        with self._store.reading() as db:
+            return self._load(db, reference)
+
+    def exists(self, reference: str) -> bool:
+        with self._store.reading() as db:
+            return _find(db, split_revision(reference)[0]) is not None
+
+    def known_now(self) -> KnownVoices:
+        """The voices of now, for whoever asks often."""
+        with self._store.reading() as db:
+            rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
+        return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
+
+    def page(
+        self,
+        query: str = "",
+        *,
+        tags: Sequence[str] = (),
+        gender: str = "",
+        accent: str = "",
+        language: str = "",
+        favourite: bool | None = None,
+        bundled: bool | None = None,
+        deleted: bool = False,
+        order: Order = "name",
+        limit: int = MAX_PAGE,
+        after: str | None = None,
+    ) -> list[Voice]:
+        """Voices that have every word of the query, every tag, and what else is not left open; see `Filter`.
+
+        With ``deleted``, those in the trash, the last deleted first whatever the ``order``.
+        ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone, InvalidRequest for a
+        query of too many words or tags, and for a gender or language that is none.
+        """
+        since = self._trash.since if deleted else None
+        wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
+        with self._store.reading() as db:
+            return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after))
+
+    def offered(self) -> dict[str, list[str]]:
+        """By what voices can be filtered: every tag, gender, accent and language that some voice has, in order."""
+        with self._store.reading() as db:
+            return offered(db)
+
+    def count(self) -> int:
+        with self._store.reading() as db:
+            return int(db.execute("select count(*) from voices where deleted is null").fetchone()[0])
+
+    def edit(
+        self,
+        reference: str,
+        changes: VoiceFields,
+        version: int | None = None,
+        event: str = "voice.edit",
+        source: str = "",
+    ) -> Voice:
+        """Change the fields that are set; the voice's samples and revision stay.
+
+        ``event`` and ``source`` are as in `create`.
+        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
+        """
+        with self._store.writing() as db:
+            row = self._row(db, reference, version)
+            changed = row | columns_of(changes, only_set=True)
+            if changed["folded"] != row["folded"]:
+                self._claim(db, changed)
+            if changes.slug:
+                changed["slug"] = self._free_slug(db, changes.slug, row["id"])
+            _check_consent(db, changed)
+            self._touch(db, changed)
+            fields = ", ".join(sorted(changes.model_fields_set))
+            note(db, event, row["id"], fields=fields, **({"source": source} if source else {}))
+            return self._load(db, row["id"])
+
+    @once_more_with_room
+    def revise(
+        self,
+        reference: str,
+        change: Revise,
+        version: int | None = None,
+        event: str = "voice.revise",
+        source: str = "",
+    ) -> Voice:
+        """Give a voice a new revision, its samples those that ``change`` makes of the present ones.
+
+        No revision is made when they are the same. ``event`` and ``source`` are as in `create`.
+        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest and what ``change``
+        raises.
+        """
+        with self._store.writing() as db:
+            row = self._row(db, reference, version)
+            present = self._load(db, row["id"]).samples
+            wanted = change(present)
+            check_samples(wanted)
+            samples = [self._stored(sample) for sample in wanted]
+            if tuple(samples) != present:
+                row["revision"] += 1
+                self._touch(db, row)
+                self._write_revision(db, row, samples)
+                details = {"name": row["name"], "revision": row["revision"], "clips": len(samples)}
+                note(db, event, row["id"], **details, **({"source": source} if source else {}))
+            return self._load(db, row["id"])
+
+    def revisions(self, reference: str) -> list[Voice]:
+        """Every revision of a voice, newest first. Raises NotFound."""
+        with self._store.reading() as db:
+            row = self._row(db, reference)
+            return [voices_of(db, [row], number)[0] for number in range(row["revision"], 0, -1)]
+
+    def delete(self, reference: str, version: int | None = None) -> Voice:
+        """Put a voice into the trash, where it does not claim its name. Raises NotFound, Changed."""
+        with self._trash.deleting() as db:
+            row = self._row(db, reference, version)
+            self._touch(db, row)
+            mark(db, "voice", [row["id"]])
+            note(db, "voice.delete", row["id"], name=row["name"])
+            return voices_of(db, [row])[0]
+
+    def restore(self, reference: str) -> Voice:
+        """Restore a voice by its id, or the last one deleted with this slug or name.
+
+        Raises NotFound when it is not in the trash, NameTaken when the name has a new owner.
+        """
+        last = "select id from voices where (id = ? or slug = ? or folded = ?) and deleted > ? order by deleted desc"
+        with self._store.reading() as db:
+            row = db.execute(last, [*meanings(reference), self._trash.since]).fetchone()
+        voice_id = row[0] if row else reference
+        self._trash.restore_one("voice", voice_id, None, "voice", "voice_not_found")
+        return self.get(voice_id)
+
+    def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self._claim(db, row, keep_slug=True)
+            self._touch(db, row)
+            note(db, "voice.restore", row["id"], name=row["name"])
+
+    def clip(self, sample: Sample) -> bytes:
+        """The recording that a sample is cut from. Raises Damaged, with the name of the voice."""
+        try:
+            return self._store.files.read(sample.clip)
+        except Damaged as error:
+            query = "select name from voices join samples on voice_id = voices.id where clip = ? and deleted is null"
+            with self._store.reading() as db:
+                names = {row[0] for row in db.execute(query, [sample.clip]).fetchall()}
+            whose = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
+            message = f"a recording of {whose} cannot be used: {error}; record it again, or restore a backup"
+            raise Damaged(message, "voice") from error
+
+    def mend(self, clip: bytes) -> bool:
+        """Write a recording again whose file is gone or damaged; whether it was. One that no voice has is left out."""
+        digest = hashlib.sha256(clip).hexdigest()
+        try:
+            self._store.files.read(digest)
+            return False
+        except Damaged:
+            with self._store.writing() as db:
+                if not db.execute("select 1 from samples where clip = ?", [digest]).fetchone():
+                    return False
+                self._store.files.remove(digest)
+                self._store.files.put(clip)
+            return True
+
+    def note_export(self, voice: Voice) -> None:
+        """Put into the audit trail that a voice has left the library as a pack."""
+        with self._store.writing() as db:
+            note(db, "voice.export", voice.id, name=voice.name, revision=voice.revision)
+
+    def _stored(self, sample: Sample | NewSample) -> Sample:
+        if isinstance(sample, Sample):
+            return sample
+        self._store.files.put(sample.data)
+        return as_sample(sample, f"sample_{secrets.token_hex(8)}")
+
+    def _write_revision(self, db: Database, row: Row, samples: Sequence[Sample]) -> None:
+        revision = {"voice_id": row["id"], "number": row["revision"], "created": row["changed"]}
+        db.table("revisions").insert(revision)
+        write_samples(db, row["id"], row["revision"], samples)
+
+    def _load(self, db: Database, reference: str) -> Voice:
+        name, revision = split_revision(reference)
+        row = self._row(db, name)
+        if revision is not None and not 1 <= revision <= row["revision"]:
+            raise NotFound(
+                f"the voice {row['name']!r} has no revision {revision}; its newest is {row['revision']}",
+                "voice",
+                "voice_not_found",
+            )
+        return voices_of(db, [row], revision)[0]
+
+    def _row(self, db: Database, reference: str, version: int | None = None) -> Row:
+        row = _find(db, reference)
+        if row is None:
+            raise NotFound(f"there is no voice {reference[:80]!r}", "voice", "voice_not_found")
+        if version is not None and row["version"] != version:
+            raise Changed(f"the voice {row['name']!r} was changed in the meantime; read it again", "voice")
+        return row
+
+    def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
+        """Make sure of the row's name, and give it a slug that nobody has."""
+        others = "deleted is null and id != ?"
+        if list(db.table("voices").rows_where(f"{others} and folded = ?", [row["id"], row["folded"]])):
+            raise NameTaken(f"a voice named {row['name']!r} already exists; choose another name", "name")
+        base = row["slug"] if keep_slug else slug_of(row["name"])
+        pattern = [row["id"], base, f"{base}-%"]
+        taken = {
+            other["slug"] for other in db.table("voices").rows_where(f"{others} and (slug = ? or slug like ?)", pattern)
+        }
+        number, slug = 1, base
+        while slug in taken:
+            number += 1
+            slug = f"{base}-{number}"
+        row["slug"] = slug
+        row["haystack"] = haystack(row)
+
+    def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
+        """Raises NameTaken."""
+        if list(db.table("voices").rows_where("deleted is null and id != ? and slug = ?", [voice_id, slug])):
+            raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
+        return slug
+
+    def _touch(self, db: Database, row: Row) -> None:
+        row["version"] += 1
+        row["changed"] = time.time()
+        row["haystack"] = haystack(row)
+        db.table("voices").upsert(row, pk="id")
+
+
+def _find(db: Database, reference: str) -> Row | None:
+    """By slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
+    if len(reference) > MAX_REFERENCE:
+        return None
+    as_id, as_slug, as_name = meanings(reference)
+    for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
+        # Not through `table`, which looks up the schema each time: every request for speech comes by here.
+        for row in select(db, f"select * from voices where deleted is null and {column} = ? limit 1", [value]):
+            return row
+    return None
+
+
+def _check_consent(db: Database, row: Row) -> None:
+    wanted = row["consent_id"]
+    if wanted and not list(db.table("consents").rows_where("id = ?", [wanted])):
+        raise InvalidRequest(f"there is no consent {wanted[:80]!r}", "consent", "consent_not_found")

@@ -1,0 +1,57 @@
+"""Sentences of a part regenerated, as its project speaks: the part has one more take, which is the chosen one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from anyio import CapacityLimiter, to_thread
+
+from studio.errors import Changed
+from studio.history.regeneration import Regeneration, RequestOf
+from studio.history.sentence_selection import Selection, select
+from studio.library import Library
+from studio.library.projects.project_records import Part, Project
+from studio.library.takes.take import Take
+from studio.projects.part_request import origin_of, request_of
+
+AT_ONCE = 2
+"""Sentences that are regenerated at once; others wait, and leave the places to those who listen."""
+
+
+class PartRegeneration:
+    """Used from one event loop."""
+
+    def __init__(self, library: Library, regeneration: Regeneration) -> None:
+        self._projects, self._queue, self._regeneration = library.projects, library.part_queue, regeneration
+        self._places = CapacityLimiter(AT_ONCE)
+
+    async def add_take(self, project_id: str, sees: str | None, part_id: str, text: str, start: int, end: int) -> Part:
+        """The part with one more take, in which the sentences at these characters of its text are regenerated.
+
+        Raises NotFound, InvalidRequest, Changed where the text is another one by now, and what Regeneration.regenerate
+        raises.
+        """
+        project, part, take = await to_thread.run_sync(self._base, project_id, sees, part_id, text)
+
+        def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
+            return select(part.text, start, end, words), partial(request_of, project.settings, part.voice)
+
+        async with self._places:
+            result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
+        spoken, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
+        take = replace(result.new.take, id=new_id, voice=spoken.voice, seed=spoken.seed, work_s=result.work_s)
+        new = replace(result.new, take=take)
+        await to_thread.run_sync(self._queue.regenerated, new, len(spoken.text))
+        return await to_thread.run_sync(self._projects.part, project_id, sees, part_id)
+
+    def _base(self, project_id: str, sees: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
+        project = self._projects.get(project_id, sees)
+        part = self._projects.part(project_id, sees, part_id)
+        if text.strip() != part.text:
+            raise Changed("the text of this part was changed meanwhile; look at it again", "text")
+        if part.state != "done" or part.take is None:
+            raise Changed("this part has no sound of its present words and voice; speak all of it first", "part")
+        return project, part, part.take

@@ -1,0 +1,110 @@
+"""The endpoints of gradio_client for projects, /batch_submit and /batch_status; names and arguments are frozen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.errors import InvalidRequest
+from studio.library.client_files import Upload
+from studio.library.projects.project_records import MAX_PAUSE, Project, ProjectSettings
+from studio.projects.document_import import DocumentImport
+from studio.projects.documents import Document, Passage, kind_of
+from studio.projects.project_service import ProjectService
+from studio.ui.endpoints.add_endpoints import add_endpoints
+from studio.ui.file_fields import file_field
+
+USUAL = ProjectSettings()
+
+
+class ProjectEndpoints:
+    """What the endpoints do; a caller's projects are those that it has over HTTP."""
+
+    def __init__(self, projects: ProjectService) -> None:
+        self._projects = projects
+
+    async def batch_submit(
+        self,
+        caller: gr.Request,
+        *,
+        texts: Any,
+        document: Upload | None = None,
+        voice: str,
+        title: str,
+        pause: float,
+        speed: float,
+        notes: bool,
+    ) -> dict[str, object]:
+        """Speak texts or a file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv) in the background, as a project."""
+        wanted = _wanted(texts, document, notes)
+        pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
+        settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
+        return _project_json(await self._projects.create(caller.state.caller, wanted, title, settings, start=True))
+
+    def batch_status(self, caller: gr.Request, *, project_id: str) -> dict[str, object]:
+        """The state of a project made by /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
+        projects = self._projects.library.projects
+        project = projects.get(project_id, caller.state.sees)
+        items = [
+            {
+                "number": part.position,
+                "state": part.state,
+                "error": part.error,
+                "seconds": part.take.seconds if part.take else None,
+            }
+            for part in projects.parts(project_id, caller.state.sees)
+        ]
+        return _project_json(project) | {"items": items}
+
+
+def add_project_endpoints(projects: ProjectService) -> None:
+    """Add the endpoints to the Blocks being built."""
+    endpoints = ProjectEndpoints(projects)
+    with gr.Column(visible=False):
+        fields = [
+            gr.JSON([], label="texts"),
+            file_field("document"),
+            gr.Textbox("", label="voice"),
+            gr.Textbox("", label="title"),
+            gr.Number(USUAL.pause, label="pause"),
+            gr.Number(1.0, label="speed"),
+            gr.Checkbox(False, label="notes"),
+        ]
+        project = gr.JSON(label="project")
+        add_endpoints(
+            {
+                endpoints.batch_submit: (fields, project),
+                endpoints.batch_status: ([gr.Textbox("", label="project_id")], project),
+            }
+        )
+
+
+def _project_json(project: Project) -> dict[str, object]:
+    return {
+        "id": project.id,
+        "title": project.title,
+        "state": project.state,
+        "parts": {"total": sum(project.parts.values())} | project.parts,
+        "seconds": project.seconds,
+        "audio": f"/v1/projects/{project.id}/audio",
+    }
+
+
+def _wanted(texts: object, document: Upload | None, with_notes: bool) -> DocumentImport:
+    """Raises InvalidRequest."""
+    if document is not None:
+        if texts:
+            raise InvalidRequest("give either texts or a document, not both", "texts")
+        kind = kind_of(document.name)
+        return DocumentImport(document.data, kind, with_notes=bool(with_notes), file_name=document.name)
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
+        raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
+    return DocumentImport(Document(tuple(Passage(text) for text in texts), prose=False), "items")
+
+
+def _within(value: float, low: float, high: float, name: str) -> float:
+    if not low <= value <= high:
+        raise InvalidRequest(f"{name} must be from {low:g} to {high:g}", name)
+    return value

@@ -1,0 +1,78 @@
+"""The named endpoints of the history for gradio_client: a list of takes, and one take with its sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import gradio as gr
+
+from studio.errors import InvalidRequest
+from studio.history.history import History
+from studio.history.take_export import STORED, encoded
+from studio.library import TakeFilter
+from studio.library.client_files import ClientFile, ClientFiles
+from studio.ui.endpoints.add_endpoints import add_endpoints
+from studio.ui.file_fields import file_field
+from studio.work.work_queue import WorkQueue
+
+MAX_LIST = 200
+PIECE = 1 << 20
+"""Bytes copied at a time."""
+
+
+class TakeEndpoints:
+    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+
+    def __init__(self, history: History, files: ClientFiles, exports: WorkQueue) -> None:
+        self._history = history
+        self._files = files
+        self._exports = exports
+
+    async def history_list(
+        self, caller: gr.Request, *, query: str, voice: str, starred: bool, limit: int, after: str
+    ) -> dict[str, object]:
+        """Takes, newest first: by a part of the text, a voice, or starred ones alone; paged by `after`."""
+        if not 1 <= limit <= MAX_LIST:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_LIST}", "limit")
+        wanted = TakeFilter(query, voice or None, starred or None, caller=caller.state.sees)
+        page = await self._history.page(await self._history.by_id(wanted), limit, after or None)
+        return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}
+
+    async def take_get(self, caller: gr.Request, *, take_id: str) -> tuple[ClientFile | None, dict[str, object]]:
+        """One take by its id: its sound as a WAV file, if it has one, and its text, parameters and figures."""
+        take_id, sees, name = take_id.strip(), caller.state.sees, caller.state.caller
+        facts = await self._history.get(take_id, sees)
+        if not facts["audio"]:
+            return None, facts
+        take, path = await self._history.sound(take_id, sees)
+        pieces: Iterable[bytes] = _copied(path)
+        if take.media_type != "audio/wav":
+            pieces = await self._exports.run(name, list, encoded(path, take.media_type, STORED))
+        return await self._files.add_result(f"{take.id}.{STORED}", pieces, sees, name), facts
+
+
+def add_take_endpoints(history: History, files: ClientFiles, exports: WorkQueue) -> None:
+    """Add the endpoints to the Blocks being built."""
+    endpoints = TakeEndpoints(history, files, exports)
+    with gr.Column(visible=False):
+        fields = [
+            gr.Textbox("", label="query"),
+            gr.Textbox("", label="voice"),
+            gr.Checkbox(False, label="starred"),
+            gr.Number(50, label="limit", precision=0),
+            gr.Textbox("", label="after"),
+        ]
+        file, take = file_field("file"), gr.JSON(label="take")
+        add_endpoints(
+            {
+                endpoints.history_list: (fields, take),
+                endpoints.take_get: ([gr.Textbox("", label="take_id")], [file, take]),
+            }
+        )
+
+
+def _copied(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece

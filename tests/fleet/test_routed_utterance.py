@@ -1,0 +1,246 @@
+"""A take over replicas that die, stall, are full or send too little: no frame is lost, and each is cancelled once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+
+from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
+from fleet import membership as fleet_replicas
+from fleet import routed_utterance
+from fleet.membership import Membership
+from fleet.routed_utterance import RoutedUtterance
+from fleet.routing import homes, voice_of
+from tests.engine.speaking import until
+from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routed_utterance, "STALL_SECONDS", 0.4)
+    monkeypatch.setattr(routed_utterance, "FIRST_SECONDS", 0.4)
+    monkeypatch.setattr(routed_utterance, "PLACE_SECONDS", 0.01)
+
+
+async def fleet(line: FakeTransport) -> Membership:
+    replicas = Membership(line)
+    await replicas.ask()
+    return replicas
+
+
+async def heard(replicas: Membership, what: Utterance) -> list[AudioChunk]:
+    return [chunk async for chunk in RoutedUtterance(replicas, what).chunks()]
+
+
+def codes(chunks: list[AudioChunk]) -> np.ndarray:
+    return np.concatenate([chunk.codes for chunk in chunks], axis=1)
+
+
+def home_of(line: FakeTransport, voice: int) -> str:
+    return homes(voice_of(utterance(voice=voice)) or b"", line.engines)[0]
+
+
+async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
+    line = FakeTransport()
+    chunks = await heard(await fleet(line), utterance(frames=7))
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 7))
+    assert [chunk.first_frame for chunk in chunks] == [0, 2, 4, 6]
+    assert chunks[-1].finish_reason == "length"
+    assert [stream.cancels for stream in line.opened] == [1]
+
+
+@pytest.mark.parametrize("fault", ["dies", "stalls", "closes", "skips"])
+@pytest.mark.parametrize("after", [0, 4, 8])
+async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None:
+    line = FakeTransport()
+    home = home_of(line, 1)
+    line.faults[home] = (fault, after)
+    chunks = await heard(await fleet(line), utterance(frames=12, voice=1))
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 12))
+    assert [chunk.first_frame for chunk in chunks] == list(range(0, 12, 2))
+    assert chunks[-1].finish_reason == "length"
+    assert [stream.replica for stream in line.opened] == [home, ({"a", "b"} - {home}).pop()]
+    assert [stream.cancels for stream in line.opened] == [1, 1], "each was told to stop, once"
+    assert [chunk.resumed_at for chunk in chunks[after // 2 :]] == [after or None] * (6 - after // 2)
+    resumed = line.engines[line.opened[1].replica].utterances[0]
+    assert resumed.frames_so_far == after and resumed.max_frames == 12
+
+
+async def test_times_go_on_after_a_change_of_replica() -> None:
+    line = FakeTransport()
+    line.faults[home_of(line, 1)] = ("stalls", 4)
+    chunks = await heard(await fleet(line), utterance(frames=8, voice=1))
+    assert chunks[0].timing.now == pytest.approx(0.3, abs=0.1)
+    assert chunks[-1].timing.now > 0.3 + 0.4, "the engine's clock began anew, the take's did not"
+    assert {chunk.timing.admitted for chunk in chunks} == {chunks[0].timing.admitted}
+
+
+async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
+    line = FakeTransport()
+    home = home_of(line, 1)
+    line.faults[home] = ("stalls", 2)
+    replicas = await fleet(line)
+    await heard(replicas, utterance(voice=1))
+    line.faults.clear()
+    await heard(replicas, utterance(voice=1))
+    assert [stream.replica == home for stream in line.opened] == [True, False, False]
+    line.deaf.clear()
+    await replicas.ask()
+    await heard(replicas, utterance(voice=1))
+    assert line.opened[-1].replica == home
+
+
+async def test_three_tries_and_no_more() -> None:
+    line = FakeTransport(4)
+    line.faults = dict.fromkeys(line.engines, ("closes", 0))
+    with pytest.raises(EngineStopped, match="3 replicas failed one after another, the last: its stream ended"):
+        await heard(await fleet(line), utterance())
+    assert len({stream.replica for stream in line.opened}) == 3
+    assert [stream.cancels for stream in line.opened] == [1, 1, 1]
+
+
+async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on() -> None:
+    line = FakeTransport(6)
+    line.faults = dict.fromkeys("abcde", ("dies", 2))
+    line.up = {"a"}
+    replicas = await fleet(line)
+    hearing = asyncio.create_task(heard(replicas, utterance(frames=12)))
+    for name in "bcdef":  # each comes once the one before has gone, as in an update
+        await until(lambda: not line.up)
+        line.up = {name}
+        await replicas.ask()
+    chunks = await hearing
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 12))
+    assert [chunk.resumed_at for chunk in chunks] == [None, 2, 4, 6, 8, 10]
+
+
+async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.02)
+    line = FakeTransport(1)
+    replicas = await fleet(line)
+    line.late_seconds = 0.1
+    await asyncio.sleep(0.03)  # the last word was heard longer ago than an answer may take
+    await replicas.ask()
+    assert replicas.choose(None) is None
+    await until(lambda: replicas.choose(None) == "a")
+
+
+async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
+    line = FakeTransport(1)
+    replicas = await fleet(line)
+    async with aclosing(RoutedUtterance(replicas, utterance()).chunks()) as chunks:
+        await anext(chunks)
+        replicas.suspect("a")
+        assert replicas.choose(None) is None
+        await anext(chunks)
+        assert replicas.choose(None) == "a"
+
+
+async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
+    line = FakeTransport(1)
+    line.faults["a"] = ("closes", 4)
+    replicas = await fleet(line)
+    hearing = asyncio.create_task(heard(replicas, utterance()))
+    while not line.opened or not line.opened[0].cancels:
+        await asyncio.sleep(0)
+    line.faults.clear()
+    await replicas.ask()
+    assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
+
+
+async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
+    line = FakeTransport(1)
+    line.faults["a"] = ("pauses", 4)
+    assert np.array_equal(codes(await heard(await fleet(line), utterance())), codes_of(5, 0, 10))
+    assert len(line.opened) == 1
+
+
+async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routed_utterance, "PATIENCE_SECONDS", 0.0)
+    line = FakeTransport(1)
+    line.faults["a"] = ("dies", 4)
+    with pytest.raises(EngineStopped, match="no replica was there"):
+        await heard(await fleet(line), utterance())
+
+
+async def test_a_full_line_is_tried_elsewhere_once() -> None:
+    line = FakeTransport(3)
+    home = home_of(line, 1)
+    line.engines[home].full_times = 1
+    replicas = await fleet(line)
+    assert len(codes(await heard(replicas, utterance(voice=1)))) == 2
+    for engine in line.engines.values():
+        engine.full_times = 9
+    line.opened.clear()
+    with pytest.raises(EngineFull):
+        await heard(await fleet(line), utterance(voice=1))
+    asked = [stream.replica for stream in line.opened]
+    assert sorted(asked[:3]) == ["a", "b", "c"], "each for a free row"
+    assert len(asked) == 5 and asked[3] != asked[4], "two for a place in line"
+    assert [stream.cancels for stream in line.opened] == [1] * 5
+
+
+async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_questions_tells_of_them() -> None:
+    line = FakeTransport()
+    for engine in line.engines.values():
+        engine.gate.clear()
+    processes = [await fleet(line), await fleet(line)]  # each knows of its own takes only
+    hearing = [
+        asyncio.create_task(heard(process, utterance(voice=1)))
+        for process, takes in zip(processes, (5, 3), strict=True)
+        for _ in range(takes)
+    ]
+    await until(lambda: sum(engine.running for engine in line.engines.values()) == 8)
+    assert {name: engine.running for name, engine in line.engines.items()} == {"a": INFO.max_rows, "b": INFO.max_rows}
+    waiting = asyncio.create_task(heard(processes[0], utterance(voice=1)))  # no row is free anywhere
+    await until(lambda: sum(engine.running for engine in line.engines.values()) == 9)
+    for engine in line.engines.values():
+        engine.gate.set()
+    assert {codes(chunks).shape for chunks in await asyncio.gather(*hearing, waiting)} == {(2, 10)}
+
+
+async def test_what_was_begun_waits_for_a_place() -> None:
+    line = FakeTransport()
+    home = home_of(line, 1)
+    other = ({"a", "b"} - {home}).pop()
+    line.faults[home] = ("dies", 4)
+    line.engines[other].full_times = 5
+    chunks = await heard(await fleet(line), utterance(voice=1))
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 10))
+
+
+async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
+    line = FakeTransport()
+
+    def refuse(what: Utterance) -> None:
+        raise InvalidUtterance("no")
+
+    for engine in line.engines.values():
+        engine.speak = refuse  # type: ignore[assignment]
+    with pytest.raises(InvalidUtterance):
+        await heard(await fleet(line), utterance())
+    assert len(line.opened) == 1
+
+
+async def test_leaving_reaches_the_replica() -> None:
+    line = FakeTransport(1)
+    replicas = await fleet(line)
+    async with aclosing(RoutedUtterance(replicas, utterance(frames=1000)).chunks()) as chunks:
+        await anext(chunks)
+        assert replicas.members["a"].open == 1
+    assert [stream.cancels for stream in line.opened] == [1]
+    assert replicas.members["a"].open == 0
+
+
+async def test_a_long_wait_for_the_first_frame_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = FakeTransport(1)
+    line.engines["a"].gate.clear()
+    replicas = await fleet(line)
+    hearing = asyncio.create_task(heard(replicas, utterance()))
+    await asyncio.sleep(1.0)  # longer than both limits: heartbeats tell that it lives
+    line.engines["a"].gate.set()
+    assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
+    assert len(line.opened) == 1

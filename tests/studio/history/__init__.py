@@ -1,0 +1,1 @@
+"""Kept takes over HTTP: listed, shared, exported, their words' times, their sentences regenerated."""

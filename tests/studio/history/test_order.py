@@ -1,0 +1,73 @@
+"""Takes are listed newest first whether they are kept or not, on every page, none twice and none left out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from studio.history.history import History
+from studio.library import Library, TakeFilter
+from studio.library.takes.take import Take
+from studio.takes.recent_takes import RecentTakes
+from tests.studio.conftest import Steered
+
+Steer = Callable[..., Steered]
+
+
+def kept(number: int) -> Take:
+    return Take(f"kept_{number:03}", float(number), "random", 1, "finished", text="Hi.")
+
+
+def unkept(number: int) -> Take:
+    return Take(f"only_{number:03}", float(number), "random", 1, "finished")
+
+
+async def listed(history: History, limit: int) -> list[str]:
+    found, after = [], None
+    while True:
+        page = await history.page(TakeFilter(), limit, after)
+        found += [str(take["id"]) for take in page.data]
+        assert len(page.data) == limit or not page.has_more
+        if not page.has_more:
+            return found
+        after = page.last_id
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: int) -> None:
+    library, recent, dice = Library(tmp_path), RecentTakes(), random.Random(seed)
+    for number in range(1, 30):
+        if dice.random() < 0.5:
+            recent.put(unkept(number))
+        else:
+            library.takes.add(kept(number))
+            if dice.random() < 0.5:
+                recent.put(kept(number))
+    history = History(library, recent, None)
+    for limit in (1, 4, 100):
+        found = await listed(history, limit)
+        assert [int(each[-3:]) for each in found] == list(range(29, 0, -1))
+
+
+async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path: Path) -> None:
+    library, recent = Library(tmp_path), RecentTakes()
+    for number in range(1, 7):
+        library.takes.add(kept(number)) if number % 2 else recent.put(unkept(number))
+    history = History(library, recent, None)
+    page = await history.page(TakeFilter(), 2)
+    await history.delete("kept_005", None)
+    rest = await history.page(TakeFilter(), 10, page.last_id)
+    assert [take["id"] for take in rest.data] == ["only_004", "kept_003", "only_002", "kept_001"]
+
+
+def test_the_first_page_has_the_newest_whatever_is_kept(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for store in (False, False, False, True):
+            answer = client.post("/v1/audio/speech", json={"input": "Two words.", "store": store})
+        listed = client.get("/v1/takes", params={"limit": 3}).json()["data"]
+    assert listed[0]["id"] == answer.headers["x-request-id"]
+    assert [take["stored"] for take in listed] == [True, False, False]

@@ -1,0 +1,193 @@
+"""One sentence of a kept take spoken anew over HTTP: a take of its own, joined without a step, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from engine import ModelCard
+from studio.api_key import read_keys
+from tests.studio.answers import assert_envelope
+from tests.studio.sounds import data_url, tone, wav
+from tests.studio.speech.test_resume import TAKES, Steer, samples, speak
+
+TEXT = "One two. Three four. Five six."
+DIALOGUE = "Night.\nAnna: One two. Three four.\nBert: Five six. Seven eight."
+RATE = 44_100
+
+
+def mend(client: httpx.Client, take: str, start: int, end: int, **headers: str) -> httpx.Response:
+    return client.post(f"{TAKES}/{take}/mend", json={"start": start, "end": end}, headers=headers)
+
+
+def made(client: httpx.Client, text: str = TEXT, /, **fields: object) -> str:
+    return speak(client, text, **fields).headers["x-request-id"]
+
+
+def heard(client: httpx.Client, take: str) -> tuple[np.ndarray, list[tuple[str, float]]]:
+    """The samples of a take, and when its words begin."""
+    sound = samples(client.get(f"{TAKES}/{take}/audio")).astype(int)
+    times = client.get(f"{TAKES}/{take}/timestamps").json()["timestamps"]
+    return sound, [(each["text"], each["start"]) for each in times]
+
+
+@pytest.mark.parametrize("speed", [1, 2])
+def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Steer, speed: int) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        before = made(client, voice="anna", speed=speed, temperature=0.5)
+        answer = mend(client, before, 11, 12)
+        assert answer.status_code == 201 and answer.headers["x-request-id"] == answer.json()["id"]
+        after, spoken = answer.json(), engine.utterances[-1]
+        assert (spoken.text, spoken.sampling.temperature) == ("One two. Three four.", 0.5)
+        assert spoken.sampling.seed != 7
+        told = client.get(f"{TAKES}/{before}").json()
+        assert (after["mends"], after["text"], after["voice"], after["seed"]) == (before, TEXT, "anna", 7)
+        assert (told["mends"], after["parameters"], after["request"]) == (None, told["parameters"], told["request"])
+        assert abs(after["frames"] - 36) <= 2 and after["can_continue"] is False
+        (old, was), (new, now) = heard(client, before), heard(client, after["id"])
+        longer = len(new) - len(old)
+        assert after["seconds"] == pytest.approx(len(new) / RATE, abs=0.001)
+        begins, ends = int(was[2][1] * RATE), int(was[4][1] * RATE)
+        assert [word for word, _ in now] == [word for word, _ in was]
+        assert np.array_equal(new[: begins - 3000], old[: begins - 3000])
+        assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
+        assert not np.array_equal(new[begins + 3000 : ends - 9000], old[begins + 3000 : ends - 9000])
+        assert now[0] == was[0] and now[5][1] == pytest.approx(was[5][1] + longer / RATE, abs=0.002)
+        again = mend(client, after["id"], 0, len(TEXT)).json()  # all of it, and no joints; one that was mended already
+        assert engine.utterances[-1].text == TEXT and again["mends"] == after["id"]
+        listed = [take["id"] for take in client.get(TAKES).json()["data"]]
+        assert listed == [again["id"], after["id"], before], "the one before stays"
+
+
+def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        plain, read = (made(client, "I have 2. He has 3 GIF.", normalize=each) for each in (False, True))
+        client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"})
+        mend(client, plain, 12, 12)
+        assert engine.utterances[-1].text == "I have 2. He has 3 jif."
+        mended = mend(client, read, 12, 12).json()
+        assert engine.utterances[-1].text == "I have two. He has three jif."
+        assert mended["request"]["input"] == "I have two. He has three GIF."
+
+
+def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(steered: Steer) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
+    text = "One is plain here. [whisper] Tom &amp; I cast [Level Up].\u200b Three is **plain** again."
+    with served.client() as client:
+        before = made(client, text)
+        parts = ["One is plain here.", "[whisper] Tom and I cast Level Up.", "Three is plain again."]
+        assert [utterance.text for utterance in engine.utterances] == parts
+        told = client.get(f"{TAKES}/{before}/timestamps?of=sentence").json()["timestamps"]
+        assert [each["text"] for each in told][1] == "Tom &amp; I cast Level Up.\u200b"
+        _, was = heard(client, before)
+        assert [word for word, _ in was][4:10] == ["Tom", "&amp", "I", "cast", "Level", "Up"]
+        for words, spoken in (("Level", parts[:2]), ("again", parts[1:])):
+            said = len(engine.utterances)
+            answer = mend(client, before, text.index(words), text.index(words))
+            assert answer.status_code == 201, answer.text
+            assert [utterance.text for utterance in engine.utterances[said:]] == spoken
+            _, now = heard(client, answer.json()["id"])
+            assert [word for word, _ in now] == [word for word, _ in was]
+        assert engine.utterances[-1].history == (), "it goes on plainly"
+
+
+def test_a_sentence_of_a_dialogue_is_spoken_by_who_says_it(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        before = made(client, DIALOGUE, cast={"Bert": "bert"}, turn_gap=0.5)
+        at = DIALOGUE.index
+        after = mend(client, before, at("Five"), at("six")).json()
+        assert engine.utterances[-1].text == "Five six." and engine.utterances[-1].history == ()
+        assert engine.utterances[-1].references[0].text == "My name is bert."
+        (old, was), (new, now) = heard(client, before), heard(client, after["id"])
+        later = (len(new) - len(old)) / RATE
+        assert [word for word, _ in now] == [word for word, _ in was]
+        assert now[4] == was[4] and now[-1][1] == pytest.approx(was[-1][1] + later, abs=0.002)
+        turns = client.get(f"{TAKES}/{before}").json()["turns"]
+        assert [turn["end_s"] for turn in after["turns"]] == pytest.approx(
+            [turn["end_s"] + (later if turn["speaker"] == "Bert" else 0) for turn in turns], abs=0.002
+        )
+        mend(client, before, at("Three"), at("four."))
+        assert engine.utterances[-1].text == "One two. Three four."
+        mend(client, before, 0, 1)
+        assert engine.utterances[-1].text == "Night."
+        several = mend(client, before, at("four"), at("six"))
+        assert_envelope(several, 409, "start")
+        assert "select words of one of them" in several.text
+        assert_envelope(mend(client, before, at("Anna"), at("Anna") + 2), 400, "start")
+
+
+def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: Steer) -> None:
+    served, engine = steered()
+    clip = {"ref_audio": data_url(wav(tone(1.5))), "ref_text": "My name is Anna."}
+
+    def refused(take: str, status: int, words: str, param: str | None = None) -> None:
+        answer = mend(client, take, 0, 1)
+        assert_envelope(answer, status, param)
+        assert words in answer.json()["error"]["message"]
+
+    with served.client() as client:
+        take = made(client)
+        for start, end in ((5, 99), (5, 4)):
+            assert_envelope(mend(client, take, start, end), 400, "start")
+        refused("req_nobody", 404, "no", "take_id")
+        refused(made(client, store=False), 404, "no", "take_id")
+        refused(made(client, max_new_tokens=20), 409, "continue it", "take_id")
+        refused(made(client, **clip), 409, "make a voice of the clip", "take_id")
+        refused(made(client, voice="random"), 409, "came of its seed", "take_id")
+        refused(made(client, "One.\nHe: Two.", cast={"He": "bert"}, voice="random"), 409, "came of its seed")
+        kept = client.get(TAKES).json()["data"]
+        engine.spoilt = ["silent"]
+        refused(take, 500, "silent")
+        taken = made(client, voice="anna")
+        together = made(client, "One.\nHe: Two.", cast={"He": "anna"}, voice="bert")
+        client.delete("/v1/voices/anna")
+        client.patch("/v1/voices/bert", json={"name": "Anna"})  # the name is another's now
+        refused(taken, 409, "no longer in the library", "take_id")
+        assert_envelope(mend(client, together, 10, 11), 409, "take_id")
+        assert mend(client, together, 0, 1).status_code == 201, "bert has only another name"
+        stored = [each["id"] for each in client.get(TAKES).json()["data"] if each["stored"]]
+        assert stored[1:] == [together, taken, *(each["id"] for each in kept if each["stored"])]
+
+
+def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: Path) -> None:
+    home: dict[str, Any] = {"home": str(tmp_path / "home"), "api_keys": read_keys("first,second")}
+    mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
+    served, _ = steered(**home)
+    with served.client(headers=mine) as client:
+        take = made(client)
+        mended = mend(client, take, 0, 1).json()["id"]
+        assert_envelope(mend(client, take, 0, 1, **theirs), 404, "take_id")
+    other, _ = steered(**home, model="test/another")
+    with other.client(headers=mine) as client:
+        for each in (take, mended):  # of the second its words' times are kept
+            told = mend(client, each, 0, 1)
+            assert_envelope(told, 409)
+            assert "another model or codec" in told.text
+
+
+def test_a_full_line_refuses_it_and_who_leaves_ends_it(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=0)
+    with served.client() as client:
+        take = made(client)
+        served.until(running=0)
+        engine.first_frame_gate.clear()
+        served.hang_up(f"{TAKES}/{take}/mend", {"start": 0, "end": 1}, running=1)
+        served.until(running=0)
+        engine.first_frame_gate.set()
+        engine.later_frames_gate.clear()
+        with client.stream("POST", "/v1/audio/speech", json={"input": TEXT, "response_format": "wav"}) as answer:
+            pieces = answer.iter_raw()
+            next(pieces)
+            assert_envelope(mend(client, take, 0, 1), 429)
+        engine.later_frames_gate.set()
+        served.until(running=0)
+        assert mend(client, take, 0, 1).status_code == 201

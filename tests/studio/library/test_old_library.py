@@ -1,0 +1,190 @@
+"""A library that version 24 of the tables has written: it opens, every route answers as before, and a crash is no loss.
+
+`tests/data/library-v24` has the library and what that studio answered. In it: two voices, takes (regenerated, cut,
+starred, deleted, a dialogue, one that is shared), a project (a regenerated part, one with two takes, a stale one, two
+that were merged, a deleted one), and a deleted project. Deletions and the link do not expire until the year 2100.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from studio.errors import LibraryUnavailable
+from studio.library import Backup, Library
+from studio.library.migrations import take_migrations
+from studio.library.sqlite import Database
+from studio.paths import ROOT
+from tests.studio.conftest import Steered
+
+DATA = Path(__file__).parents[2] / "data" / "library-v24"
+Steer = Callable[..., Steered]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The old library, unpacked."""
+    shutil.unpack_archive(DATA / "library.zip", tmp_path / "home")
+    return tmp_path / "home"
+
+
+def addresses(client: httpx.Client) -> Iterator[str]:
+    """Everything that can be read in the library, takes that are listed nowhere too."""
+    yield from ("/v1/takes", "/v1/takes?q=two", "/v1/takes?starred=true", "/v1/takes?voice=anna", "/v1/takes?limit=2")
+    yield from ("/v1/takes/export", "/v1/voices", "/v1/pronunciations", "/v1/projects")
+    for take in client.get("/v1/takes").json()["data"]:
+        at = f"/v1/takes/{take['id']}"
+        yield from (at, f"{at}/audio", f"{at}/timestamps?of=word", f"{at}/timestamps?of=sentence", f"{at}/shares")
+        yield from (share["path"] for share in client.get(f"{at}/shares").json()["data"])
+    for voice in client.get("/v1/voices").json()["data"]:
+        yield f"/v1/voices/{voice['id']}"
+    for project in client.get("/v1/projects").json()["data"]:
+        at = f"/v1/projects/{project['id']}"
+        yield from (at, f"{at}/parts", f"{at}/timeline?partial=true", f"{at}/subtitles?partial=true")
+        yield from (f"{at}/audio?partial=true", f"{at}/zip?partial=true")
+        for part in client.get(f"{at}/parts").json()["data"]:
+            for take in part["takes"]:
+                yield from (f"{at}/takes/{take['id']}/audio", f"{at}/takes/{take['id']}/timestamps?of=sentence")
+
+
+def answers(client: httpx.Client) -> dict[str, Any]:
+    """What is answered at each address: the status, and JSON as it is, of the rest the hash."""
+    told: dict[str, Any] = {}
+    for address in addresses(client):
+        answer = client.get(address)
+        told[address] = [answer.status_code, _content(answer)]
+    return told
+
+
+def _content(answer: httpx.Response) -> Any:
+    kind = answer.headers["content-type"].partition(";")[0]
+    if answer.is_error:
+        return answer.json()["error"]["code"]
+    if kind == "application/json":
+        return {name: value for name, value in answer.json().items() if name != "retention"}  # which is the studio's
+    if kind == "application/zip":
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+            return {name: _hash(archive.read(name)) for name in archive.namelist() if name != "manifest.json"}
+    return None if kind == "text/html" else _hash(answer.content)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def served_from(home: Path, steered: Steer, **settings: object) -> Steered:
+    return steered(home=str(home), share_days=30, **settings)
+
+
+def holds(now: Any, before: Any) -> bool:
+    """Whether all that was answered before is answered now; there may be more fields."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        return all(name in now and holds(now[name], value) for name, value in before.items())
+    if isinstance(now, list) and isinstance(before, list):
+        return len(now) == len(before) and all(map(holds, now, before))
+    return bool(now == before)
+
+
+def test_every_route_answers_as_it_did(home: Path, steered: Steer) -> None:
+    served, _ = served_from(home, steered)
+    with served.client() as client:
+        now = answers(client)
+    before = json.loads((DATA / "answers.json").read_text())
+    assert list(now) == list(before)
+    for address, answer in now.items():
+        assert holds(answer, before[address]), (address, answer, before[address])
+
+
+def test_what_was_deleted_comes_back_and_a_sentence_of_a_part_is_regenerated(home: Path, steered: Steer) -> None:
+    served, _ = served_from(home, steered)
+    with closing(sqlite3.connect(home / "library.db")) as db:
+        [gone] = db.execute("select id from takes where deleted is not null").fetchone()
+        [deleted] = db.execute("select id from projects where deleted is not null and title != ''").fetchone()
+        [part] = db.execute("select id from parts where text = 'To be deleted.'").fetchone()
+    with served.client() as client:
+        [project] = client.get("/v1/projects").json()["data"]
+        at = f"/v1/projects/{project['id']}"
+        assert client.post(f"/v1/takes/{gone}/restore").json()["text"] == "It goes away."
+        assert client.post(f"/v1/projects/{deleted}/restore").json()["parts"]["done"] == 1
+        [back] = client.post(f"{at}/parts/restore", json={"ids": [part]}).json()["data"]
+        sound = client.get(f"{at}/takes/{back['chosen']}/audio")
+        assert back["state"] == "done" and sound.status_code == 200 and len(sound.content) > 44
+        first = client.get(f"{at}/parts").json()["data"][0]
+        body = {"text": first["text"], "start": 0, "end": 1}
+        after = client.post(f"{at}/parts/{first['id']}/mend", json=body).json()
+        assert len(after["takes"]) == len(first["takes"]) + 1 and after["chosen"] == after["takes"][0]["id"]
+
+
+def test_a_start_that_ends_amid_the_migration_leaves_the_old_library(
+    home: Path, steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = take_migrations._move_part_takes
+
+    def killed(db: Database) -> None:
+        move(db)
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(take_migrations, "_move_part_takes", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            Library(home)
+    with closing(sqlite3.connect(home / "library.db")) as db:
+        assert db.execute("select count(*) from part_takes").fetchone() == (9,)
+    test_every_route_answers_as_it_did(home, steered)
+
+
+def test_a_library_of_a_newer_version_says_what_to_do(home: Path) -> None:
+    Library(home)
+    with closing(sqlite3.connect(home / "library.db")) as db, db:
+        db.execute("insert into _sqlite_migrations (migration_set, name) values ('studio', 'm999_of_tomorrow')")
+    with pytest.raises(LibraryUnavailable, match="newer version of the studio; update"):
+        Library(home)
+
+
+OPEN = """
+import os, sys
+from pathlib import Path
+from studio.library import Library
+
+if os.getuid() == 0:  # whom no permission stops
+    os.setuid(65534)
+Library(Path(sys.argv[1]))
+"""
+
+
+def test_an_old_library_that_cannot_be_written_says_so(home: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o555)
+        old = Path(shutil.copytree(home, Path(folder) / "home"))
+        for path in (old, *old.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        command = [sys.executable, "-c", OPEN, str(old)]
+        opened = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        for path in (old, *old.rglob("*")):
+            path.chmod(0o700)
+    assert "cannot be written; allow the studio's user to write there" in opened.stderr
+
+
+def test_a_copy_of_an_old_library_comes_back_with_its_parts(home: Path, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    shutil.copytree(home / "audio", copies / "audio")
+    shutil.copyfile(home / "library.db", copies / "backup-1.db")
+    Backup(tmp_path / "new", copies).restore()
+    library = Library(tmp_path / "new")
+    [project] = library.projects.page(None)
+    takes = [take for part in library.projects.parts(project.id, None) for take in part.takes]
+    assert len(takes) == 7 and all(library.files.read(take.audio) for take in takes)

@@ -1,0 +1,254 @@
+"""The trash of a library: listed, restored, emptied and expired, whatever was deleted; its audio goes with it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
+from studio.library import Library, TakeFilter, Voice, VoiceFields
+from studio.library.migrations.schema import MIGRATIONS
+from studio.library.projects.project_records import NewPart, Project, ProjectSettings
+from studio.library.projects.replacements import Wanted
+from studio.library.sqlite import Database
+from studio.library.takes.take import NewTake, Take
+from studio.library.trash import TABLES, TrashItem
+from tests.studio.clips import new_sample
+from tests.studio.library.worker import stored_take
+
+DAY = 86_400
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path)
+
+
+def files(library: Library) -> set[str]:
+    return {name for name, _ in library.files.everything()}
+
+
+def take(library: Library, take_id: str, caller: str = "me") -> None:
+    library.takes.add(dataclasses.replace(stored_take(take_id, f"words {take_id}", "anna"), caller=caller), b"take")
+
+
+def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Project:
+    """With so many takes of its first part."""
+    made = library.projects.create(owner, "A book", "txt", [NewPart(text) for text in texts], ProjectSettings())
+    for number in range(takes):
+        library.projects.ask(made.id, owner, [library.projects.parts(made.id, owner)[0].id])
+        claimed = library.part_queue.claim()
+        assert claimed is not None
+        spoken = Take(
+            f"ptake_{made.id}_{number}", 1.0, "anna", 1, part_id=claimed.part_id, recipe=claimed.recipe, work_s=1.0
+        )
+        library.part_queue.done(claimed, NewTake(spoken, [b"sound %d" % number]))
+    return library.projects.get(made.id, owner)
+
+
+def one_of_each(library: Library) -> tuple[Voice, Project]:
+    """A take, voice, project, part and replacement in the trash, deleted in this order."""
+    take(library, "req_1")
+    library.takes.delete(TakeFilter(ids=("req_1",)))
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    library.voices.delete("anna")
+    gone = project(library, "me", "One.", "Two.", takes=2)
+    library.projects.delete(gone.id, "me")
+    kept = project(library, "me", "Cat.", "Cats.", "Dog.")
+    [*_, dog] = library.projects.parts(kept.id, "me")
+    library.arrangement.delete(kept.id, "me", dog.id)
+    library.replacements.replace(kept.id, "me", Wanted("cat", "cow"))
+    return voice, kept
+
+
+def aged(library: Library, seconds: float) -> None:
+    """As if everything in the trash had been deleted so much earlier."""
+    with library.store.writing() as db:
+        for table in ("takes", "voices", "projects", "replaced_texts"):
+            db.execute(f"update {table} set deleted = deleted - ?", [seconds])
+
+
+def found(library: Library, sees: str | None = None) -> list[TrashItem]:
+    """All pages, of two."""
+    items: list[TrashItem] = []
+    while page := library.trash.page(sees, 2, items[-1].id if items else None):
+        items += page
+    return items
+
+
+def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: Library) -> None:
+    voice, kept = one_of_each(library)
+    items = found(library)
+    assert [item.kind for item in items] == ["replacement", "part", "project", "voice", "take"]
+    assert [item.title for item in items] == ["A book", "Dog.", "A book", "Anna", "words req_1"]
+    assert [(item.parts, item.project_id) for item in items] == [
+        (2, kept.id), (None, kept.id), (2, None), (None, None), (None, None),
+    ]  # fmt: skip
+    with pytest.raises(NotFound, match="not in the trash"):
+        library.trash.page(None, after="req_none")
+    restored = library.trash.restore([(item.kind, item.id) for item in items], "me")
+    assert sorted(kind for kind, _ in restored) == sorted(TABLES) and found(library) == []
+    assert library.takes.get("req_1", "me").deleted is None
+    assert library.voices.get("anna").samples == voice.samples
+    assert [part.text for part in library.projects.parts(kept.id, "me")] == ["Cat.", "Cats.", "Dog."]
+    book = library.projects.get(items[2].id, "me")
+    assert (book.parts["done"], book.paused) == (1, False)
+    assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
+
+
+def test_nobody_sees_restores_or_removes_what_is_not_theirs_but_voices_are_shared(library: Library) -> None:
+    one_of_each(library)
+    items = found(library)
+    assert [item.kind for item in found(library, "you")] == ["voice"]
+    assert library.trash.restore([(item.kind, item.id) for item in items if item.kind != "voice"], "you") == []
+    assert library.trash.empty("you") == 0 and library.trash.empty("you", "project") == 0
+    assert library.trash.empty("you", ids=[items[0].id]) == 0 and found(library) == items
+    assert library.trash.empty("me") == 4
+    assert [item.kind for item in found(library)] == ["voice"], "others may want it back"
+    assert library.trash.empty("me", "voice") == 1 and found(library) == [] and files(library) == set()
+
+
+def test_what_is_removed_takes_all_that_it_had_with_it(library: Library) -> None:
+    one_of_each(library)
+    take(library, "req_2")
+    [replacement, part, book, _, _] = found(library)
+    assert len(files(library)) == 4
+    assert library.trash.empty(None, "project", [part.id, replacement.id]) == 0, "no other kind is meant"
+    assert library.trash.empty(None, ids=[book.id]) == 1
+    assert len(files(library)) == 2, "two takes of its parts"
+    assert library.trash.empty(None) == 4
+    assert len(files(library)) == 1, "another take has the same sound"
+    assert [library.takes.count(TakeFilter()), library.voices.count(), len(library.projects.page(None))] == [1, 0, 1]
+    assert library.trash.empty(None) == 0
+
+
+def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: Library) -> None:
+    book = project(library, "me", "Cat.", "Dog.", takes=2)
+    [cat, _] = library.projects.parts(book.id, "me")
+    library.replacements.replace(book.id, "me", Wanted("dog", "cow"))
+    library.arrangement.delete(book.id, "me", cat.id)
+    library.projects.delete(book.id, "me")
+    with pytest.raises(NotFound, match="restore that first"):
+        library.trash.restore([("part", cat.id)], "me")
+    assert library.trash.empty("me", "project") == 1
+    assert found(library) == [] and files(library) == set()
+
+
+def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.library.trash.REMOVED_AT_ONCE", 2)
+    monkeypatch.setattr("studio.library.trash._PARTS_AT_ONCE", 2)
+    monkeypatch.setattr("studio.library.trash._MARKED_AT_ONCE", 2)
+    for number in range(5):
+        take(library, f"req_{number}")
+        library.voices.create(VoiceFields(name=f"Anna {number}"), [new_sample()])
+        library.voices.delete(f"anna-{number}")
+    library.takes.delete(TakeFilter())
+    library.projects.delete(project(library, "me", *["One."] * 5, takes=5).id, "me")
+    assert len(found(library)) == 11
+    assert library.trash.empty(None) == 11
+    with library.store.reading() as db:
+        tables = ("takes", "voices", "samples", "projects", "parts")
+        assert [db.table(table).count for table in tables] == [0] * 5
+    assert files(library) == set()
+
+
+def test_it_expires_after_its_days_and_at_once_without_any(library: Library) -> None:
+    one_of_each(library)
+    aged(library, 7 * DAY - 60)
+    library.trash.expire()
+    assert len(found(library)) == 5
+    aged(library, 120)
+    items = [("take", "req_1"), ("voice", "anna")]
+    assert found(library) == [] and library.trash.restore(items, None) == []  # type: ignore[arg-type]
+    assert library.voices.page(deleted=True) == [] and files(library)
+    library.trash.expire()
+    assert files(library) == set()
+    at_once = Library(library.home, trash_days=0)
+    one_of_each(at_once)
+    assert found(at_once) == [] and found(library) == [] and files(library) == set()
+
+
+def test_a_deletion_counts_though_what_has_expired_cannot_be_removed_now(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked() -> None:
+        raise LibraryUnavailable("the library is locked")
+
+    monkeypatch.setattr(library.trash, "expire", locked)
+    take(library, "req_1")
+    assert library.takes.delete(TakeFilter()) == ["req_1"] and len(found(library)) == 1
+
+
+def test_another_program_does_not_remove_by_its_own_days_what_it_only_reads(library: Library) -> None:
+    one_of_each(library)
+    aged(library, DAY)
+    other = Library(library.home, trash_days=0.5)
+    assert found(other) == [] and len(found(library)) == 5
+
+
+def test_a_name_that_was_given_away_is_not_taken_back_and_nothing_else_restored(library: Library) -> None:
+    one_of_each(library)
+    items = [(item.kind, item.id) for item in found(library)]
+    library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
+    with pytest.raises(NameTaken):
+        library.trash.restore(items, None)
+    assert len(found(library)) == 5
+
+
+def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = project(library, "me", "One.")
+    library.projects.ask(book.id, "me", "all")
+    library.projects.delete(book.id, "me")
+    assert library.part_queue.claim() is None
+    library.trash.restore([("project", book.id)], "me")
+    assert library.part_queue.claim() is None and library.projects.get(book.id, "me").state == "paused"
+    library.projects.pause(book.id, "me", False)
+    assert library.part_queue.claim() is not None
+    library.projects.delete(book.id, "me")
+    monkeypatch.setattr("studio.library.projects.project_repository.MAX_PROJECTS", 1)
+    project(library, "me", "Two.")
+    with pytest.raises(InvalidRequest, match="delete some first"):
+        library.trash.restore([("project", book.id)], "me")
+
+
+def test_replacements_are_undone_one_after_the_other_or_any_of_them(library: Library) -> None:
+    book = project(library, "me", "Cat.", "Dog.")
+    for find, replace in (("cat", "Cow"), ("dog", "Pig"), ("pig", "Hen")):
+        library.replacements.replace(book.id, "me", Wanted(find, replace))
+
+    def texts() -> list[str]:
+        return [part.text for part in library.projects.parts(book.id, "me")]
+
+    assert texts() == ["Cow.", "Hen."]
+    library.replacements.undo(book.id, "me")
+    assert texts() == ["Cow.", "Pig."]
+    [_, first] = library.trash.page("me")
+    library.trash.restore([("replacement", first.id)], "me")
+    assert texts() == ["Cat.", "Pig."]
+    library.replacements.undo(book.id, "me")
+    assert texts() == ["Cat.", "Dog."]
+    with pytest.raises(NotFound, match="nothing to undo"):
+        library.replacements.undo(book.id, "me")
+
+
+def test_an_older_library_keeps_its_last_replacement(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
+        db = Database(connection)
+        MIGRATIONS.apply(db, stop_before="m026_replaced_texts")
+        now = {"created": 1.0, "changed": 1.0, "settings": "{}", "paused": 0, "served": 0.0}
+        db.table("projects").insert({"id": "proj_1", "owner": "me", "title": "A book", "kind": "txt"} | now)
+        part = {"id": "part_1", "project_id": "proj_1", "position": 0, "chapter": "", "text": "Cow."}
+        db.table("parts").insert(part | {"state": "new", "attempts": 0})
+        db.table("replacements").insert({"project_id": "proj_1", "parts": '[["part_1", "Cat.", "Cow."]]'})
+        connection.commit()
+    library = Library(tmp_path)
+    [item] = found(library)
+    assert (item.kind, item.title, item.parts, item.project_id) == ("replacement", "A book", 1, "proj_1")
+    library.replacements.undo("proj_1", "me")
+    assert [part.text for part in library.projects.parts("proj_1", "me")] == ["Cat."]

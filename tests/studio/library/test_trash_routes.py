@@ -1,0 +1,86 @@
+"""The trash over HTTP: listed page by page, restored, emptied; with keys each sees its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+
+from studio.api_key import read_keys
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_projects import made
+
+TRASH = "/v1/trash"
+Steer = Callable[..., Steered]
+
+
+def listed(client: httpx.Client, **question: Any) -> list[tuple[str, str]]:
+    return [(item["kind"], item["id"]) for item in client.get(TRASH, params=question).json()["data"]]
+
+
+def test_what_is_deleted_is_listed_restored_and_removed(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}])
+    at = f"/v1/projects/{project['id']}"
+    with served.client() as client:
+        take = client.post("/v1/audio/speech", json={"input": "Two words."}).headers["x-request-id"]
+        part = client.get(f"{at}/parts").json()["data"][0]["id"]
+        client.post(f"{at}/replace", json={"find": "o", "replace": "a"}).raise_for_status()
+        voice = client.delete("/v1/voices/anna").json()["id"]
+        for path in (f"{at}/parts/{part}", f"/v1/takes/{take}"):
+            assert client.delete(path).json()["undo_seconds"] == 7 * 86_400
+        first = client.get(TRASH, params={"limit": 2}).json()
+        assert first["has_more"] and first["last_id"] == part
+        item = first["data"][0]
+        assert item["expires"] - item["deleted"] == 7 * 86_400
+        assert item | {"deleted": 0, "expires": 0} == {
+            "object": "trash.item", "kind": "take", "id": take, "title": "Two words.", "parts": None,
+            "project_id": None, "deleted": 0, "expires": 0,
+        }  # fmt: skip
+        rest = client.get(TRASH, params={"after": part}).json()["data"]
+        assert [(item["kind"], item["parts"]) for item in rest] == [("voice", None), ("replacement", 2)]
+        replacement = rest[1]["id"]
+        items = [{"kind": "voice", "id": voice}, {"kind": "part", "id": part}, {"kind": "take", "id": "none"}]
+        restored = client.post(f"{TRASH}/restore", json={"items": items}).json()["data"]
+        assert sorted(each["id"] for each in restored) == sorted([voice, part])
+        assert client.get("/v1/voices/anna").json()["id"] == voice
+        assert listed(client) == [("take", take), ("replacement", replacement)]
+        assert client.delete(TRASH, params={"kind": "voice"}).json() == {"object": "trash.emptied", "count": 0}
+        assert client.delete(TRASH, params={"ids": f"{take}, {voice}"}).json()["count"] == 1
+        assert client.post(f"/v1/takes/{take}/restore").status_code == 404
+        assert client.delete(TRASH).json()["count"] == 1 and listed(client) == []
+
+
+def test_what_cannot_be_done_with_the_trash_is_refused(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        restore = f"{TRASH}/restore"
+        assert_envelope(client.get(TRASH, params={"limit": 0}), 400, "limit")
+        assert_envelope(client.get(TRASH, params={"after": "none"}), 404, "after")
+        assert_envelope(client.delete(TRASH, params={"kind": "song"}), 400, "kind")
+        assert_envelope(client.post(restore, json={"items": []}), 400, "items")
+        assert_envelope(client.post(restore, json={"items": [{"kind": "take", "id": "none"}]}), 404, "items")
+        assert_envelope(client.delete(TRASH, params={"ids": ",".join(map(str, range(1001)))}), 400, "ids")
+        gone = {"kind": "voice", "id": client.delete("/v1/voices/anna").json()["id"]}
+        client.patch("/v1/voices/bert", json={"name": "Anna"}).raise_for_status()
+        assert_envelope(client.post(restore, json={"items": [gone]}), 409, "name")
+
+
+def test_each_key_has_its_own_trash(steered: Steer) -> None:
+    served, _ = steered(api_keys=read_keys("one,two"))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in ("one", "two"))
+    with one, two:
+        project = one.post("/v1/projects", json={"input": "Mine."}).json()["id"]
+        one.delete(f"/v1/projects/{project}").raise_for_status()
+        assert listed(one) == [("project", project)] and listed(two) == []
+        items = {"items": [{"kind": "project", "id": project}]}
+        assert_envelope(two.post(f"{TRASH}/restore", json=items), 404, "items")
+        assert_envelope(two.post(f"/v1/projects/{project}/restore"), 404, "project")
+        assert two.delete(TRASH, params={"ids": project}).json()["count"] == 0
+        voice = one.delete("/v1/voices/anna").json()["id"]
+        assert two.delete(TRASH).json()["count"] == 0, "it leaves what is not only its own"
+        assert two.post(f"{TRASH}/restore", json={"items": [{"kind": "voice", "id": voice}]}).status_code == 200
+        assert one.post(f"{TRASH}/restore", json=items).status_code == 200
+        assert one.get(f"/v1/projects/{project}").json()["title"] == "Mine."

@@ -1,0 +1,239 @@
+"""Going on with a take that a limit cut: one whole take without a step, its record, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from studio.api_key import read_keys
+from studio.library import Library
+from studio.speech import resume
+from studio.speech.resume import Beginning
+from studio.speech.script_stream import Sound
+from tests.studio.answers import assert_envelope
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.library.worker import stored_take
+from tests.studio.server import Served
+
+SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
+WORDS = "Six words are in this sentence."
+PARTS = "The first part of the text has ten words, so sixty frames of sound in all. [pause:0.5s] " * 3
+Steer = Callable[..., tuple[Served, FakeEngine]]
+
+
+def speak(client: httpx.Client, text: str = WORDS, /, **fields: object) -> httpx.Response:
+    answer = client.post(SPEECH, json={"input": text, "response_format": "wav", "seed": 7} | fields)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def go_on(client: httpx.Client, take: httpx.Response, **fields: object) -> httpx.Response:
+    return client.post(f"{TAKES}/{take.headers['x-request-id']}/continue", json=fields)
+
+
+def record(client: httpx.Client, answer: httpx.Response) -> dict[str, object]:
+    told: dict[str, object] = client.get(f"{TAKES}/{answer.headers['x-request-id']}").json()
+    return told
+
+
+def samples(answer: httpx.Response) -> np.ndarray:
+    assert answer.status_code == 200, answer.text
+    return np.frombuffer(answer.content[44:], "<i2")
+
+
+def test_the_whole_take_is_what_it_would_have_been_without_the_limit(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        whole, cut = speak(client), speak(client, max_new_tokens=5)
+        assert record(client, whole)["can_continue"] is False
+        before = record(client, cut)
+        assert (before["finish_reason"], before["can_continue"], before["resumed_at"]) == ("length", True, None)
+        after = go_on(client, cut)
+        assert np.array_equal(samples(after), samples(whole))
+        told = record(client, after)
+        assert engine.utterances[-1].so_far is not None and engine.utterances[-1].so_far.shape == (10, 5)
+        assert (told["frames"], told["finish_reason"], told["can_continue"]) == (36, "stop", False)
+        assert (told["resumed_at"], told["continues"]) == (5, before["id"])
+        assert told["audio"]["sha256"] == record(client, whole)["audio"]["sha256"]  # type: ignore[index]
+        assert told["request"] == record(client, whole)["request"]
+        assert record(client, cut) == before
+
+
+@pytest.mark.parametrize("limits", [(30, None), (90, None), (91, 185, 200), (10, 20, 95, None)])
+def test_it_goes_on_in_every_part_at_their_borders_and_again_and_again(
+    steered: Steer, limits: tuple[int | None, ...]
+) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        how = {"chunk_length": 100}
+        whole = speak(client, PARTS, **how, **({"max_new_tokens": limits[-1]} if limits[-1] else {}))
+        unbroken = engine.utterances[-3:]
+        assert unbroken[0].history == () and len(unbroken[2].history) == 2
+        take = speak(client, PARTS, **how, max_new_tokens=limits[0])
+        for limit in limits[1:]:
+            take = go_on(client, take, **({"max_new_tokens": limit} if limit else {}))
+        assert np.array_equal(samples(take), samples(whole))
+        told, wanted = record(client, take), record(client, whole)
+        assert told["resumed_at"] == limits[0], "the first time that it was taken up"
+        for field in ("frames", "finish_reason", "seconds", "can_continue"):
+            assert told[field] == wanted[field], field
+        last = engine.utterances[-1]
+        assert last.text == unbroken[2].text and last.sampling == unbroken[2].sampling
+        for heard, expected in zip(last.history, unbroken[2].history, strict=True):
+            assert heard.text == expected.text and np.array_equal(heard.codes, expected.codes)
+
+
+def test_the_real_engine_goes_on_to_the_last_sample(studio: Served) -> None:
+    """A chunk that was cut in its middle is rounded otherwise: by a step of the 16 bits at most."""
+    with studio.client() as client:
+        whole, cut = (speak(client, voice="anna", max_new_tokens=limit) for limit in (40, 17))
+        record(client, cut)
+        joined = samples(go_on(client, cut, max_new_tokens=40)).astype(int)
+        assert joined.shape == (40 * 2048,)
+        assert np.abs(joined - samples(whole)).max() <= 1
+
+
+def test_another_format_may_be_asked_for_and_events_too(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        cut = speak(client, max_new_tokens=5, sample_rate=16_000)
+        assert go_on(client, cut).headers["x-sample-rate"] == "16000"
+        assert go_on(client, cut, response_format="flac").headers["content-type"] == "audio/flac"
+        events = go_on(client, cut, stream_format="sse")
+        assert events.text.rstrip().startswith("event: speech.audio.delta") and "speech.audio.done" in events.text
+        unkept = go_on(client, cut, store=False)
+        assert record(client, unkept)["stored"] is False
+
+
+def test_what_cannot_be_continued_is_refused_in_words(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        ended, cut = speak(client), speak(client, max_new_tokens=5)
+        assert "it is already complete" in assert_refused(go_on(client, ended), 409)
+        for fields in ({"speed": 2}, {"input": "Anna: Hello there.\nBert: And hello.", "cast": {}}):
+            other = speak(client, **{"max_new_tokens": 5} | fields)
+            assert record(client, other)["can_continue"] is False
+            assert "dialogues cannot" in assert_refused(go_on(client, other), 409)
+        assert "includes the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
+        assert_refused(go_on(client, cut, seed=3), 400, "seed")
+        assert_refused(client.post(f"{TAKES}/req_nobody/continue", json={}), 404)
+        unkept = speak(client, max_new_tokens=5, store=False)
+        assert_refused(go_on(client, unkept), 404)
+        client.delete(f"{TAKES}/{cut.headers['x-request-id']}")
+        assert_refused(go_on(client, cut), 404)
+        client.post(f"{TAKES}/{cut.headers['x-request-id']}/restore")
+        assert len(samples(go_on(client, cut))) == 36 * 2048
+
+
+def assert_refused(answer: httpx.Response, status: int, param: str = "take_id") -> str:
+    assert_envelope(answer, status, param)
+    message: str = answer.json()["error"]["message"]
+    return message
+
+
+def test_a_full_line_is_a_refusal_before_the_first_byte(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=0)
+    with served.client() as client:
+        cut = speak(client, max_new_tokens=5)
+        engine.later_frames_gate.clear()
+        with client.stream("POST", SPEECH, json={"input": WORDS, "response_format": "wav"}) as answer:
+            pieces = answer.iter_raw()  # to let go of it would hang up
+            next(pieces)
+            assert_envelope(go_on(client, cut), 429)
+            assert_envelope(client.post(f"{TAKES}/{answer.headers['x-request-id']}/continue", json={}), 409, "take_id")
+        engine.later_frames_gate.set()
+        served.until(running=0)
+        assert go_on(client, cut).status_code == 200
+
+
+def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
+    home = {"home": str(tmp_path / "home")}
+    served, _ = steered(**home)
+    with served.client() as client:
+        cut = speak(client, max_new_tokens=5)
+        record(client, cut)
+    other, _ = steered(**home, model="test/another")
+    with other.client() as client:
+        told = assert_refused(go_on(client, cut), 409)
+    assert "another model or codec than the one that is loaded (model fake, not another fake)" in told
+
+
+def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:
+    served, _ = steered(api_keys=read_keys("first,second"))
+    mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
+    with served.client() as client:
+        body = {"input": WORDS, "response_format": "wav", "max_new_tokens": 5}
+        take = client.post(SPEECH, json=body, headers=mine).headers["x-request-id"]
+        assert_envelope(client.post(f"{TAKES}/{take}/continue", json={}, headers=theirs), 404, "take_id")
+        assert client.post(f"{TAKES}/{take}/continue", json={}, headers=mine).status_code == 200
+
+
+def test_a_voice_that_has_gone_is_not_replaced_by_another_of_its_name(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        cut = speak(client, voice="anna", max_new_tokens=5)
+        script = {"voice": "bert", "cast": {"He": "anna"}}
+        dialogue = speak(client, "One.\nHe: Two.", **script)
+        client.delete("/v1/voices/anna")
+        client.patch("/v1/voices/bert", json={"name": "Anna"})
+        answer = go_on(client, cut)
+        assert_envelope(answer, 409, "take_id")
+        assert "no longer in the library" in answer.json()["error"]["message"]
+        assert_envelope(client.post(SPEECH, json=record(client, cut)["request"]), 400, "voice")
+        again = record(client, dialogue)["request"]
+        assert isinstance(again, dict) and again["voice"] == "anna@1", "who was bert"
+        assert_envelope(client.post(SPEECH, json=again), 400, "voice")
+        client.patch("/v1/voices/anna", json={"name": "Bert"})
+        client.post("/v1/voices/anna/restore")
+        assert go_on(client, cut).status_code == 200
+
+
+def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(steered: Steer, tmp_path: Path) -> None:
+    served, _ = steered(home=str(tmp_path / "home"))
+    library: Library = served.app.state.studio.speech.voices.library
+    with served.client() as client:
+        first, second = (speak(client, max_new_tokens=5, seed=seed) for seed in (1, 2))
+        told = record(client, second)
+        library.files.path(told["audio"]["sha256"]).unlink()  # type: ignore[index]
+        assert record(client, second)["can_continue"] is False
+        assert_envelope(go_on(client, second), 404, "take_id")
+        client.delete(f"{TAKES}/{first.headers['x-request-id']}")
+        library.trash.empty(None)
+    with sqlite3.connect(tmp_path / "home" / "library.db") as db:
+        assert db.execute("select count(*) from take_codes").fetchone() == (1,)
+
+
+async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step in a thread goes on after its caller was cancelled, and nothing can be closed before it is over."""
+    is_reading, may_end, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(sound: Path) -> Generator[np.ndarray, None, None]:
+        try:
+            is_reading.set()
+            may_end.wait(10)
+            yield np.zeros(1, np.float32)
+        finally:
+            closed.set()
+
+    async def new() -> AsyncGenerator[Sound, None]:
+        yield Sound(np.zeros(1, np.float32), 1, 0.0, 0.0, "stop")
+
+    monkeypatch.setattr(resume, "_seconds", slow)
+    beginning = Beginning(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
+    leaving = asyncio.ensure_future(anext(beginning.followed_by(new())))
+    await asyncio.to_thread(is_reading.wait, 10)
+    leaving.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    assert closed.is_set()
