@@ -117,7 +117,11 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.routes.voices.voice_routes, studio.ui.endpoints.voice_endpoints, studio.voices.clip_service):
+    for module in (
+        studio.api.routes.voices.voice_routes,
+        studio.ui.endpoints.voice_endpoints,
+        studio.voices.clip_service,
+    ):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, watched(getattr(module, name)))
