@@ -21,7 +21,7 @@ test("the model is told with its size", () => {
 test("a GPU is told with its memory, and whether that is enough", () => {
   assert.equal(gpuWords(gpu(23.6)), "A card, 24 GiB: enough.");
   assert.equal(gpuWords(gpu(15.6)), "A card, 16 GiB: enough with STUDIO_MAX_ROWS=4.");
-  assert.equal(gpuWords(gpu(8)), "A card, 8 GiB: too little.");
-  assert.equal(gpuWords(gpu(70), true), "A card, 70 GiB, lent for each take: enough.");
+  assert.equal(gpuWords(gpu(8)), "A card, 8 GiB: not enough.");
+  assert.equal(gpuWords(gpu(70), true), "A card, 70 GiB, allocated for each take: enough.");
   assert.match(gpuWords(null), /^No GPU that the studio can use/);
 });

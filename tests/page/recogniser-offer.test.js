@@ -18,6 +18,6 @@ test("who is not the owner is offered nothing", () => {
 });
 
 test("how far it is", () => {
-  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 0, total: 0 } }), "Fetching …");
-  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 43.4e6, total: 148e6 } }), "Fetching: 43 of 148 MB");
+  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 0, total: 0 } }), "Downloading …");
+  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 43.4e6, total: 148e6 } }), "Downloading: 43 of 148 MB");
 });

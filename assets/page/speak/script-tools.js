@@ -49,7 +49,7 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const others = bracketed.filter((name) => !isTag(name));
   const [marks, readAloud] = [others.filter((name) => CITATION.test(name)), others.filter((name) => !CITATION.test(name))];
   if (marks.length) note(phrase("speak.lint.citations", { tags: listed(marks) }));
-  if (readAloud.length) note(phrase("speak.lint.notOfModel", { count: new Set(readAloud).size, tags: listed(readAloud) }));
+  if (readAloud.length) note(phrase("speak.lint.notOfModel", { tags: listed(readAloud) }));
   const unknown = card.tags ? [] : tags.filter((tag) => !PAUSE.test(tag) && !KNOWN.has(tag.toLowerCase()));
   if (unknown.length) note(phrase("speak.lint.unknown", { tags: listed(unknown) }));
   return { facts, notes };
