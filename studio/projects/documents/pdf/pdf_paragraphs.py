@@ -97,7 +97,7 @@ class PdfParagraphs:
         pieces: list[str] = []
         for line in self._held:
             if pieces and self._half_words.are_one(pieces[-1], line.text):
-                pieces[-1] = self._half_words.begun(pieces[-1], line.text)
+                pieces[-1] = self._half_words.unhyphenated(pieces[-1], line.text)
             elif pieces:
                 pieces.append(" ")
             pieces.append(line.text)
