@@ -9,7 +9,7 @@ from studio.projects.documents.epub.contents import Entry
 from studio.projects.documents.epub.page_reader import Paragraph
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
-from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
+from studio.projects.documents.titles import MAX_JOINED_TITLE, chapter_levels, is_same_words
 
 MOST_HEADINGS = 8
 """Before a place that an entry points to."""
@@ -90,7 +90,7 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) 
             titles = found.setdefault(place, [])
             if not titles or not is_same_words(titles[-1], entry.title):
                 titles.append(entry.title)
-    return {place: " ".join(titles)[:LONGEST_TITLE] for place, titles in found.items()}
+    return {place: " ".join(titles)[:MAX_JOINED_TITLE] for place, titles in found.items()}
 
 
 class _Targets:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from studio.projects.documents.epub.markup_parser import MarkupParser, page_text, types_of
 from studio.projects.documents.epub.package import resolved
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS, front_matter
-from studio.projects.documents.titles import LONGEST_TITLE
+from studio.projects.documents.titles import MAX_JOINED_TITLE
 
 MAX_CONTENTS = 5000
 """Entries that are read of one table."""
@@ -96,7 +96,7 @@ class _Reader(MarkupParser):
             self._text.append(data)
 
     def _add(self, href: str) -> None:
-        title = " ".join("".join(self._text).split())[:LONGEST_TITLE]
+        title = " ".join("".join(self._text).split())[:MAX_JOINED_TITLE]
         if title and href and "://" not in href and len(self.contents.entries) < MAX_CONTENTS:
             place = unquote(href.partition("#")[2])
             self.contents.entries.append(Entry(title, resolved(self._path, href), place))
