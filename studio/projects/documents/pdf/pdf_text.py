@@ -160,7 +160,7 @@ class _Page:
         return _in_reading_order(joined)
 
     def has_columns_in_lines(self, lines: Sequence[Line]) -> bool:
-        """Whether most lines contain text of two columns: a second piece starts at the same position far to the right."""
+        """Whether most lines mix two columns: a second piece of text starts at the same position far to the right."""
         rows = [row for row in self.starts.values() if len(row) > 1]
         if len(lines) < 6 or median(len(line.text) for line in lines) < 40:
             return False
