@@ -17,8 +17,8 @@ from typing import Literal, cast
 import numpy as np
 import torch
 
-from engine.checking.upstream_parity import fish_speech_logits, is_installed
 from engine.checking.forced_logits import Agreement, Logits, Spoken, agreement, forced_logits
+from engine.checking.upstream_parity import fish_speech_logits, is_installed
 from engine.checkpoint import find, load
 from engine.config import EngineConfig
 from engine.engine import Engine

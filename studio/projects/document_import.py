@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from studio.audio.cover import Cover
 from studio.library.voices.known_voices import KnownVoices
+from studio.projects.casting.cast import characters_of, with_speakers
+from studio.projects.casting.characters import Character
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.speech.dialogue import fold_speaker
@@ -32,6 +34,8 @@ class DocumentImport:
     """Voices of the names that begin lines; other names that are voices' own have these."""
     with_notes: bool = False
     """Footnotes and endnotes are parts too."""
+    with_speakers: bool = False
+    """Quoted speech in prose has the voice of its speaker in ``cast``."""
     file_name: str = ""
     """As its sender calls it; blank: it has none."""
 
@@ -40,6 +44,12 @@ class DocumentImport:
         if isinstance(self.source, Document):
             return sum(len(passage.text) for passage in self.source.passages) <= SMALL
         return self.kind in TEXTS and len(self.source) <= SMALL
+
+    def document(self) -> Document:
+        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument."""
+        if isinstance(self.source, Document):
+            return self.source
+        return read_document(self.source, self.kind, self.with_notes)
 
     async def read(self, queue: WorkQueue, caller: str, is_voice: KnownVoices) -> Document:
         """The document, its passages the parts of a project. Being cancelled ends the work.
@@ -50,11 +60,20 @@ class DocumentImport:
             return await queue.run(caller, cut_document, self, is_voice)
         return await queue.run_in_child(caller, MEMORY, (Document, Passage, Cover), cut_document, self, is_voice)
 
+    async def characters(self, queue: WorkQueue, caller: str) -> list[Character]:
+        """The characters of the document, those with most lines first; errors as for `read`."""
+        if self.is_small:
+            return await queue.run(caller, _characters, self)
+        return await queue.run_in_child(caller, MEMORY, (Character,), _characters, self)
+
+
+def _characters(wanted: DocumentImport) -> list[Character]:
+    return characters_of(wanted.document())
+
 
 def cut_document(wanted: DocumentImport, is_voice: KnownVoices) -> Document:
     """The document, its passages the parts of a project. Blocking. Raises InvalidDocument."""
-    source = wanted.source
-    document = source if isinstance(source, Document) else read_document(source, wanted.kind, wanted.with_notes)
+    document = wanted.document()
     known: dict[str, str | None] = {fold_speaker(name): voice for name, voice in wanted.cast.items()}
 
     def voice_of(name: str) -> str | None:
@@ -63,4 +82,6 @@ def cut_document(wanted: DocumentImport, is_voice: KnownVoices) -> Document:
             known[folded] = name if is_voice(name) else None
         return known[folded]
 
+    if wanted.with_speakers:
+        document = with_speakers(document, voice_of)
     return replace(document, passages=tuple(into_parts(document, voice_of, wanted.cut)))

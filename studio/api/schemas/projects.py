@@ -104,6 +104,11 @@ class ProjectBody(SettingsBody):
     notes: bool = Field(
         False, description="Whether footnotes and endnotes of an EPUB or a Word document are parts too."
     )
+    speakers: bool = Field(
+        False,
+        description="Give quoted speech in prose the voice that cast has for its speaker; POST "
+        "/v1/projects/characters lists the speakers.",
+    )
     start: bool = Field(False, description="Whether to speak all parts right away.")
 
     @property
