@@ -126,6 +126,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
             return [SimpleNamespace(text=" A steady tone.", words=words)], SimpleNamespace(language="en")
 
     module = types.ModuleType("faster_whisper")
+    module.__spec__ = types.SimpleNamespace(name="faster_whisper")  # type: ignore[assignment]
     module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "faster_whisper", module)
 
