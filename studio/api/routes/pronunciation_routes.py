@@ -14,10 +14,10 @@ from studio.api.http.upload import read_form
 from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
 from studio.errors import InvalidRequest
 from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
-from studio.projects.documents.pronunciation_csv import MAX_LIST, read_dictionary, write_dictionary
+from studio.projects.documents.pronunciation_csv import MAX_BYTES, read_dictionary, write_dictionary
 from studio.voices.resolver import VoiceResolver
 
-FORM_LIMIT = MAX_LIST + 64 * 1024
+FORM_LIMIT = MAX_BYTES + 64 * 1024
 CSV_TYPE = "text/csv; charset=utf-8"
 
 

@@ -104,6 +104,11 @@ class ProjectBody(SettingsBody):
     notes: bool = Field(
         False, description="Whether to include footnotes and endnotes of EPUB and Word documents as parts."
     )
+    speakers: bool = Field(
+        False,
+        description="Give quoted speech in prose the voice that cast has for its speaker; POST "
+        "/v1/projects/characters lists the speakers.",
+    )
     start: bool = Field(False, description="Whether to queue all parts immediately.")
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,6 +28,7 @@ from studio.api.schemas.projects import (
 )
 from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
 from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
+from studio.projects.casting.cast import CharacterVoice
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.project_service import ProjectService
@@ -58,6 +61,7 @@ class ProjectRoutes:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
         routes.post("/v1/projects", openapi_extra=NEW_PROJECT)(self.create_project)
+        routes.post("/v1/projects/characters", openapi_extra=NEW_PROJECT)(self.list_characters)
         routes.get("/v1/projects")(self.list_projects)
         routes.get(project)(self.get_project)
         routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
@@ -76,6 +80,15 @@ class ProjectRoutes:
         JSON with input or items; and settings. ``start: true`` queues all parts immediately."""
         source, body = await _read(request)
         return self._answer(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
+
+    async def list_characters(self, request: Request) -> JSONResponse:
+        """The characters who speak in a document, with a voice proposed for each; fields as for a new project.
+
+        Nothing is kept. Its names and voices, corrected, are the ``cast`` of a project with ``speakers: true``.
+        """
+        source, body = await _read(request)
+        listing = await until_hangup(request, self._characters(request.state.caller, source, body))
+        return JSONResponse({"object": "list", "data": [_character_json(entry) for entry in listing]})
 
     def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
@@ -145,15 +158,13 @@ class ProjectRoutes:
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
-        try:
-            document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
-            options = (body.cut, body.cast or {}, body.notes, source.file_name)
-            new = DocumentImport(document, source.kind, *options)
+        with _field_named(source):
+            new = await _import_of(source, body)
             return await self._service.create(caller, new, body.title or "", settings, body.start)
-        except TooCostly as error:
-            raise TooCostly(error.message, source.field) from None
-        except InvalidDocument as error:
-            raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
+
+    async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[CharacterVoice]:
+        with _field_named(source):
+            return await self._service.characters(caller, await _import_of(source, body), body.voice)
 
     def _answer(self, project: Project, status: int = 200) -> JSONResponse:
         return JSONResponse(self._as_json(project), status)
@@ -164,6 +175,31 @@ class ProjectRoutes:
         except StudioError:  # the engine is not ready
             seconds_left = None
         return project_json(project, seconds_left)
+
+
+async def _import_of(source: _Source, body: ProjectBody) -> DocumentImport:
+    document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
+    cast = body.cast or {}
+    return DocumentImport(document, source.kind, body.cut, cast, body.notes, body.speakers, source.file_name)
+
+
+@contextmanager
+def _field_named(source: _Source) -> Iterator[None]:
+    """An error about the document names the request's field."""
+    try:
+        yield
+    except TooCostly as error:
+        raise TooCostly(error.message, source.field) from None
+    except InvalidDocument as error:
+        raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
+
+
+def _character_json(entry: CharacterVoice) -> dict[str, object]:
+    """``gender``: female, male, or blank where the text does not tell."""
+    character = entry.character
+    gender = {"m": "male", "f": "female"}.get(character.gender, "")
+    names: dict[str, object] = {"name": character.name, "names": list(character.names)}
+    return names | {"gender": gender, "lines": character.lines, "voice": entry.voice}
 
 
 async def _read(request: Request) -> tuple[_Source, ProjectBody]:
