@@ -106,8 +106,8 @@ class ProjectBody(SettingsBody):
     )
     speakers: bool = Field(
         False,
-        description="Give quoted speech in prose the voice that cast has for its speaker; POST "
-        "/v1/projects/characters lists the speakers.",
+        description="Give quoted speech in prose the voice of its speaker in cast; POST /v1/projects/characters lists "
+        "the speakers.",
     )
     start: bool = Field(False, description="Whether to queue all parts immediately.")
 
