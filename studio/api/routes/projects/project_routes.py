@@ -159,8 +159,8 @@ class ProjectRoutes:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
         with _field_named(source):
-            wanted = await _import_of(source, body)
-            return await self._service.create(caller, wanted, body.title or "", settings, body.start)
+            new = await _import_of(source, body)
+            return await self._service.create(caller, new, body.title or "", settings, body.start)
 
     async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[CharacterVoice]:
         with _field_named(source):
