@@ -99,7 +99,7 @@ class Library:
             _give(db, to, "= ?", owner)
 
     def adopt(self, owner: str) -> None:
-        """Give ``owner`` the takes and projects made without a key, whose owner is an address or empty; set `adopted`."""
+        """Give ``owner`` the takes and projects made without a key: owner is an address or empty."""
         with self.store.writing() as db:
             counts = [_give(db, owner, "like ?", "address %"), _give(db, owner, "= ?", "")]
         self.adopted = Adopted(sum(takes for takes, _ in counts), sum(projects for _, projects in counts))
