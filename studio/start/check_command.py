@@ -43,11 +43,11 @@ SENTENCES = (
     "Good night, and sleep well.",
 )
 SHORT = 2
-"""Sentences of the short form."""
+"""Number of sentences with --short."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 when the model was tried, 1 with a line on standard error when it cannot be, 2 when mistyped."""
+    """Check a model. Returns 0 on success, 1 after an error (printed on standard error), 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
     try:
         recogniser = _recogniser(options.recogniser)
@@ -66,14 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fish-voice-studio check", description="Tries a model and prints figures.")
+    parser = argparse.ArgumentParser(prog="fish-voice-studio check", description="Tests and measures a model.")
     parser.add_argument("model", help="a folder, a GGUF file, a model.pth, or a hub id")
-    parser.add_argument("--device", help="cpu, cuda, cuda:1 …; else a GPU if there is one")
-    parser.add_argument("--weights", choices=("bf16", "int8", "int6"), help="how they are held while it speaks")
-    parser.add_argument("--texts", type=Path, help="a file with other sentences, one a line")
+    parser.add_argument("--device", help="cpu, cuda, cuda:1 …; default: a GPU if there is one")
+    parser.add_argument("--weights", choices=("bf16", "int8", "int6"), help="format of the weights in memory")
+    parser.add_argument("--texts", type=Path, help="a file with other sentences, one per line")
     parser.add_argument("--short", action="store_true", help=f"only the first {SHORT} sentences")
-    parser.add_argument("--recogniser", help="such as faster-whisper:base, for word errors; else TRANSCRIBER")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--recogniser", help="for word errors, e.g. faster-whisper:base; default: STUDIO_TRANSCRIBER")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE")
     return parser
 
 
@@ -86,11 +86,11 @@ def _texts(options: argparse.Namespace) -> Sequence[str]:
 
 
 def _recogniser(name: str | None) -> Recogniser | None:
-    chosen = name or Settings.load().transcriber
-    if not chosen:
+    name = name or Settings.load().transcriber
+    if not name:
         return None
-    check_name(chosen)
-    return FasterWhisper(chosen.partition(":")[2])
+    check_name(name)
+    return FasterWhisper(name.partition(":")[2])
 
 
 def _figures(report: ModelReport, recogniser: Recogniser | None) -> dict[str, Any]:
@@ -152,14 +152,14 @@ def _words(text: str) -> list[str]:
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity: a take without sound has no level."""
+    """A rounded value; None for infinity, the level of silence, which JSON cannot express."""
     return round(float(value), 1) if np.isfinite(value) else None
 
 
 def _lines(figures: dict[str, Any]) -> list[str]:
     """The table."""
     rows = {name: value for name, value in figures.items() if name not in ("by_weights", "fish_speech", "sentences")}
-    lines = [f"{name.replace('_', ' '):<26}{_shown(value)}" for name, value in rows.items()]
+    lines = [f"{name.replace('_', ' '):<26}{_as_text(value)}" for name, value in rows.items()]
     compared = dict(figures["by_weights"])
     if figures["fish_speech"]:
         compared["fish-speech"] = figures["fish_speech"]
@@ -176,7 +176,7 @@ def _lines(figures: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     if value is None or value == "" or value == []:
         return "–"
     if isinstance(value, list):
