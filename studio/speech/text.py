@@ -87,11 +87,11 @@ def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) ->
 
 
 def check_pauses(script: Iterable[Words | Pause]) -> None:
-    """Raises InvalidRequest for more than MAX_PAUSES seconds of them together."""
+    """Raises InvalidRequest if the pauses add up to more than MAX_PAUSES seconds."""
     silence = sum(step.seconds for step in script if isinstance(step, Pause))
     if silence > MAX_PAUSES:
-        told = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
-        raise InvalidRequest(told, "input")
+        message = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
+        raise InvalidRequest(message, "input")
 
 
 class Sentences:
