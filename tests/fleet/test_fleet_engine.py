@@ -144,9 +144,9 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
     [
         (
             {"fingerprint": "other"},
-            "the replicas a and b differ: its checkpoint is other and that of the others weights",
+            "the replicas a and b differ: its checkpoint is other, that of the others is weights",
         ),
-        ({"dtype": "bfloat16"}, "its dtype is bfloat16 and that of the others float32: give all the same MODEL, DTYPE"),
+        ({"dtype": "bfloat16"}, "its dtype is bfloat16, that of the others is float32: give all the same MODEL, DTYPE"),
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
 )

@@ -94,7 +94,7 @@ class SilentHandle:
 async def test_the_line_opens_though_a_replica_says_nothing() -> None:
     from fleet.ray_transport import RayTransport
 
-    await RayTransport(cast(Any, SilentHandle())).open_up()
+    await RayTransport(cast(Any, SilentHandle())).discover()
 
 
 async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
