@@ -257,6 +257,7 @@ def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
         ("checkpoint", "fingerprint"),
         ("codec", "codec_fingerprint"),
         ("dtype", "dtype"),
+        ("kind of weights", "weights"),
         ("context", "max_context"),
     ):
         mine, theirs = getattr(one, field_name), getattr(other, field_name)

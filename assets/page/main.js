@@ -1,4 +1,4 @@
-// The page's start: its parts are made as Gradio draws them, and told of each other. Nothing goes through Gradio.
+// Starts the page: creates its parts as Gradio draws them, and connects them. Nothing goes through Gradio.
 
 import { Account } from "./shell/account.js";
 import { Api } from "./api/api.js";
@@ -115,7 +115,7 @@ class Studio {
     dispatchEvent(new Event("studio-ready"));
   }
 
-  /** What the page adds to Gradio's fields. */
+  /** The page's additions to Gradio's fields. */
   async #dressFields() {
     const sampling = await rendered("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
@@ -201,7 +201,7 @@ class Studio {
     }
   }
 
-  /** A refusal that no part of the page tells of itself. What is lost is asked for again when the studio is back. */
+  /** A refusal that no other part of the page shows. Lost requests are repeated when the studio is back. */
   #tellRefusal(event) {
     if (!(event.reason instanceof Refusal)) return;
     event.preventDefault();
@@ -219,7 +219,7 @@ class Studio {
     on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }
 
-  /** What becomes of takes there, and in the trash, becomes of them on the Studio's list. */
+  /** Changes to takes there and in the trash also apply to the Studio's list. */
   #listenToHistory() {
     const { history, list } = this;
     history.addEventListener("deleted", ({ detail }) => list.lose(detail.ids));
@@ -228,7 +228,7 @@ class Studio {
     history.addEventListener("starred", ({ detail }) => list.mark(detail.take));
   }
 
-  /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
+  /** The page's current request as code; missing fields are reported as after pressing Speak. */
   #listenToApi(api) {
     api.addEventListener("present", async ({ detail }) => {
       try {
@@ -243,7 +243,7 @@ class Studio {
   /** The body that these fields mean to POST /v1/audio/speech, with the cast of a dialogue. Raises Refusal. */
   request = async (fields) => this.reading.dress(this.cast.dress(await buildRequest(fields, this.health.frameRate)));
 
-  /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
+  /** Called by Gradio with the current values of the fields: one take, or several at once with a seed each. */
   async speak(values, count) {
     await this.started;
     return this.speaking.speak(this.fields.named(values), count);
@@ -254,7 +254,7 @@ class Studio {
     this.speaking?.stop();
   }
 
-  /** Called by Gradio with the present values of the fields: the script in several voices, in the area for that. */
+  /** Called by Gradio with the current values of the fields: the script in several voices, in the area for that. */
   async compareVoices(values) {
     await this.started;
     this.speaking.stop();
@@ -263,7 +263,7 @@ class Studio {
     return this.compare.speakScript();
   }
 
-  // What is heard now, for whoever measures the page.
+  // The playing take, for measurements of the page.
   get current() {
     return this.nowPlaying.current;
   }

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from studio.audio.cover import Cover
 from studio.library.voices.known_voices import KnownVoices
+from studio.projects.casting.cast import characters_of, with_speakers
+from studio.projects.casting.characters import Character
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.speech.dialogue import fold_speaker
@@ -33,6 +35,8 @@ class DocumentImport:
     """Voice names by speaker name. A speaker who is not listed gets the voice of the same name, if there is one."""
     with_notes: bool = False
     """Whether footnotes and endnotes become parts too."""
+    with_speakers: bool = False
+    """Whether quoted speech in prose gets the voice of its speaker in ``cast``."""
     file_name: str = ""
     """The name given by the sender; blank if there is none."""
 
@@ -41,6 +45,12 @@ class DocumentImport:
         if isinstance(self.source, Document):
             return sum(len(passage.text) for passage in self.source.passages) <= SMALL
         return self.kind in TEXTS and len(self.source) <= SMALL
+
+    def document(self) -> Document:
+        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument."""
+        if isinstance(self.source, Document):
+            return self.source
+        return read_document(self.source, self.kind, self.with_notes)
 
     async def read(self, queue: WorkQueue, caller: str, is_voice: KnownVoices) -> Document:
         """The document, with the parts of a project as its passages. Cancelling the call stops the work.
@@ -51,11 +61,20 @@ class DocumentImport:
             return await queue.run(caller, cut_document, self, is_voice)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover), cut_document, self, is_voice)
 
+    async def characters(self, queue: WorkQueue, caller: str) -> list[Character]:
+        """The characters of the document, those with most lines first; errors as for `read`."""
+        if self.is_small:
+            return await queue.run(caller, _characters, self)
+        return await queue.run_in_child(caller, MEMORY_BYTES, (Character,), _characters, self)
+
+
+def _characters(request: DocumentImport) -> list[Character]:
+    return characters_of(request.document())
+
 
 def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
     """The document, with the parts of a project as its passages. Blocking. Raises InvalidDocument."""
-    source = request.source
-    document = source if isinstance(source, Document) else read_document(source, request.kind, request.with_notes)
+    document = request.document()
     voices: dict[str, str | None] = {fold_speaker(name): voice for name, voice in request.cast.items()}
 
     def voice_of(name: str) -> str | None:
@@ -64,4 +83,6 @@ def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
             voices[folded] = name if is_voice(name) else None
         return voices[folded]
 
+    if request.with_speakers:
+        document = with_speakers(document, voice_of)
     return replace(document, passages=tuple(into_parts(document, voice_of, request.cut)))

@@ -14,6 +14,7 @@ from studio.library.projects.project_records import NewPart, Part, Project, Proj
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
+from studio.projects.casting.cast import CharacterVoice, proposed_voices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document
 from studio.projects.timeline import Timeline, lay_out
@@ -22,6 +23,9 @@ from studio.projects.worker import ProjectWorker
 from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
+
+MOST_PROPOSED = 100
+"""Voices of the library among which those of characters are chosen."""
 
 
 class ProjectService:
@@ -57,6 +61,20 @@ class ProjectService:
         is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *request.cast.values())
         document = await request.read(self._documents, owner, is_voice)
         return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
+
+    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[CharacterVoice]:
+        """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
+
+        Raises as `create`.
+        """
+        characters = await wanted.characters(self._documents, caller)
+
+        def proposed() -> list[CharacterVoice]:
+            voice = self._voices.find(narrator)
+            voices = self.library.voices.page(limit=MOST_PROPOSED)
+            return proposed_voices(characters, voices, voice.slug if voice else None)
+
+        return await to_thread.run_sync(proposed)
 
     def _checked_voices(self, *names: str | None) -> KnownVoices:
         self._check_voices(*names)

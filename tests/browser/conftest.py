@@ -46,7 +46,7 @@ def _page_files() -> Iterator[None]:
     )
     from studio.ui.page import PAGE_FILES, STYLE_SHEETS
 
-    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().said)
+    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().texts)
     served = files.app()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PageFiles, "read", lambda *what: files)

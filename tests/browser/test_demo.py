@@ -87,7 +87,7 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
     expect(speak(3)).not_to_contain_text(CLONE)
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")
-    screen.page.get_by_label("What is said in the clip").fill("A steady tone.")
+    screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")
     first = speak(4)
     expect(first).to_contain_text(CLONE)
     expect(speak(5)).not_to_contain_text(CLONE)

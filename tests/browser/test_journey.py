@@ -48,7 +48,7 @@ def record_a_voice(screen: Screen, name: str) -> None:
     expect(steps.locator(".recording-time").first).to_contain_text(TWO_SECONDS)
     press("Stop recording")
     press("Next")
-    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
     looks_right(screen)
     press("Next")
     steps.get_by_label("Transcript").fill("A steady tone.")

@@ -69,7 +69,7 @@ def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_fin
     expect(screen.card).to_be_visible()
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")
-    expect(screen.page.locator("#own-clip-advice")).to_contain_text("of 100")
+    expect(screen.page.locator("#own-clip-advice")).to_contain_text("out of 100")
     screen.page.get_by_role("button", name="All tags").click()
     assert in_both_schemes(screen) == []
 

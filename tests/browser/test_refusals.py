@@ -21,7 +21,7 @@ from tests.studio.sounds import tone, wav
 Open = Callable[..., Screen]
 Bring = Callable[[Locator, str, bytes], None]
 """Chooses a file of this name and content."""
-SILENT = "The studio does not answer."
+SILENT = "The studio is not responding."
 
 
 class Stopping:
@@ -156,7 +156,7 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     longform = area(screen, "Long form")
     longform.get_by_text("Paste a text").click()
     longform.locator("[data-part=paste]").fill("Some words.")
-    longform.get_by_role("button", name="Make a project").click()
+    longform.get_by_role("button", name="Create a project").click()
     expect(longform).to_contain_text(SILENT)
     compare = area(screen, "Compare")
     compare.get_by_role("button", name="Speak all").click()
@@ -177,7 +177,7 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
 
     studio.start()
     expect(lost).to_be_hidden()
-    expect(screen.own_clip).to_contain_text("of 100")
+    expect(screen.own_clip).to_contain_text("out of 100")
     expect(screen.card).to_be_hidden()
     expect(screen.status).not_to_contain_text("lost")
     expect(dock.locator(".read-along-said")).to_be_empty()
@@ -206,7 +206,7 @@ def test_what_another_tab_has_changed_is_told(studio: Stopping, open_page: Open)
         expect(voices).to_contain_text("Somebody else changed this voice in the meantime.")
         expect(description).to_have_value("deep")
         screen.page.request.delete(f"{studio.served.url}/v1/projects/{project['id']}")
-        expect(other.get_by_text("There is no such project any more.")).to_be_visible()
+        expect(other.get_by_text("This project no longer exists.")).to_be_visible()
     description.fill("high")
     voices.get_by_role("button", name="Save", exact=True).click()
     expect(voices).not_to_contain_text("Somebody else")

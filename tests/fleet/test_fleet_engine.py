@@ -146,7 +146,11 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
             {"fingerprint": "other"},
             "the replicas a and b differ: its checkpoint is other, that of the others is weights",
         ),
-        ({"dtype": "bfloat16"}, "its dtype is bfloat16, that of the others is float32: give all the same MODEL, DTYPE"),
+        ({"weights": "int8"}, "its kind of weights is int8, that of the others is bf16: give all the same"),
+        (
+            {"dtype": "bfloat16"},
+            "its dtype is bfloat16, that of the others is float32: give all the same STUDIO_MODEL",
+        ),
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
 )

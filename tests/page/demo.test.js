@@ -15,13 +15,13 @@ test("the line names the languages that the model says it speaks, and none where
 });
 
 test("the model is told with its size", () => {
-  assert.match(modelWords("fry", 24_600_000), /^fry is a demo of 25 million parameters/);
+  assert.match(modelWords("fry", 24_600_000), /^fry is a demo with 25 million parameters/);
 });
 
 test("a GPU is told with its memory, and whether that is enough", () => {
   assert.equal(gpuWords(gpu(23.6)), "A card, 24 GiB: enough.");
   assert.equal(gpuWords(gpu(15.6)), "A card, 16 GiB: enough with STUDIO_MAX_ROWS=4.");
-  assert.equal(gpuWords(gpu(8)), "A card, 8 GiB: too little.");
-  assert.equal(gpuWords(gpu(70), true), "A card, 70 GiB, lent for each take: enough.");
-  assert.match(gpuWords(null), /^No GPU that the studio can use/);
+  assert.equal(gpuWords(gpu(8)), "A card, 8 GiB: not enough.");
+  assert.equal(gpuWords(gpu(70), true), "A card, 70 GiB, allocated for each take: enough.");
+  assert.match(gpuWords(null), /^No usable GPU/);
 });

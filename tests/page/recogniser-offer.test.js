@@ -8,8 +8,8 @@ import { wordsFor } from "../../assets/page/new-voice/recogniser-offer.js";
 const OFFER = { name: null, installed: true, install: "pip install it", offered: { model: "a/b", licence: "MIT", bytes: 148e6 }, may_fetch: true, fetching: null, error: null };
 
 test("size and licence are said before, and why it failed after", () => {
-  assert.match(wordsFor(OFFER), /^No speech recogniser .* Whisper base \(a\/b on Hugging Face\): 148 MB, licence MIT, once\./);
-  assert.match(wordsFor({ ...OFFER, error: "the disk is full" }), /^Download failed: the disk is full\. The studio can fetch/);
+  assert.match(wordsFor(OFFER), /^No speech recogniser .* Whisper base \(a\/b on Hugging Face\) once: 148 MB, licence MIT\./);
+  assert.match(wordsFor({ ...OFFER, error: "the disk is full" }), /^Download failed: the disk is full\. The studio can download/);
   assert.match(wordsFor({ ...OFFER, installed: false }), /install the package faster-whisper .*\(pip install it\)/);
 });
 
@@ -18,6 +18,6 @@ test("who is not the owner is offered nothing", () => {
 });
 
 test("how far it is", () => {
-  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 0, total: 0 } }), "Fetching …");
-  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 43.4e6, total: 148e6 } }), "Fetching: 43 of 148 MB");
+  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 0, total: 0 } }), "Downloading …");
+  assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 43.4e6, total: 148e6 } }), "Downloading: 43 of 148 MB");
 });

@@ -41,8 +41,8 @@ test("speed, length and seed are sent where they say something", async () => {
 for (const [what, changes] of Object.entries({
   "nothing to say": { text: "  \n" },
   "no clip": { source: "clip" },
-  "could not speak this": { seed: 1.7 },
-  "clip's words": { source: "clip", clip: new Blob(["a"]), clipText: " " },
+  "could not generate this": { seed: 1.7 },
+  "The transcript is missing": { source: "clip", clip: new Blob(["a"]), clipText: " " },
 })) {
   test(`it is refused in words for people: ${what}`, async () => {
     await assert.rejects(buildRequest({ ...FIELDS, ...changes }, 21.5), (problem) => {

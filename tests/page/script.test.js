@@ -73,14 +73,14 @@ test("a model that names its tags offers those first, and every other one apart"
 
 test("tags are looked up among those of the model that is loaded", () => {
   assert.deepEqual(wordsOf("[whisper] a [Fast] b [pause:1s]", 0, CARD), []);
-  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["[excited], [sad]: not tags of this model; the words are read aloud."]);
+  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["This model does not know [excited], [sad] and reads the words aloud."]);
 });
 
 test("what stands in brackets is a tag, words or a citation mark, and a backslash makes words of it", () => {
   const script = "[whisper] He cast [Fireball] twice [1, 2]. \\[laughs] [pause:1s]";
-  assert.deepEqual(wordsOf(script, 0, CARD), ["[1, 2]: citation marks are left out.", "[Fireball]: not a tag of this model; the words are read aloud."]);
+  assert.deepEqual(wordsOf(script, 0, CARD), ["[1, 2]: citation marks are left out.", "This model does not know [Fireball] and reads the words aloud."]);
   assert.ok(lint(script, 0, CARD).facts.includes("2 tags"));
-  assert.deepEqual(wordsOf("[Level Up]", 0, CARD), ["[Level Up]: not a tag of this model; the words are read aloud."]);
+  assert.deepEqual(wordsOf("[Level Up]", 0, CARD), ["This model does not know [Level Up] and reads the words aloud."]);
   assert.deepEqual(wordsOf("\\[sad] a", 0), []);
 });
 

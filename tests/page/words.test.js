@@ -44,7 +44,7 @@ test("a refusal says what, why and what to do, also where the answer is no JSON"
   const field = await answer(400, JSON.stringify({ error: { message: "Too fast.", param: "speed" } }));
   assert.match(field.advice, /another speed/);
   const odd = await answer(502, "<html>Bad gateway</html>");
-  assert.match(odd.why, /answered 502 without a reason/);
+  assert.match(odd.why, /answered 502 without giving a reason/);
   assert.equal(odd.retryAfter, null);
 });
 

@@ -137,7 +137,7 @@ export class Recording extends EventTarget {
     this.meter.firstChild.style.transform = `scaleX(${Math.min(1, Math.max(0, 1 - peak / LOWEST))})`;
     const { seconds, isPaused } = this.#microphone;
     this.time.textContent = clock(seconds);
-    this.#say(isPaused ? phrase("mic.paused") : phrase("mic.told", { level: words, hint: this.hint(seconds) }));
+    this.#say(isPaused ? phrase("mic.paused") : phrase("mic.status", { level: words, hint: this.hint(seconds) }));
     if (seconds >= this.longest) this.finish();
   }
 

@@ -1,4 +1,4 @@
-// Where the studio answers, also when a proxy serves it under a path of its own.
+// The studio's addresses, including behind a proxy that serves it under a path prefix.
 
 /**
  * The full address of a path of the studio, such as "/v1/takes".
@@ -12,7 +12,7 @@ export function address(path) {
 }
 
 /**
- * The page's own address of one thing in an area, such as ("history", "take_1").
+ * The page's own address of an item in an area, such as ("history", "take_1").
  *
  * @param {string} area
  * @param {string} item

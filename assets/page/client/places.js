@@ -1,4 +1,4 @@
-// How many requests for speech this page has under way: as many as the studio lets one caller have; the others wait here.
+// Limits the speech requests under way to the number that the studio allows one caller; the others wait here.
 
 class Places {
   /** @type {number} */
@@ -7,14 +7,14 @@ class Places {
   /** @type {(() => void)[]} */
   #waiting = [];
 
-  /** How many there are; null: any number. @param {number | null} most */
+  /** The limit; null: none. @param {number | null} most */
   set most(most) {
     this.#most = most ?? Infinity;
     this.#next();
   }
 
   /**
-   * Wait for a place. What it gives leaves it again. Raises AbortError.
+   * Wait for a place. Returns a function that releases it. Raises AbortError.
    *
    * @param {AbortSignal | null} signal
    * @returns {Promise<() => void>}
@@ -37,7 +37,7 @@ class Places {
         resolve();
       };
       const leave = () => {
-        this.#waiting = this.#waiting.filter((each) => each !== go);
+        this.#waiting = this.#waiting.filter((other) => other !== go);
         reject(signal?.reason);
       };
       this.#waiting.push(go);
@@ -53,5 +53,4 @@ class Places {
   }
 }
 
-/** Of this page. */
 export const places = new Places();

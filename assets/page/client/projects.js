@@ -1,4 +1,4 @@
-// The page's way to projects: make, read, change, have spoken, and the addresses of what there is to hear. It shows nothing.
+// API calls for projects: create, read, change, generate, and the addresses of their audio. It shows nothing.
 
 import { address } from "./address.js";
 import { ask, form, json } from "./requests.js";
@@ -8,7 +8,7 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
-/** state: those in this state only, blank: all. */
+/** state: only parts in this state; blank: all. */
 export const readParts = (id, offset, limit, state = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${state ? `&state=${state}` : ""}`));
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
@@ -24,22 +24,22 @@ export function makeProject(source, voice, cast, how) {
 }
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
-/** {undo_seconds}: so long it can be restored. */
+/** Returns {undo_seconds}, how long it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
 export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
 
 /** A new part after another one; null: before the first. */
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
-/** Before a character of its text, counted in code points. */
+/** position: index of the second part's first character, in code points. */
 export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
-/** The sentences from one character to another of its text, counted in code points; the part as it is then. */
+/** Regenerates the sentences from character start to end of its text, in code points. Returns the part. */
 export const mendPart = (id, part, text, start, end) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end }));
 export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"), json("POST", { following }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
-/** {undo_seconds}: so long it can be restored. */
+/** Returns {undo_seconds}, how long it can be restored. */
 export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE" });
-/** wanted: find, replace, match_case, whole_words and dry_run, which only counts. */
-export const replaceWords = (id, wanted) => ask(at(id, "/replace"), json("POST", wanted));
+/** query: find, replace, match_case, whole_words and dry_run, which only counts. */
+export const replaceWords = (id, query) => ask(at(id, "/replace"), json("POST", query));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
 
 /** parts: "missing", "stale", "all" or a list of ids. */

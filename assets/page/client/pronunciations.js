@@ -1,13 +1,13 @@
-// The page's way to the dictionaries: read, add, change, delete, as CSV in and out. It shows nothing.
+// API calls for dictionaries: read, add, change, delete, import and export as CSV. It shows nothing.
 
 import { address } from "./address.js";
 import { ask, form, json } from "./requests.js";
 
-/** @typedef {{ voice?: string, project?: string }} Shelf whose dictionary; everybody's where neither is named */
+/** @typedef {{ voice?: string, project?: string }} Shelf the dictionary's voice or project; neither: the one for all */
 
 let changes = 0;
 
-/** Another number after every change that was made here. */
+/** Changes with every edit made on this page. */
 export const dictionaryAge = () => changes;
 
 /** @param {Shelf} shelf */

@@ -1,8 +1,8 @@
-// Why the studio did not do what it was asked, in sentences for people.
+// Explains refused requests in sentences for people.
 
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "lost" whenever the studio has not answered, or no more, and "signed-out" when it does not know this browser's key. */
+/** Fires "lost" when the studio does not answer or the connection breaks, and "signed-out" when it rejects this browser's key. */
 export const connection = new EventTarget();
 
 let isSigningOut = false;
@@ -13,7 +13,7 @@ export function expectSignOut() {
 }
 
 /**
- * Tell of an answer that says that no key, or an unknown one, came with the request.
+ * Report an answer that says the request had no key or an unknown one.
  *
  * @param {Response} response
  */
@@ -23,10 +23,10 @@ export function noticeSignOut(response) {
 
 /**
  * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
- * status and code: as the server gave them. isLost: nobody answers, or no more.
+ * status and code: as the server sent them. isLost: the studio does not answer, or the connection broke.
  */
 export class Refusal extends Error {
-  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean }} told */
+  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean }} facts */
   constructor({ what, why, advice, status = 0, code = "", retryAfter = null, isLost = false }) {
     super(why);
     this.what = what;
@@ -39,7 +39,7 @@ export class Refusal extends Error {
     if (isLost) connection.dispatchEvent(new Event("lost"));
   }
 
-  /** Whether another script, voice or setting may do: what was asked for is at fault, not the studio. */
+  /** Whether the request is at fault, not the studio: another script, voice or setting may work. */
   get isOfRequest() {
     return !this.isLost && this.status < 429;
   }
@@ -78,7 +78,7 @@ export async function refusalOf(response) {
   try {
     error = (await response.json()).error ?? {};
   } catch (problem) {
-    if (!(problem instanceof SyntaxError || problem instanceof TypeError)) throw problem; // no reason, or only its beginning
+    if (!(problem instanceof SyntaxError || problem instanceof TypeError)) throw problem; // the reason is missing or incomplete
   }
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({

@@ -1,10 +1,10 @@
-// Requests to the studio's API and their answers as JSON; a refusal is raised, or read as null where it says enough.
+// Requests to the studio's API and their answers as JSON; a refusal is raised, or returned as null where that is enough.
 
 import { address } from "./address.js";
 import { notConnected, noticeSignOut, refusalOf } from "./refusal.js";
 
 /**
- * What comes of a request; that nobody answers, breaks off, or that it is another who answers, is a Refusal.
+ * The result of a request. Raises Refusal when there is no answer, the connection breaks, or another server answers.
  *
  * @template T
  * @param {() => Promise<T>} work
@@ -19,7 +19,7 @@ export async function connected(work) {
 }
 
 /**
- * The answer of a route, read to its end. Raises Refusal.
+ * The complete answer of a route. Raises Refusal.
  *
  * @template T
  * @param {string} path
@@ -45,7 +45,7 @@ export function ask(path, options) {
 }
 
 /**
- * The JSON of such an answer; null when it was refused. Raises Refusal when nobody answers.
+ * The JSON of such an answer; null when it was refused. Raises Refusal when there is no answer.
  *
  * @param {string} path
  * @param {RequestInit} [options]
@@ -59,7 +59,7 @@ export function readJson(path, options) {
 }
 
 /**
- * A JSON request; with an etag it is refused when somebody else was faster.
+ * A JSON request; with an etag it is refused if someone else made a change first.
  *
  * @param {string} method
  * @param {object} [body]
@@ -72,7 +72,7 @@ export function json(method, body = {}, etag = null) {
 }
 
 /**
- * A form to POST; what is empty is left out.
+ * A form to POST; empty fields are left out.
  *
  * @param {Record<string, any>} fields
  */

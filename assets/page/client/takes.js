@@ -13,23 +13,23 @@ export async function recentTakes() {
   return (await readJson("/v1/takes", { cache: "no-store" }))?.data ?? [];
 }
 
-/** question: {q, voice, starred, since, until, ids, limit, after}, what is empty left out. Gives {data, last_id, has_more, retention}. */
+/** question: {q, voice, starred, since, until, ids, limit, after}; empty fields are left out. Returns {data, last_id, has_more, retention}. */
 export function findTakes(question) {
-  const asked = Object.entries(question).filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
-  return ask(`/v1/takes?${new URLSearchParams(asked)}`);
+  const query = Object.entries(question).filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
+  return ask(`/v1/takes?${new URLSearchParams(query)}`);
 }
 
-/** All that is known of one: text, parameters, and the request that says it again. */
+/** A take in full: text, parameters, and the request that repeats it. */
 export function wholeTake(id) {
   return ask(`/v1/takes/${id}`);
 }
 
-/** The text of a sound and when its words are heard, {text, timestamps}; null where nobody can tell. */
+/** The text of a recording and its word times, {text, timestamps}; null where they are not known. */
 export function timesAt(path) {
   return readJson(path);
 }
 
-/** The sentences at these characters, in code points, of a take's text spoken anew: the record of the take that it makes. */
+/** Regenerates the sentences from character start to end of a take's text, in code points. Returns the new take's record. */
 export function mendTake(id, start, end) {
   return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end }));
 }
@@ -48,7 +48,7 @@ export function deleteTakes(ids) {
   return ask(`/v1/takes?${new URLSearchParams({ ids: ids.join(","), confirm: "true" })}`, { method: "DELETE" });
 }
 
-/** The links by which others may hear a take, newest first: [{token, path, expires}]. */
+/** The links that let others play a take, newest first: [{token, path, expires}]. */
 export async function sharesOf(id) {
   return (await ask(`/v1/takes/${id}/shares`)).data;
 }

@@ -1,4 +1,4 @@
-// The page's way to the voice library: clips judged and written down, voices found, made and changed. It shows nothing.
+// API calls for the voice library: check and transcribe clips; find, create and change voices. It shows nothing.
 
 import { address } from "./address.js";
 import { ask, fetched, form, json, readJson } from "./requests.js";
@@ -7,10 +7,10 @@ import { phrase } from "../lib/phrases.js";
 const RANDOM = "random"; // the voice that the seed alone decides
 const GENDERS = ["female", "male", "neutral"];
 
-/** Of the voices that were listed last, by id. @type {Map<string, string>} */
+/** Names of the voices listed last, by id. @type {Map<string, string>} */
 let names = new Map();
 
-/** All voices to speak in: {id, name, gender, accent, bundled, …}; one `isFirstChoice`, with which a choice begins. */
+/** All voices: {id, name, gender, accent, bundled, …}; the one preselected has `isFirstChoice`. */
 export async function voices() {
   const { voices: listed = [], first_choice: first } = (await readJson("/v1/audio/voices")) ?? {};
   const all = listed.map((voice) => ({ ...voice, name: voice.id === RANDOM ? phrase("speak.voice.random") : voice.name, isFirstChoice: voice.id === first }));
@@ -18,13 +18,13 @@ export async function voices() {
   return all;
 }
 
-/** Who spoke a take, as its record tells it: voices by their names, where they are known. */
+/** The voices of a take's record, by name where known. */
 export const speakersOf = ({ voice }) => voice.split(", ").map((/** @type {string} */ id) => names.get(id) ?? id).join(", ");
 
-/** What a voice sounds like, in a word; one that is not known stays as it is written. */
+/** A voice's gender in the reader's language; an unknown one stays as written. */
 export const genderOf = ({ gender }) => (GENDERS.includes(gender) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`voice.sounds.${gender}`)) : gender);
 
-/** In a list to choose from: "Clara · female · American". */
+/** Label in a list: "Clara · female · American". */
 export const labelOf = (voice) => [voice.name, genderOf(voice), voice.accent].filter(Boolean).join(" · ");
 
 const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
@@ -32,12 +32,12 @@ const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 /** sample: {clip: Blob, words, cut: {start, end, gain_db, channel} or null, denoise}. */
 const sampleForm = ({ clip, words, cut, denoise = false }, more = {}) => form({ audio_sample: clip, ref_text: words, ...cut, denoise: denoise || "", ...more });
 
-/** {score, seconds, findings, figures, cut, fixed}, and marks where heard, a recogniser's words, is given. */
+/** {score, seconds, findings, figures, cut, fixed}, and marks if heard, a recogniser's words, is given. */
 export function advise(sample, heard = "") {
   return ask("/v1/voices/advise", sampleForm(sample, { heard }));
 }
 
-/** The cut of a clip without its noise, as it is kept with `denoise`: a WAV blob. */
+/** The cut of a clip with its noise reduced, as saved with `denoise`: a WAV blob. */
 export function denoised({ clip, cut }) {
   return fetched("/v1/voices/denoise", form({ audio_sample: clip, ...cut }), (response) => response.blob());
 }
@@ -52,7 +52,7 @@ export function recogniser() {
   return ask("/v1/recogniser");
 }
 
-/** Have the offered model fetched by the studio, which goes on by itself; as recogniser(). */
+/** Start downloading the offered model in the studio. Returns as recogniser(). */
 export function fetchRecogniser() {
   return ask("/v1/recogniser", { method: "POST" });
 }
@@ -61,7 +61,7 @@ export function stopFetchingRecogniser() {
   return ask("/v1/recogniser", { method: "DELETE" });
 }
 
-/** Put a voice into the library; facts: {name, description, tags, language, gender, accent, licence, consent}. */
+/** Add a voice to the library; facts: {name, description, tags, language, gender, accent, licence, consent}. */
 export function createVoice(sample, facts) {
   return ask("/v1/audio/voices", sampleForm(sample, facts));
 }
@@ -79,7 +79,7 @@ export function withdrawConsent(id) {
   return ask(`/v1/audio/voice_consents/${id}`, { method: "DELETE" });
 }
 
-/** One page of voices: {data, tags, genders, accents, languages, has_more, last_id}, of those that are as wanted. */
+/** One page of voices: {data, tags, genders, accents, languages, has_more, last_id}, of those that match. */
 export function findVoices({ q = "", tags = [], gender = "", accent = "", language = "", favourite, order = "name", after, limit = 100 }) {
   const query = new URLSearchParams({ q, gender, accent, language, order, limit: String(limit) });
   for (const tag of tags) query.append("tag", tag);
@@ -88,7 +88,7 @@ export function findVoices({ q = "", tags = [], gender = "", accent = "", langua
   return ask(`/v1/voices?${query}`);
 }
 
-/** A voice with its `etag`, for changes that must not write over somebody else's. */
+/** A voice with its `etag`, so that a change cannot overwrite someone else's. */
 export function getVoice(reference) {
   return fetched(about(reference), {}, async (response) => ({ ...(await response.json()), etag: response.headers.get("etag") }));
 }
@@ -123,12 +123,12 @@ export function deleteVoice(id) {
   return ask(about(id), { method: "DELETE" });
 }
 
-/** file: a .fishvoice pack; as: {name} for another name, {replaces} for the voice whose next revision it shall be. */
+/** file: a .fishvoice pack; as: {name} for another name, {replaces} for the voice that gets it as its next revision. */
 export function importVoice(file, as = {}) {
   return ask("/v1/voices/import", form({ file, ...as }));
 }
 
-/** files: of a folder with a folder for each voice: recordings, and the words of each in a .lab file. */
+/** files: of a folder with one folder per voice, with recordings and a .lab transcript for each. */
 export function importFolder(files) {
   const body = new FormData();
   for (const file of files) body.append("file", file, file.webkitRelativePath);
@@ -145,6 +145,6 @@ export function recordingOf(reference, sample) {
   return fetched(`${about(reference)}/samples/${sample}/audio`, {}, (response) => response.blob());
 }
 
-/** Where sample number `sample` (from 0) of a voice is heard as the model hears it. */
+/** Address of sample `sample` (from 0) of a voice, as the model hears it. */
 export const previewAddress = (reference, sample = 0) => address(`${about(reference)}/preview?sample=${sample}`);
 export const exportAddress = (id) => address(`${about(id)}/export`);

@@ -9,7 +9,7 @@ const CALL = "/gradio_api/call/synthesize_stream";
 const HOST = "https://huggingface.co";
 
 /**
- * As requestSpeech: a Response with the WAV while it is made. Raises Refusal, or AbortError after signal.abort().
+ * Like requestSpeech: a Response that streams the WAV. Raises Refusal, or AbortError after signal.abort().
  *
  * @param {Record<string, any>} request
  * @param {AbortSignal | null} [signal]
@@ -27,7 +27,7 @@ export async function speakThroughGradio(request, signal) {
 }
 
 /**
- * Put the request in Gradio's line; the event's id.
+ * Add the request to Gradio's queue. Returns the event's id.
  *
  * @param {Record<string, any>} request
  * @param {AbortSignal | null} [signal]
@@ -54,7 +54,7 @@ async function upload(dataUrl, signal) {
   return { path: (await response.json())[0], meta: { _type: "gradio.FileData" } };
 }
 
-/** On a Space, the page around this one knows whose share of the GPU's time this is. */
+/** On a Space, the surrounding page knows whose GPU quota this uses. */
 function visitorHeaders() {
   if (window.parent === window || !location.hostname.endsWith(".hf.space") || !window.supports_zerogpu_headers) return {};
   return new Promise((resolve) => {
@@ -102,7 +102,7 @@ async function* serverEvents(response) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {}); // of one that has failed, it says the same again
+    reader.cancel().catch(() => {}); // a failed one rejects with the same error
   }
 }
 

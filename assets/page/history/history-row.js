@@ -1,4 +1,4 @@
-// One take's row in the history: its words, its figures, and the presses that use it.
+// One take's row in the history: its text, its figures and its buttons.
 
 import { clock } from "../lib/time.js";
 import { soundAddress } from "../client/takes.js";
@@ -10,7 +10,7 @@ import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 /** @type {Intl.DateTimeFormatOptions} */
 const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
 
-/** A moment in Unix time, with its year where that is another one. */
+/** A Unix time as a date, with its year if it is not the current one. */
 export function when(seconds) {
   const moment = new Date(seconds * 1000);
   /** @type {Intl.DateTimeFormatOptions} */
@@ -49,7 +49,7 @@ export class HistoryRow {
     if (this.save) this.save.href = soundAddress(this.take.id, format);
   }
 
-  /** Whether its sound is heard now. */
+  /** Whether it is playing. */
   set isPlaying(isPlaying) {
     showPlaying(this.play, isPlaying, phrase(isPlaying ? "history.pause" : "history.play", { words: this.#short }));
   }
@@ -72,37 +72,37 @@ export class HistoryRow {
     const ending = state === "cancelled" ? phrase("history.stopped") : state === "failed" ? phrase("history.failed", { why: error }) : reason === "length" ? phrase("history.cut") : "";
     if (ending) facts.push(ending);
     if (!this.take.hasSound && state === "finished") facts.push(phrase("history.noSound"));
-    const told = facts.map((textContent) => {
+    const shown = facts.map((textContent) => {
       const fact = element("span", { textContent });
       if (textContent === ending) fact.dataset.ending = state === "finished" ? reason : state;
       return fact;
     });
-    return [...told, ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
+    return [...shown, ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
   }
 
   #actions() {
     const { take } = this;
-    const made = [this.#button(phrase("takes.reuse"), "reuse")];
+    const buttons = [this.#button(phrase("takes.reuse"), "reuse")];
     if (take.canContinue) {
       const rest = this.#button(phrase("takes.continue"), "continue");
       rest.title = phrase("takes.continue.title");
-      made.push(rest);
+      buttons.push(rest);
     }
-    if (take.isRepeatable) made.push(this.#button(phrase(take.hasSound ? "takes.code" : "takes.again"), take.hasSound ? "code" : "again"));
-    if (!take.hasSound) return made;
+    if (take.isRepeatable) buttons.push(this.#button(phrase(take.hasSound ? "takes.code" : "takes.again"), take.hasSound ? "code" : "again"));
+    if (!take.hasSound) return buttons;
     this.compare = this.#button(phrase("takes.compare"), "compare");
-    made.push(this.compare);
+    buttons.push(this.compare);
     if (take.isRepeatable && !take.mends && take.record.state === "finished") {
       const verify = this.#button(phrase("history.verify"), "verify");
       verify.title = phrase("history.verify.title");
-      made.push(verify);
+      buttons.push(verify);
     }
     this.save = element("a", { textContent: phrase("takes.save"), download: "" });
     const link = element("button", { type: "button", textContent: phrase("history.link"), title: phrase("history.link.title"), onclick: () => this.does.link(take, link) });
-    if (!this.canShare) return [...made, this.save, link];
+    if (!this.canShare) return [...buttons, this.save, link];
     const share = this.#button(phrase("history.shareIt"), "share");
     share.title = phrase("history.shareIt.title");
-    return [...made, this.save, link, share];
+    return [...buttons, this.save, link, share];
   }
 
   #button(content, deed, className = "") {

@@ -1,4 +1,4 @@
-// The area of all takes that the server keeps: find, hear, star, use again, compare, save and delete.
+// The area of all stored takes: find, play, star, reuse, compare, save and delete.
 
 import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
@@ -18,7 +18,7 @@ import { repeatsExactly } from "./verify.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 const PAGE = 25;
-const SETTLED = 250; // ms without typing before it is looked for
+const SETTLED = 250; // ms without typing before a search
 const FORMATS = { wav: "WAV", flac: "FLAC", mp3: "MP3", opus: "Opus", aac: "AAC" };
 
 /** The first moment of a day of this browser's calendar, in Unix time; null for none. */
@@ -35,14 +35,14 @@ function dayStart(day, later = 0) {
 export class History extends EventTarget {
   #rows = [];
   #chosen = new Set();
-  #last = null; // the id that the next page comes after
+  #last = null; // the id before the next page
   #searches = new Latest();
   #plays = new Latest();
   #timer = 0;
   #current = null;
   #isPlaying = false;
   #only = ""; // the id of the one take that is shown
-  #shareDays = 0; // that a link to a take may last; 0: there are none
+  #shareDays = 0; // the longest life of a share link; 0: links are off
 
   constructor(root) {
     super();
@@ -93,10 +93,10 @@ export class History extends EventTarget {
     clearTimeout(this.#timer);
   }
 
-  /** A take has come that the list does not have yet: it is the newest. */
+  /** Add a new take at the top. */
   put(record) {
     if (!this.#rows.length || this.#only) return;
-    if (Object.values(this.#question).some(Boolean)) this.#do(() => this.#find()); // it may not be what is asked for
+    if (Object.values(this.#question).some(Boolean)) this.#do(() => this.#find()); // it may not match the filter
     else this.#add([record], true);
   }
 
@@ -112,7 +112,7 @@ export class History extends EventTarget {
     this.comparison.mark(take);
   }
 
-  /** Go to the other one of two compared takes. */
+  /** Switch to the other of two compared takes. */
   other(take) {
     this.comparison.other(this.#rows.map((row) => row.take).find(({ id }) => id === take?.id));
   }
@@ -149,7 +149,7 @@ export class History extends EventTarget {
     this.part("voice").value = choices.some(([value]) => value === chosen) ? chosen : "";
   }
 
-  /** Show the first page of what is asked for, or the one after a take; false if something else was asked for meanwhile. */
+  /** Show the first page of matches, or the page after a take; false if the filter changed meanwhile. */
   async #find(after = null) {
     clearTimeout(this.#timer); // what was being typed is in this question
     const isLatest = this.#searches.begin();
@@ -190,7 +190,7 @@ export class History extends EventTarget {
     this.#showChosen();
   }
 
-  /** What a row's presses do. */
+  /** The actions of a row. */
   get #deeds() {
     return {
       play: (take) => this.#hear("play", take),
@@ -238,8 +238,8 @@ export class History extends EventTarget {
     const [ids, format] = [[...this.#chosen], this.part("format").value];
     this.part("chosen").hidden = !ids.length;
     const silent = this.#rows.filter(({ take }) => this.#chosen.has(take.id) && !take.hasSound).length;
-    const told = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : [])];
-    this.part("count").textContent = told.join("; ");
+    const counts = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : [])];
+    this.part("count").textContent = counts.join("; ");
     if (ids.length) this.part("zip").href = zipAddress(ids, format);
     for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take), format });
   }
@@ -253,16 +253,16 @@ export class History extends EventTarget {
   }
 
   async #delete(ids) {
-    const { ids: gone, undo_seconds: seconds } = await deleteTakes(ids);
-    this.#tell("deleted", { ids: gone });
-    if (!gone.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has said so
-    for (const row of this.#rows.filter(({ take }) => gone.includes(take.id))) {
+    const { ids: deleted, undo_seconds: seconds } = await deleteTakes(ids);
+    this.#tell("deleted", { ids: deleted });
+    if (!deleted.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has shown the message
+    for (const row of this.#rows.filter(({ take }) => deleted.includes(take.id))) {
       this.comparison.drop(row.take);
       row.element.remove();
     }
-    this.#rows = this.#rows.filter(({ take }) => !gone.includes(take.id));
+    this.#rows = this.#rows.filter(({ take }) => !deleted.includes(take.id));
     this.#choose([]);
-    offerUndo(phrase("history.deleted", { count: gone.length }), gone.length && seconds ? () => this.#restore(gone) : null);
+    offerUndo(phrase("history.deleted", { count: deleted.length }), deleted.length && seconds ? () => this.#restore(deleted) : null);
   }
 
   async #restore(ids) {

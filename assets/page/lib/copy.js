@@ -3,7 +3,7 @@
 import { phrase } from "./phrases.js";
 
 const COPIED = phrase("shell.copied");
-const TOLD = 1500; // ms that a button says what became of its press
+const TOLD = 1500; // ms that a button shows the result of a press
 
 /**
  * Copy some words and say so on the button for a moment; without https a page may not, and asks to copy them by hand.

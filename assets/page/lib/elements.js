@@ -1,4 +1,4 @@
-// Small parts that several areas are made of.
+// Small building blocks shared by the areas.
 
 /**
  * An element with these properties and children.
@@ -8,9 +8,9 @@
  * @returns {any}
  */
 export function element(kind, more = {}, children = []) {
-  const made = Object.assign(document.createElement(kind), more);
-  made.append(...children);
-  return made;
+  const created = Object.assign(document.createElement(kind), more);
+  created.append(...children);
+  return created;
 }
 
 /**
@@ -39,7 +39,7 @@ export function labelled(button, label) {
 }
 
 /**
- * Have a row's play button say whether its sound is heard now, and what a press does.
+ * Show on a row's play button whether it is playing and what a press does.
  *
  * @param {HTMLElement} button
  * @param {boolean} isPlaying
@@ -52,14 +52,14 @@ export function showPlaying(button, isPlaying, label) {
 }
 
 /**
- * Give a parent these children; those that it has already are not touched: presses and focus on them stay.
+ * Give a parent these children. Existing ones are not touched, so that presses and focus on them survive.
  *
  * @param {Element} parent
  * @param {Element[]} children
  */
 export function setChildren(parent, children) {
-  const wanted = new Set(children);
-  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  const kept = new Set(children);
+  for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
   for (const [i, child] of children.entries()) if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
 }
 

@@ -1,21 +1,21 @@
-// Of several requests for the same thing only the latest counts, in whatever order their answers come.
+// Of several requests for the same thing only the latest counts, whatever the order of the answers.
 
 export class Latest {
   #turn = 0;
 
-  /** Begin one. What it gives tells, after every wait, whether it still counts. */
+  /** Begin a request. Returns a function that reports whether it is still the latest. */
   begin() {
     this.#turn += 1;
     return this.join();
   }
 
-  /** As begin, for what only adds to the one before. */
+  /** Like begin, for a request that only adds to the previous one. */
   join() {
     const turn = this.#turn;
     return () => turn === this.#turn;
   }
 
-  /** None counts any more. */
+  /** No request counts any more. */
   end() {
     this.#turn += 1;
   }

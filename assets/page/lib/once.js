@@ -1,7 +1,7 @@
-// Presses that are made again: while what the first began is under way, or where another button has come meanwhile.
+// Repeated presses: while the first one's work is under way, or after another button has taken its place.
 
 /**
- * A second press, as by a double click, is none: gives work as a function that does nothing while an earlier call of it is under way.
+ * Ignore a second press, as by a double click: returns a function that does nothing while an earlier call is under way.
  *
  * @template {any[]} T
  * @param {(...given: T) => unknown} work

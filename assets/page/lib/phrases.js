@@ -1,4 +1,4 @@
-// What the page says, by key, in the language of its document; in a tool that has no document, in English.
+// The page's texts by key, in the language of its document; in English where there is no document.
 
 import catalogue from "../words/en.json" with { type: "json" };
 
@@ -14,8 +14,7 @@ const NUMBER = new Intl.NumberFormat(LOCALE);
 const LIST = new Intl.ListFormat(LANGUAGE);
 
 /**
- * The words of a key. given: what stands for its {names}; numbers are written as the reader writes them. Where the words
- * depend on a count, that is given.count.
+ * The text of a key. given: values for its {names}; numbers are formatted for the reader. given.count selects the plural form.
  *
  * @param {Key} key
  * @param {Record<string, string | number>} [given]
@@ -23,8 +22,8 @@ const LIST = new Intl.ListFormat(LANGUAGE);
  */
 export function phrase(key, given = {}) {
   /** @type {string | Record<string, string>} */
-  const found = catalogue[key];
-  const words = typeof found === "string" ? found : (found[FORMS.select(Number(given.count))] ?? found.other);
+  const entry = catalogue[key];
+  const words = typeof entry === "string" ? entry : (entry[FORMS.select(Number(given.count))] ?? entry.other);
   return words.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = given[name] ?? whole;
     return typeof value === "number" ? NUMBER.format(value) : value;
@@ -32,7 +31,7 @@ export function phrase(key, given = {}) {
 }
 
 /**
- * The same of a key that comes from the server; null for one that the page has no words for.
+ * The text of a key from the server; null if the page has none for it.
  *
  * @param {string} key
  * @param {Record<string, string | number>} [given]
@@ -43,7 +42,7 @@ export function phraseIfKnown(key, given = {}) {
 }
 
 /**
- * A number as the reader writes it, with so many decimals.
+ * A number formatted for the reader, with this number of decimals.
  *
  * @param {number} value
  * @param {number} [decimals]
@@ -53,7 +52,7 @@ export function numeral(value, decimals = 0) {
 }
 
 /**
- * Words one after the other, as in “a, b and c”.
+ * A list of words, as in “a, b and c”.
  *
  * @param {Iterable<string>} words
  */

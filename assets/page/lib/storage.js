@@ -1,6 +1,6 @@
-// What this browser keeps for the page, or for one tab of it, as JSON under a name each; what cannot be read was never kept.
+// What this browser keeps for the page, or for one tab of it, as JSON under a name each; unreadable entries count as absent.
 
-/** Where a browser lets nothing be kept, such as in another site's frame: it lasts as long as the page. */
+/** For browsers that allow no storage, such as in another site's frame: lasts as long as the page. */
 class Memory {
   /** @type {Map<string, string>} */
   #kept = new Map();
@@ -85,7 +85,7 @@ function readFrom(storage, name, otherwise) {
 }
 
 /**
- * A full store keeps what it has: the page goes on without.
+ * A full store keeps its entries; the page continues without the new one.
  *
  * @param {Storage | Memory} storage
  * @param {string} name

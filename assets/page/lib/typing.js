@@ -1,7 +1,7 @@
-// Text put into a field as if it were typed: Ctrl+Z takes it back, and what was typed before.
+// Text put into a field as if it were typed: Ctrl+Z undoes it, and earlier typing too.
 
 /**
- * Replace what is between two characters of a text field that is seen; it has the focus afterwards, the caret behind the text.
+ * Replace the text between two characters of a visible text field; it has the focus afterwards, the caret behind the text.
  *
  * @param {HTMLTextAreaElement} area
  * @param {number} start
@@ -12,7 +12,7 @@ export function typeInto(area, start, end, text) {
   if (area.value.slice(start, end) === text) return;
   area.focus({ preventScroll: true });
   area.setSelectionRange(start, end);
-  // Deprecated, but the only way into a field's own history; the browser tells of it as of typing.
+  // Deprecated, but the only way into a field's own history; the browser reports it as typing.
   if (document.execCommand(text ? "insertText" : "delete", false, text)) return;
   area.setRangeText(text, start, end, "end");
   area.dispatchEvent(new Event("input", { bubbles: true }));

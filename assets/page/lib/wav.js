@@ -69,7 +69,7 @@ export async function* readWav(response) {
       if (whole) yield { sampleRate: header.sampleRate, pcm: new Int16Array(bytes.slice(0, whole).buffer) };
     }
   } finally {
-    reader.cancel().catch(() => {}); // who leaves ends the request; of one that has failed, it says the same again
+    reader.cancel().catch(() => {}); // leaving ends the request; a failed one rejects with the same error
   }
 }
 

@@ -8,7 +8,7 @@ import { offerUndo } from "../trash/undo-toast.js";
 
 const TITLE = 60; // characters of a part's text that it is known by
 
-/** Why something cannot be done, without asking the server. */
+/** A reason to refuse without asking the server. */
 const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 
 const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
@@ -21,7 +21,7 @@ export class Arranging {
   }
 
   /**
-   * Do what a row asks for. Raises Refusal.
+   * Carry out a row's order. Raises Refusal.
    *
    * @param {any} row
    * @param {any} following the part right after it, if it is known
@@ -40,22 +40,22 @@ export class Arranging {
   }
 
   /**
-   * Delete parts, one after the other; those of them that were before one is refused can be restored together. Raises Refusal.
+   * Delete parts one after the other; those deleted before a refusal can be restored together. Raises Refusal.
    *
    * @param {string[]} ids
-   * @param {string} title what is said of it
+   * @param {string} title shown in the message
    */
   async delete(ids, title = "") {
-    const gone = [];
+    const deleted = [];
     let seconds = 0;
     try {
       for (const id of ids) {
         ({ undo_seconds: seconds } = await deletePart(this.id, id));
-        gone.push(id);
+        deleted.push(id);
       }
     } finally {
-      const words = title || phrase("project.deleted.count", { count: gone.length });
-      if (gone.length) offerUndo(words, seconds ? () => this.#restore(gone) : null, !title);
+      const words = title || phrase("project.deleted.count", { count: deleted.length });
+      if (deleted.length) offerUndo(words, seconds ? () => this.#restore(deleted) : null, !title);
     }
   }
 
@@ -78,7 +78,7 @@ export class Arranging {
     }
   }
 
-  /** What was written and not yet sent. */
+  /** Texts written but not yet sent. */
   async #keep(part, words) {
     if (words !== part.text) await changePart(this.id, part.id, { text: words });
   }

@@ -1,4 +1,4 @@
-// Finds words in all parts of a project and replaces them: how many there are is said before.
+// Finds words in all parts of a project and replaces them; the number of matches is shown first.
 
 import { replaceWords, undoReplace } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
@@ -8,13 +8,13 @@ import { offerUndo } from "../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key
 
-const told = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
+const figures = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
 
 export class FindReplace {
   #timer = 0;
   #counts = new Latest();
 
-  /** ready(): until words that were written before are in the parts; changed(): the parts have other words now. */
+  /** ready(): resolves when edited texts are saved; changed(): the parts have new text. */
   constructor(part, { id, signal, ready, changed }) {
     this.part = part;
     this.id = id;
@@ -30,7 +30,7 @@ export class FindReplace {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  get #wanted() {
+  get #query() {
     return {
       find: this.part("find").value,
       replace: this.part("replacement").value,
@@ -43,7 +43,7 @@ export class FindReplace {
     this.part("found").textContent = words;
   }
 
-  /** Count when nothing more is typed; until then nothing can be replaced. */
+  /** Count once typing stops; replacing is disabled until then. */
   #later() {
     this.part("replace").disabled = true;
     this.#counts.end();
@@ -53,12 +53,12 @@ export class FindReplace {
 
   async #count() {
     const isLatest = this.#counts.begin();
-    const wanted = this.#wanted;
-    if (!wanted.find) return this.#say("");
+    const query = this.#query;
+    if (!query.find) return this.#say("");
     await this.#attempt(async () => {
-      const { count, parts } = await replaceWords(this.id, { ...wanted, dry_run: true });
+      const { count, parts } = await replaceWords(this.id, { ...query, dry_run: true });
       if (!isLatest() || this.signal.aborted) return;
-      this.#say(count ? phrase("project.found", told(count, parts)) : phrase("project.found.none"));
+      this.#say(count ? phrase("project.found", figures(count, parts)) : phrase("project.found.none"));
       this.part("replace").disabled = !count;
     });
   }
@@ -68,10 +68,10 @@ export class FindReplace {
     if (this.part("replace").disabled) return;
     this.part("replace").disabled = true;
     await this.#attempt(async () => {
-      const { count, parts } = await replaceWords(this.id, this.#wanted);
+      const { count, parts } = await replaceWords(this.id, this.#query);
       if (this.signal.aborted) return;
       this.#say(parts ? "" : phrase("project.replaced.none"));
-      if (parts) offerUndo(phrase("project.replaced", told(count, parts)), () => this.#undo());
+      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo());
       this.changed();
     });
   }

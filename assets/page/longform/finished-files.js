@@ -1,4 +1,4 @@
-// How the files of a project are finished: their loudness, the silence around parts, and what they say of the book.
+// How the files of a project are finished: their loudness, the silence around parts, and book details.
 
 import { Latest } from "../lib/latest.js";
 import { changeProject, coverAddress, measureLoudness, putCover, removeCover } from "../client/projects.js";
@@ -8,7 +8,7 @@ const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit
 const silence = -90; // dB; what is below needs no figure
 
 /**
- * What was measured, in words.
+ * The measurements in words.
  *
  * @param {any} told as /v1/projects/{id}/loudness gives it
  */
@@ -25,12 +25,12 @@ export function loudnessWords({ loudness, before, after, faults }) {
 
 export class FinishedFiles {
   /** @type {Promise<any>} */
-  #changing = Promise.resolve(); // the last change, maybe still on its way
+  #changing = Promise.resolve(); // the last change, perhaps under way
   #cover = "";
   #measures = new Latest();
 
   /**
-   * run: does what it is given and shows what became of it.
+   * run: does the work and shows its result.
    *
    * @param {(name: string) => any} part
    * @param {{ id: string, signal: AbortSignal, run: (work: () => Promise<any>) => Promise<void> }} project
@@ -84,7 +84,7 @@ export class FinishedFiles {
     this.part("measured").textContent = phrase("project.measuring");
     this.part("measure").disabled = true;
     try {
-      await this.#changing.catch(() => {}); // what is measured is as it was just chosen; why that failed is told there
+      await this.#changing.catch(() => {}); // measure with the latest choice; a failure is shown by the change itself
       const words = loudnessWords(await measureLoudness(this.id));
       if (isWanted()) this.part("measured").textContent = words;
     } catch (problem) {

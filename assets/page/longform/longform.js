@@ -44,7 +44,7 @@ export class LongForm extends EventTarget {
   #source = null; // a document that waits for its cast
   #rows = new Keyed();
 
-  /** nowPlaying: where projects are heard. */
+  /** nowPlaying: the player. */
   constructor(root, nowPlaying) {
     super();
     this.part = partsOf(root);
@@ -75,7 +75,7 @@ export class LongForm extends EventTarget {
     if (isLatest()) this.#show(id || kept(OPENED, null), listed, true);
   }
 
-  /** The studio answers again: what somebody is writing stays. */
+  /** The studio answers again: unsaved text is kept. */
   back() {
     if (this.#project) return this.#project.look();
     return this.open();
@@ -86,7 +86,7 @@ export class LongForm extends EventTarget {
     this.#do(() => this.#show(id));
   }
 
-  /** Make a project of a file, or of a text, that came from elsewhere on the page. */
+  /** Create a project from a file or text from elsewhere on the page. */
   async bring(source) {
     await this.#show(null);
     await this.#take(source);
@@ -97,7 +97,7 @@ export class LongForm extends EventTarget {
     this.#leave();
   }
 
-  /** Show nothing, and nothing that is still on its way. */
+  /** Show nothing, and ignore answers under way. */
   #leave() {
     this.#shows.end();
     clearTimeout(this.#timer);
@@ -139,7 +139,7 @@ export class LongForm extends EventTarget {
     });
   }
 
-  /** A document is there: ask who speaks where names begin lines, else make a project of it at once. */
+  /** A document has arrived: ask for the cast where names begin lines, else create the project at once. */
   #take(source) {
     const isLatest = this.#sources.begin();
     return this.#do(async () => {
@@ -177,7 +177,7 @@ export class LongForm extends EventTarget {
     return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
   }
 
-  /** How the document is to be cut into parts. */
+  /** How the document is split into parts. */
   get #cut() {
     const { value } = this.part("cut");
     return Number(value) ? { split_by: "length", part_length: Number(value) } : { split_by: value };
@@ -225,7 +225,7 @@ export class LongForm extends EventTarget {
   }
 
   #reveal(name) {
-    for (const each of ["shelf", "project"]) this.part(each).hidden = each !== name;
+    for (const view of ["shelf", "project"]) this.part(view).hidden = view !== name;
   }
 
   async #list() {
@@ -252,15 +252,15 @@ export class LongForm extends EventTarget {
     if (this.#isOpen && !this.#project) await this.#list();
   }
 
-  /** What changes is written into the row that there is: a press on it would be lost with it. */
+  /** Updates the existing row: replacing it would lose a press on it. */
   #row(project, before) {
     const row = before ?? this.#newRow(project);
-    const [title, word, told] = row.firstElementChild.children;
+    const [title, word, line] = row.firstElementChild.children;
     const { parts, seconds, eta_s: eta } = project;
     const facts = [phrase("longform.row", { done: parts.done, count: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) })];
     title.textContent = project.title;
     showState(word, project.state, phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.state.${project.state}`)));
-    told.textContent = facts.filter(Boolean).join(" · ");
+    line.textContent = facts.filter(Boolean).join(" · ");
     return row;
   }
 

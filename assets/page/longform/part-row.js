@@ -15,7 +15,7 @@ const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
-  /** Whether somebody has put the cursor into its text. */
+  /** Whether the cursor is in its text. */
   hasCursor = false;
 
   constructor(voices) {
@@ -59,7 +59,7 @@ export class PartRow extends EventTarget {
     this.box.checked = isSelected;
   }
 
-  /** Show a part as it stands now, one of so many; what somebody is changing is left alone. */
+  /** Show a part in its current state; a field being edited is left alone. */
   show(part, total, isOnly) {
     this.tools.show(part, total, isOnly);
     const before = this.part;
@@ -87,18 +87,18 @@ export class PartRow extends EventTarget {
     if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
-  /** Show the words that a part has now, also where the cursor is in it; before: those that were shown then. */
+  /** Show the part's current text, even with the cursor in it; before: the text shown previously. */
   reword(before, part) {
     if (this.text.value === before) this.text.value = part.text;
   }
 
   #offerVoices(number) {
-    const wanted = (this.part.voice ?? "").toLowerCase();
-    const found = this.voices.find((voice) => voice.id === wanted || voice.name.toLowerCase() === wanted);
+    const voice = (this.part.voice ?? "").toLowerCase();
+    const match = this.voices.find(({ id, name }) => id === voice || name.toLowerCase() === voice);
     const options = this.voices.map(({ id, name: words }) => element("option", { value: id, textContent: words }));
-    if (wanted && !found) options.unshift(element("option", { value: this.part.voice, textContent: this.part.voice }));
+    if (voice && !match) options.unshift(element("option", { value: this.part.voice, textContent: this.part.voice }));
     labelled(this.voice, phrase("part.voice", { number })).replaceChildren(element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);
-    this.voice.value = found?.id ?? this.part.voice ?? "";
+    this.voice.value = match?.id ?? this.part.voice ?? "";
   }
 
   #offerTakes(number) {

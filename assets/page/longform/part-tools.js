@@ -1,4 +1,4 @@
-// What can be done with a part among the others: one sentence again, split, merge, insert, move, delete; a bar under its text, opened by a button.
+// Actions for a part: regenerate a sentence, split, merge, insert, move, delete; a bar under its text, opened by a button.
 
 import { element, icon, labelled } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
@@ -16,7 +16,7 @@ export class PartTools extends EventTarget {
     const verb = (name, words) => button(words, () => this.#tell({ verb: name }));
     this.mend = verb("mend", phrase("part.mend"));
     this.split = verb("split", phrase("part.split"));
-    for (const each of [this.mend, this.split]) each.addEventListener("mousedown", (event) => event.preventDefault()); // the cursor stays where it is
+    for (const control of [this.mend, this.split]) control.addEventListener("mousedown", (event) => event.preventDefault()); // the cursor stays where it is
     this.merge = verb("merge", phrase("part.merge"));
     this.up = verb("up", phrase("part.up"));
     this.down = verb("down", phrase("part.down"));
@@ -41,25 +41,25 @@ export class PartTools extends EventTarget {
     this.say("");
   }
 
-  /** The new part is there: what was written is done with. */
+  /** The new part was added: clear the form. */
   written() {
     this.text.value = "";
     this.#write(false);
   }
 
-  /** Why something was not done; blank: nothing. */
+  /** The reason for a refusal; blank: none. */
   say(words) {
     this.said.textContent = words;
     this.said.hidden = !words;
   }
 
-  /** Whether a sentence is just being spoken again. */
+  /** Whether a sentence is being regenerated. */
   set isMending(isMending) {
     this.#isMending = isMending;
     this.mend.disabled = isMending || !this.#isSpoken;
   }
 
-  /** What is possible with a part at its place, among so many; isOnly: it cannot go. */
+  /** Enables the actions possible at the part's position; isOnly: it cannot be deleted. */
   show({ position, state }, total, isOnly) {
     const number = position + 1;
     this.#isSpoken = state === "done";

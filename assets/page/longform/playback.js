@@ -1,4 +1,4 @@
-// Hearing a project: one part with the others beside it, or the whole, and which part is heard now.
+// Plays a project, from one part or as a whole, and reports the part that is playing.
 
 import { readTimeline } from "../client/projects.js";
 import { soundAddress, timesAddress } from "../client/takes.js";
@@ -11,15 +11,15 @@ import { inARow } from "./timeline.js";
 export class Playback {
   #plays = new Latest();
 
-  /** The project's id, and where it is heard. */
+  /** The project's id, and the player. */
   constructor(id, nowPlaying) {
     this.id = id;
     this.nowPlaying = nowPlaying;
   }
 
   /**
-   * Play a part of the project, the others beside it; null: all that are spoken, one after the other. One that is heard pauses,
-   * and goes on after that. Raises Refusal.
+   * Play a part of the project, the others beside it; null: all parts with audio, one after the other. A playing part pauses,
+   * then resumes. Raises Refusal.
    */
   async play(project, part) {
     if (part && this.heard?.part === part.id && this.heard.take === part.chosen) return this.nowPlaying.playOrPause();
@@ -32,16 +32,16 @@ export class Playback {
     if (!part) return this.nowPlaying.playRow(placed.map(track), 0, true);
     const at = placed.findIndex(({ take }) => take === part.chosen);
     const one = track({ part: part.id, position: part.position, take: part.chosen });
-    const row = at < 0 ? [one] : placed.map((each) => track({ ...each, pause: 0 })); // what is not of its present words is not in the whole
+    const row = at < 0 ? [one] : placed.map((other) => track({ ...other, pause: 0 })); // outdated audio is not part of the whole
     return this.nowPlaying.playRow(row, Math.max(at, 0), false);
   }
 
-  /** Hear a voice's own recording. Raises Refusal. */
+  /** Play a voice's sample. Raises Refusal. */
   sample({ id, name }) {
     return this.nowPlaying.play(new Recorded({ name: phrase("speak.voice.recording", { name }), source: previewAddress(id) }));
   }
 
-  /** What is heard of the project falls silent. */
+  /** Stop playing this project. */
   pause() {
     if (this.#isOurs) this.nowPlaying.pause();
   }

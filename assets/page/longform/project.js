@@ -1,4 +1,4 @@
-// One project opened: how far it is, its parts page by page, what can be done with them, and hearing the whole.
+// An open project: its progress, its parts page by page, their actions, and playback.
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
@@ -20,7 +20,7 @@ import {
 import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50; // parts shown at a time
-const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
+const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number]]);
 const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", phrase("project.file.m4b")]];
 
@@ -62,7 +62,7 @@ export class Project extends EventTarget {
     clearTimeout(this.#timer);
   }
 
-  /** Read the project anew, and again and again. */
+  /** Read the project again and again. */
   async look() {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
@@ -105,7 +105,7 @@ export class Project extends EventTarget {
     this.nowPlaying.addEventListener("state", ({ detail }) => (detail.state === "over" ? this.#follow() : this.#mark()), { signal });
   }
 
-  /** Do something and show what became of it, or why not. */
+  /** Do something and show its result, or the reason for a failure. */
   async #do(work) {
     try {
       this.part("told").textContent = "";
@@ -143,8 +143,8 @@ export class Project extends EventTarget {
     fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);
     fill("chapter-gap", settings.chapter_pause);
-    const told = stateWords(project);
-    if (this.part("state").textContent !== told) this.part("state").textContent = told;
+    const summary = stateWords(project);
+    if (this.part("state").textContent !== summary) this.part("state").textContent = summary;
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
@@ -179,7 +179,7 @@ export class Project extends EventTarget {
   }
 
   #showParts({ data, total }) {
-    if (!data.length && this.#page) return this.#turnTo(Math.ceil(total / PAGE) - 1); // what was on it is elsewhere now
+    if (!data.length && this.#page) return this.#turnTo(Math.ceil(total / PAGE) - 1); // the page is empty now
     const { total: all } = this.#project.parts;
     const shown = new Map(data.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
     for (const part of data) shown.get(part.id).show(part, all, all === 1);
@@ -207,7 +207,7 @@ export class Project extends EventTarget {
     return row;
   }
 
-  /** Leaving a text for a button sends its words: they must not come after what the button does, and undo that. */
+  /** Leaving a text for a button sends the text, which must not arrive after the button's own change and undo it. */
   async #afterChanges(work) {
     await this.#changes.ended();
     return work();
@@ -279,7 +279,7 @@ export class Project extends EventTarget {
     this.dispatchEvent(new CustomEvent("deleted", { detail: { id, title, seconds } }));
   }
 
-  /** Mark the part that is heard, and go to its page. */
+  /** Mark the playing part, and go to its page. */
   #follow() {
     const { heard } = this.playback;
     const page = heard && !this.#filter ? Math.floor(heard.position / PAGE) : this.#page;

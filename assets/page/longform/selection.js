@@ -2,7 +2,7 @@
 
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "change" when others are selected. */
+/** Fires "change" when the selection changes. */
 export class Selection extends EventTarget {
   /** @type {Set<string>} */
   #ids = new Set();
@@ -28,7 +28,7 @@ export class Selection extends EventTarget {
   }
 
   /**
-   * One is ticked, or no longer; a range: as all between it and the one before.
+   * Select or deselect a part; with isRange all between it and the previous one.
    *
    * @param {string} id
    * @param {boolean} isSelected

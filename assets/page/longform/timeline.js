@@ -1,4 +1,4 @@
-// How the parts of a project follow each other.
+// The order and pauses of a project's parts.
 
 /**
  * The parts in their order, each with the silence after it, in seconds.
@@ -6,5 +6,5 @@
  * @param {{ part: string, position: number, take: string, start_s: number, end_s: number }[]} parts as /v1/projects/{id}/timeline gives them
  */
 export function inARow(parts) {
-  return parts.map((each, i) => ({ ...each, pause: i + 1 < parts.length ? parts[i + 1].start_s - each.end_s : 0 }));
+  return parts.map((part, i) => ({ ...part, pause: i + 1 < parts.length ? parts[i + 1].start_s - part.end_s : 0 }));
 }

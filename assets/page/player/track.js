@@ -1,4 +1,4 @@
-// What the player can hear: a sound that comes in pieces and is a file once it is whole. It shows nothing.
+// A sound for the player: it arrives in pieces and is a file once complete. It shows nothing.
 
 import { lostConnection, notConnected, refusalOf } from "../client/refusal.js";
 import { soundOf } from "../client/sound.js";
@@ -61,7 +61,7 @@ export class Track {
     return [];
   }
 
-  /** How long it will probably be, in seconds, while nobody knows. */
+  /** The probable length in seconds, while the real one is unknown. */
   get expectedSeconds() {
     return 0;
   }
@@ -121,7 +121,7 @@ export class Track {
     return floats(await this.pcm());
   }
 
-  /** Nobody lists it any more: its file is let go, as soon as the player does not offer it either. */
+  /** No list shows it any more: release its file once the player does not offer it either. */
   drop() {
     this.#isDropped = true;
     if (this.url && !this.#isHeld) URL.revokeObjectURL(this.url);
@@ -153,48 +153,48 @@ export class Track {
 
 /** A sound of the studio that is whole: a recording, a sample, a part of a project. It is here only while it is heard. */
 export class Recorded extends Track {
-  #told;
+  #facts;
 
   /**
    * source: where its WAV is; ask: has it made, for an answer that is a WAV; neither for one whose pieces are given. pause:
-   * seconds of silence that belong to it. of: what it stands for: {project, part, position}. times: where it is told when its
-   * words are heard.
+   * seconds of silence that belong to it. of: its {project, part, position}. times: the address of its
+   * word times.
    *
-   * @param {{ name: string, source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string }} told
+   * @param {{ name: string, source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string }} facts
    */
-  constructor(told) {
+  constructor(facts) {
     super();
-    this.#told = told;
-    this.url = told.source ?? null;
+    this.#facts = facts;
+    this.url = facts.source ?? null;
   }
 
   get name() {
-    return this.#told.name;
+    return this.#facts.name;
   }
 
   get fileName() {
-    return this.#told.fileName ?? `${this.name}.wav`;
+    return this.#facts.fileName ?? `${this.name}.wav`;
   }
 
   get source() {
-    return this.#told.source ?? null;
+    return this.#facts.source ?? null;
   }
 
   get ask() {
-    return this.#told.ask ?? super.ask;
+    return this.#facts.ask ?? super.ask;
   }
 
   get timesSource() {
-    return this.file ? (this.#told.times ?? null) : null;
+    return this.file ? (this.#facts.times ?? null) : null;
   }
 
   get of() {
-    return this.#told.of ?? null;
+    return this.#facts.of ?? null;
   }
 
   async heard() {
     const sound = await super.heard();
-    const whole = new Float32Array(sound.length + Math.round((this.#told.pause ?? 0) * this.sampleRate));
+    const whole = new Float32Array(sound.length + Math.round((this.#facts.pause ?? 0) * this.sampleRate));
     whole.set(sound);
     return whole;
   }

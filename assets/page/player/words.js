@@ -1,4 +1,4 @@
-// A text and when its words are heard, put together, by sentences. It shows nothing.
+// Combines a text and its word times into sentences. It shows nothing.
 
 /** A piece of a text. at: from which character on. @typedef {{ text: string, at: number, start?: number, end?: number }} Piece */
 

@@ -1,4 +1,4 @@
-// What the studio says of this caller: the name of its key, shown in the header, and how many requests it may have at a time.
+// This caller's account: the name of its key, shown in the header, and its limit of requests at a time.
 
 import { isZeroGpu } from "../client/host.js";
 import { places } from "../client/places.js";

@@ -1,4 +1,4 @@
-// What the page says of a demo model and of what S2 Pro would need. It shows nothing.
+// The texts about a demo model and the needs of S2 Pro. It shows nothing.
 
 import { LANGUAGE, listed, phrase } from "../lib/phrases.js";
 
@@ -37,6 +37,6 @@ export function gpuWords(gpu, isLent = false) {
   if (!gpu) return phrase("shell.gpu.none");
   const gib = Math.round(gpu.memory_bytes / GIB);
   const verdict = gib >= ENOUGH ? "shell.gpu.enough" : gib >= WITH_FOUR_ROWS ? "shell.gpu.enoughWithFour" : "shell.gpu.little";
-  const told = phrase(isLent ? "shell.gpu.lent" : "shell.gpu.size", { name: gpu.name, gib });
-  return phrase("shell.gpu", { gpu: told, verdict: phrase(verdict) });
+  const card = phrase(isLent ? "shell.gpu.lent" : "shell.gpu.size", { name: gpu.name, gib });
+  return phrase("shell.gpu", { gpu: card, verdict: phrase(verdict) });
 }

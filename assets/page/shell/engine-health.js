@@ -1,4 +1,4 @@
-// The engine's health: asked again and again, shown in the header's pill, and waited for.
+// The engine's health: polled, shown in the header's pill, and awaited.
 
 import { connection } from "../client/refusal.js";
 import { health } from "../client/system.js";
@@ -32,11 +32,11 @@ const STEPS = [
   [/^starting engines: (?<up>\d+) of (?<total>\d+) ready$/, "shell.step.enginesReady"],
 ];
 
-/** A step in the reader's language; what is not known, such as figures of the memory, stays as it is told. */
+/** A step in the reader's language; an unknown one, such as memory figures, stays as the server wrote it. */
 export function stepWords(doing = "") {
   for (const [pattern, key] of STEPS) {
-    const found = pattern.exec(doing);
-    if (found) return phrase(key, found.groups ?? {});
+    const match = pattern.exec(doing);
+    if (match) return phrase(key, match.groups ?? {});
   }
   return doing;
 }
@@ -71,7 +71,7 @@ export class EngineHealth extends EventTarget {
     this.look();
   }
 
-  /** Tell someone what the last look gave, if there was one, and what every later one gives. */
+  /** Call a listener with the last result, if any, and with every later one. */
   watch(watcher) {
     this.#watchers.add(watcher);
     if (this.#last.status !== "connecting") watcher(this.#last);
@@ -114,12 +114,12 @@ export class EngineHealth extends EventTarget {
     this.#timer = setTimeout(() => this.look(), wait);
   }
 
-  /** Ask now, and from then on again and again. */
+  /** Poll, starting now. */
   async look() {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
     const now = await health();
-    if (!isLatest()) return; // an older answer says what was
+    if (!isLatest()) return; // an outdated answer
     const isBack = this.#last.status === "unreachable" && now.status !== "unreachable";
     this.#last = now;
     if (!this.isStarting) {

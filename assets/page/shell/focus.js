@@ -49,9 +49,9 @@ function heir({ control, holders, order }, orNearest) {
   const [at, name] = [order.indexOf(control), nameOf(control)];
   const near = orNearest ? [...order.slice(0, at).reverse(), ...order.slice(at + 1)] : [];
   for (const holder of holders.filter(isSeen)) {
-    const alike = [...holder.querySelectorAll(CONTROLS)].find((each) => nameOf(each) === name && isUsable(each));
-    const found = alike ?? near.find((each) => holder.contains(each) && isUsable(each));
-    if (found) return found;
+    const alike = [...holder.querySelectorAll(CONTROLS)].find((other) => nameOf(other) === name && isUsable(other));
+    const target = alike ?? near.find((other) => holder.contains(other) && isUsable(other));
+    if (target) return target;
   }
   return orNearest ? document.querySelector("#areas [aria-selected=true]") : null;
 }

@@ -1,14 +1,14 @@
-// Waiting for what Gradio has yet to draw.
+// Waits for elements that Gradio has yet to draw.
 
 /**
- * The element of a selector, as soon as it is there.
+ * The element of a selector, as soon as it exists.
  *
  * @param {string} selector
  * @returns {Promise<any>}
  */
 export function rendered(selector) {
-  const found = document.querySelector(selector);
-  if (found) return Promise.resolve(found);
+  const present = document.querySelector(selector);
+  if (present) return Promise.resolve(present);
   return new Promise((resolve) => {
     const watch = new MutationObserver(() => {
       const element = document.querySelector(selector);

@@ -1,4 +1,4 @@
-// The studio does not know this browser's key any more: the page asks for one where it stands, and nothing that is written is lost.
+// Asks for a key on the page when the studio rejects this browser's, so that no unsaved text is lost.
 
 import { connection } from "../client/refusal.js";
 import { signIn } from "../client/system.js";

@@ -1,4 +1,4 @@
-// The page's tabs: which area is shown, and which of its things; both in the address, so that a reload, a link or Back comes to it.
+// The page's tabs: the area and item shown are in the address, so that a reload, a link or Back leads to them.
 
 import { isZeroGpu } from "../client/host.js";
 
@@ -9,7 +9,7 @@ const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they are about work that
 /** What a tab shows. */
 const panelOf = (tab) => /** @type {HTMLElement} */ (document.getElementById(tab.getAttribute("aria-controls")));
 
-/** What the address names: an area, and one of its things or ""; nothing, if it is cut off or mistyped. */
+/** The area and item (or "") in the address; neither if it is cut off or mistyped. */
 function named() {
   try {
     const [area, item = ""] = location.hash.slice(1).split("/").map(decodeURIComponent);
@@ -22,7 +22,7 @@ function named() {
 
 const hashOf = (area, item) => `#${area}${item ? `/${encodeURIComponent(item)}` : ""}`;
 
-/** Fires "show" with {area, item} whenever another area is shown, and "go" with {item} when the address names another of its things. */
+/** Fires "show" with {area, item} whenever another area is shown, and "go" with {item} when the address names another of its items. */
 export class Tabs extends EventTarget {
   #shown = "";
   #item = "";
@@ -41,7 +41,7 @@ export class Tabs extends EventTarget {
     addEventListener("hashchange", () => this.#follow());
   }
 
-  /** Go where the address says, once everybody listens. */
+  /** Go to the address's area, once all listeners are attached. */
   start() {
     this.#follow();
   }
@@ -72,7 +72,7 @@ export class Tabs extends EventTarget {
     this.dispatchEvent(new CustomEvent("show", { detail: { area, item } }));
   }
 
-  /** An area shows one of its things now, or none of them (""); isSame: not as a step of its own, for Back. */
+  /** An area shows one of its items now, or none of them (""); isSame: not as a step of its own, for Back. */
   about(area, { item, title = "", isSame = false }) {
     if (area !== this.#shown) return;
     this.#entitle(title);
@@ -82,7 +82,7 @@ export class Tabs extends EventTarget {
   }
 
   #entitle(title = "") {
-    const tab = this.tabs.find((each) => each.dataset.area === this.#shown);
+    const tab = this.tabs.find(({ dataset }) => dataset.area === this.#shown);
     document.title = [title, this.#shown === FIRST ? "" : tab.textContent, NAME].filter(Boolean).join(" · ");
   }
 

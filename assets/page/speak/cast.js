@@ -1,4 +1,4 @@
-// The cast of a dialogue: who speaks in the script, in which voice.
+// The cast of a dialogue: its speakers and their voices.
 
 import { isZeroGpu } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
@@ -11,11 +11,11 @@ import { dealVoices, folded, speakers, voiceNamed } from "./dialogue.js";
 import { phrase } from "../lib/phrases.js";
 
 const STORE = "voice-studio-cast-1";
-const RANDOM = "random"; // sounds other in every take
+const RANDOM = "random"; // differs with every take
 
-/** Fires "change" when the mode or a voice is another one. */
+/** Fires "change" when the mode or a voice changes. */
 export class Cast extends EventTarget {
-  /** The id of the voice that says what no name says. */
+  /** The id of the narrator's voice, for lines without a name. */
   narrator = "";
   #chosen = {}; // folded name: voice id
   #isOn = false;
@@ -44,7 +44,7 @@ export class Cast extends EventTarget {
     this.show();
   }
 
-  /** The script is another one. */
+  /** The script has changed. */
   read(text) {
     this.#text = text;
     this.show();
@@ -76,7 +76,7 @@ export class Cast extends EventTarget {
     this.#turn(cast !== undefined);
   }
 
-  /** Whether it is a dialogue, and who has which voice. */
+  /** Whether it is a dialogue, and the voices by name. */
   get state() {
     return { isOn: this.#isOn, chosen: { ...this.#chosen } };
   }
@@ -104,7 +104,7 @@ export class Cast extends EventTarget {
     this.show();
   }
 
-  /** Names without a voice get one each. */
+  /** Give every name without a voice one. */
   #deal(names) {
     const taken = names.map((name) => this.#voiceOf(name)).filter(Boolean);
     const lacking = names.filter((name) => !this.#voiceOf(name));
@@ -128,7 +128,7 @@ export class Cast extends EventTarget {
       this.#chosen[folded(name)] = select.value;
       this.#keep();
       this.show();
-      [...this.part("roles").querySelectorAll("label")].find((each) => each.dataset.name === name)?.querySelector("select").focus();
+      [...this.part("roles").querySelectorAll("label")].find((label) => label.dataset.name === name)?.querySelector("select").focus();
     });
     const label = element("label", {}, [element("span", { textContent: name, title: name }), select]);
     label.dataset.name = name;

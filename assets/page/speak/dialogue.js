@@ -1,4 +1,4 @@
-// Who speaks in a script: lines that begin with a name and a colon are turns, as the API reads them.
+// The speakers of a script: lines that begin with a name and a colon are turns, as the API reads them.
 
 import { genderOfName } from "../lib/given-names.js";
 
@@ -17,7 +17,7 @@ function nameIn(line) {
 }
 
 /**
- * Whether words stand before the first name: they are in the voice of whoever tells the story.
+ * Whether there is text before the first name, which the narrator reads.
  *
  * @param {string} script
  */
@@ -28,23 +28,23 @@ export function isTold(script) {
 }
 
 /**
- * The names in a script that begin so many lines at least, each once, as first written.
+ * The names that begin at least this many lines of a script, each once, as first written.
  *
  * @param {string} script
  */
 export function speakers(script, least = 1) {
-  const found = new Map();
+  const names = new Map();
   for (const name of script.split("\n").map(nameIn)) {
     if (!name) continue;
-    const counted = found.get(folded(name)) ?? { name, lines: 0 };
+    const counted = names.get(folded(name)) ?? { name, lines: 0 };
     counted.lines += 1;
-    found.set(folded(name), counted);
+    names.set(folded(name), counted);
   }
-  return [...found.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
+  return [...names.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
 }
 
 /**
- * The id of the voice that has this very name, or undefined.
+ * The id of the voice with exactly this name, or undefined.
  *
  * @param {string} name
  * @param {{ id: string, name: string }[]} known
@@ -74,10 +74,10 @@ export function dealVoices(names, voices, taken, narrator) {
     const others = voices.filter(({ id }) => id !== narrator);
     const free = others.filter(({ id }) => !used.has(id));
     const ofGender = (/** @type {typeof voices} */ some) => some.filter((voice) => !gender || voice.gender === gender);
-    const found = ofGender(free)[0] ?? free[0] ?? ofGender(others)[0] ?? others[i % Math.max(1, others.length)] ?? voices[0];
-    if (found) used.add(found.id);
-    last = gender || found?.gender || "";
-    return /** @type {[string, string]} */ ([name, found?.id ?? ""]);
+    const voice = ofGender(free)[0] ?? free[0] ?? ofGender(others)[0] ?? others[i % Math.max(1, others.length)] ?? voices[0];
+    if (voice) used.add(voice.id);
+    last = gender || voice?.gender || "";
+    return /** @type {[string, string]} */ ([name, voice?.id ?? ""]);
   });
 }
 

@@ -1,4 +1,4 @@
-// The card that says what failed, why, and what to do.
+// The card for errors: the failure, its reason and what to do.
 
 import { partsOf } from "../lib/elements.js";
 import { Refusal } from "../client/refusal.js";
@@ -6,12 +6,12 @@ import { phrase } from "../lib/phrases.js";
 
 const LATE = 700; // ms
 
-/** Fires "told" with {what} when there is something to tell, and "gone" with the same when that is over. */
+/** Fires "told" with {what} when it shows an error, and "gone" with the same when it closes. */
 export class ErrorCard extends EventTarget {
   /** @type {any} */
-  #before = null; // what had the focus when there was nothing to tell
+  #before = null; // the element with the focus before the card appeared
   /** @type {any} */
-  #refusal = null; // what is told
+  #refusal = null; // the one shown
   #since = 0;
 
   constructor(element) {
@@ -41,7 +41,7 @@ export class ErrorCard extends EventTarget {
     if (this.#refusal?.isOfRequest && (!isLate || performance.now() - this.#since > LATE)) this.hide();
   }
 
-  /** An error that is not a Refusal is one of the page's own: it is told, and raised again. */
+  /** An error that is not a Refusal is a fault of the page: it is shown, and raised again. */
   tell(problem) {
     const known = problem instanceof Refusal;
     this.#since = performance.now();

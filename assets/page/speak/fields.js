@@ -1,4 +1,4 @@
-// The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
+// The page's fields: read and set through Gradio, and kept in this browser.
 
 import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
@@ -50,7 +50,7 @@ export class Fields extends EventTarget {
     document.getElementById("refill")?.click();
   }
 
-  /** Called by Gradio with the present values; returns what they shall be. */
+  /** Called by Gradio with the current values; returns the new ones. */
   refill(...values) {
     const [changes, choices] = [this.#changes, this.#choices];
     this.#changes = {};
@@ -60,13 +60,13 @@ export class Fields extends EventTarget {
     clearTimeout(this.#showing);
     this.#showing = setTimeout(() => (this.#filled = {}), SHOWN);
     this.#tell({ ...before, ...changes }, { isFilled: true });
-    const wanted = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
+    const next = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
     const voice = NAMES.indexOf("voice");
-    if (choices) wanted[voice] = { __type__: "update", choices, value: wanted[voice] };
-    return wanted;
+    if (choices) next[voice] = { __type__: "update", choices, value: next[voice] };
+    return next;
   }
 
-  /** Called by Gradio with the present values after any change. */
+  /** Called by Gradio with the current values after any change. */
   changed(...values) {
     this.#tell(this.#current(this.named(values)));
     clearTimeout(this.#writing);

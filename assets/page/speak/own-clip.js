@@ -1,4 +1,4 @@
-// The Studio's own clip: captured, judged as soon as it is there and with its words, and kept as a voice if wished.
+// The Studio's own clip: captured, checked at once and with its transcript, and saved as a voice on request.
 
 import { CaptureCard } from "../capture/capture-card.js";
 import { Draft } from "../capture/draft.js";
@@ -14,7 +14,7 @@ const SETTLED = 600; // ms without typing before the words are judged again
 // In seconds: a clip is spoken with as it is, and may last 30. A recording ends with the piece that reaches its limit.
 const LIMITS = { recorded: 29.9, whole: 30, stretch: 30 };
 
-/** Whether words are none of somebody's own: nothing, or what was offered to be read aloud. */
+/** Whether the words are blank or just the text offered for reading aloud. */
 function areOffered(words) {
   return !words.trim() || Object.values(READINGS).some(({ texts }) => texts.includes(words));
 }
@@ -67,7 +67,7 @@ export class OwnClip extends EventTarget {
     if (advice) throw new Refusal({ what: phrase("speak.clip.none"), why: phrase("speak.clip.none.why"), advice });
   }
 
-  /** Another clip was captured, or none is there any more. */
+  /** A new clip was captured, or the clip was removed. */
   #changed() {
     const { clip, words } = this.#draft;
     this.fields.clip = clip;

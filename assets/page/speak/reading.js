@@ -9,11 +9,11 @@ import { typeInto } from "../lib/typing.js";
 import { readingLine } from "./reading-line.js";
 
 const STORE = "voice-studio-as-written-1";
-const SETTLED = 500; // ms without a change before the studio is asked
+const SETTLED = 500; // ms without a change before a request
 
 /** Fires "told" with {language} when it is known, or not known any more, what language the script seems to be in. */
 export class Reading extends EventTarget {
-  /** Who is to speak it: a voice may have a dictionary of its own. */
+  /** The voice, which may have its own dictionary. */
   voice = "";
   #asWritten = false;
   #isPossible = false;
@@ -42,7 +42,7 @@ export class Reading extends EventTarget {
     cast.addEventListener("change", () => this.look());
   }
 
-  /** Whether the studio can say: it knows its model. */
+  /** Whether the studio can tell, as it knows its model. */
   set isPossible(now) {
     const before = this.#isPossible;
     this.#isPossible = now;

@@ -1,4 +1,4 @@
-// The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
+// The script's tools: tags inserted at the caret, and a line of facts and warnings. It sends nothing.
 
 import { duration } from "../lib/time.js";
 import { typeInto } from "../lib/typing.js";
@@ -16,8 +16,8 @@ const CITATION = /^(\d{1,3}(\s?[,;–-]\s?\d{1,3})*|\^\S{1,40}|(note|n) \d{1,3}|
 const NO_CARD = { tags: null, languages: [] };
 
 /**
- * What there is to say about a script that is cut after some seconds (0: never): {facts, notes}, each note {grave, words}.
- * card: what the model says of itself; language: what the script's seems to be, null where nothing tells.
+ * Facts and warnings about a script cut off after some seconds (0: never): {facts, notes}, each note {grave, words}.
+ * card: the model's own; language: the script's probable one, null if unknown.
  *
  * @param {string} text
  * @param {number} cutAfter
@@ -49,7 +49,7 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const others = bracketed.filter((name) => !isTag(name));
   const [marks, readAloud] = [others.filter((name) => CITATION.test(name)), others.filter((name) => !CITATION.test(name))];
   if (marks.length) note(phrase("speak.lint.citations", { tags: listed(marks) }));
-  if (readAloud.length) note(phrase("speak.lint.notOfModel", { count: new Set(readAloud).size, tags: listed(readAloud) }));
+  if (readAloud.length) note(phrase("speak.lint.notOfModel", { tags: listed(readAloud) }));
   const unknown = card.tags ? [] : tags.filter((tag) => !PAUSE.test(tag) && !KNOWN.has(tag.toLowerCase()));
   if (unknown.length) note(phrase("speak.lint.unknown", { tags: listed(unknown) }));
   return { facts, notes };
@@ -74,7 +74,7 @@ export function insertTag(area, tag) {
 export class ScriptTools extends EventTarget {
   #cutAfter = 0;
   #card = NO_CARD;
-  #told = "[]"; // the notes that are shown
+  #shown = "[]"; // the notes that are shown
   #offered = offered(null);
   /** @type {string | null} */
   #language = null;
@@ -109,7 +109,7 @@ export class ScriptTools extends EventTarget {
     });
     this.panel.addEventListener("focusout", ({ relatedTarget }) => {
       const staysBy = [this.panel, this.toggle, this.area]; // to the script it goes with every tag
-      if (relatedTarget && !staysBy.some((each) => each.contains(relatedTarget))) this.#open(false);
+      if (relatedTarget && !staysBy.some((holder) => holder.contains(relatedTarget))) this.#open(false);
     });
     document.addEventListener("pointerdown", ({ target }) => {
       if (!this.panel.contains(target) && target !== this.toggle) this.#open(false);
@@ -119,7 +119,7 @@ export class ScriptTools extends EventTarget {
     this.say();
   }
 
-  /** What the model says of itself: {tags, languages}. */
+  /** The model's card: {tags, languages}. */
   set card(card) {
     if (JSON.stringify(card) === JSON.stringify(this.#card)) return;
     this.#card = card;
@@ -128,7 +128,7 @@ export class ScriptTools extends EventTarget {
     this.say();
   }
 
-  /** What the script's language seems to be, as a code; null where nothing tells. */
+  /** The script's probable language as a code; null if unknown. */
   set language(code) {
     this.#language = code;
     this.say();
@@ -143,9 +143,9 @@ export class ScriptTools extends EventTarget {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
     this.project.hidden = !this.hasProjects || [...this.area.value].length <= MOST_CHARACTERS;
     this.facts.textContent = facts.join(" · "); // other ones at every key: nobody wants them read aloud
-    const told = JSON.stringify(notes);
-    if (told === this.#told) return;
-    this.#told = told;
+    const content = JSON.stringify(notes);
+    if (content === this.#shown) return;
+    this.#shown = content;
     this.notes.replaceChildren(...notes.map(({ words, grave }) => Object.assign(document.createElement("span"), { textContent: words, className: grave ? "grave" : "" })));
   }
 
@@ -169,12 +169,12 @@ export class ScriptTools extends EventTarget {
   }
 
   #list() {
-    const wanted = this.search.value.trim().toLowerCase();
+    const query = this.search.value.trim().toLowerCase();
     const groups = this.#offered.groups
-      .map((group) => ({ ...group, tags: group.tags.filter((tag) => tag.includes(wanted)) }))
+      .map((group) => ({ ...group, tags: group.tags.filter((tag) => tag.includes(query)) }))
       .filter(({ tags }) => tags.length);
-    const isKnown = this.#offered.groups.some(({ tags }) => tags.includes(wanted));
-    if (wanted && !isKnown) groups.push({ name: phrase("speak.tags.own"), tags: [wanted.replace(/[[\]]/g, "")], isIdle: false });
+    const isKnown = this.#offered.groups.some(({ tags }) => tags.includes(query));
+    if (query && !isKnown) groups.push({ name: phrase("speak.tags.own"), tags: [query.replace(/[[\]]/g, "")], isIdle: false });
     this.groups.replaceChildren(
       ...groups.map(({ name, tags, isIdle }) => {
         const group = Object.assign(document.createElement("div"), { className: isIdle ? "tag-group idle" : "tag-group" });

@@ -1,4 +1,4 @@
-// Pressing Speak: what the page says is asked for, takes are made of it at once, and Stop leaves them. The first is heard.
+// Speak requests takes from the page's fields, several at once, and plays the first; Stop cancels them.
 
 import { clock } from "../lib/time.js";
 import { generateTake } from "../takes/generate.js";
@@ -6,9 +6,9 @@ import { Take } from "../takes/take.js";
 import { phrase } from "../lib/phrases.js";
 
 export class Speaking {
-  takes = 0; // made so far, and the number of the last one
+  takes = 0; // the number of the last one
   /** @type {AbortController | null} */
-  #making = null; // the AbortController of what is being made
+  #generating = null; // the AbortController of the takes under way
   /** @type {number | null} */
   #pressedAt = null;
   #isByKey = false;
@@ -29,7 +29,7 @@ export class Speaking {
   }
 
   get isUnderWay() {
-    return this.#making !== null;
+    return this.#generating !== null;
   }
 
   /** Before Gradio hears of it. */
@@ -60,7 +60,7 @@ export class Speaking {
     return this.#speakAll(plan, this.#pressedAt ?? undefined);
   }
 
-  /** Whether nothing was spoken yet, since the page was opened, in this voice, and it is a clone. */
+  /** Whether this is a clone that has not spoken since the page was opened. */
   #isNewClone({ source, voice, clip }) {
     if (source !== "clip" && this.fields.voices.find(({ id }) => id === voice)?.bundled !== false) return false;
     const clone = source === "clip" ? clip : voice;
@@ -69,36 +69,36 @@ export class Speaking {
     return isNew;
   }
 
-  /** Make a take of the server anew, as it was; it is whole. */
+  /** Regenerate a stored take; it is fully loaded. */
   again({ repeat, voiceName, settings }) {
     return this.#speakAll(async () => [{ request: repeat, voiceName, settings }]);
   }
 
-  /** Go on with a take that a limit cut; it is whole. */
+  /** Continue a take that a limit cut off; it is fully loaded. */
   rest(take) {
     return this.#speakAll(async () => [take.continued]);
   }
 
-  /** Leave what is being made: the server frees its places, what was received stays playable. */
+  /** Cancel the takes under way: the server frees their places; received audio stays playable. */
   stop() {
-    if (!this.#making) return;
-    this.#making.abort();
+    if (!this.#generating) return;
+    this.#generating.abort();
     this.nowPlaying.halt();
     this.#rest();
   }
 
-  /** Make what `plan(signal)` wants, at once; the first take is heard, all are kept. */
+  /** Generate the takes of `plan(signal)` at once; play the first, keep all. */
   async #speakAll(plan, pressedAt = performance.now()) {
     const control = this.#begin();
     try {
-      const wanted = await plan(control.signal);
+      const plans = await plan(control.signal);
       control.signal.throwIfAborted();
       if (this.health.isStarting) {
         this.nowPlaying.say("waiting", phrase("speak.warming"));
         await this.health.started(control.signal);
         pressedAt = performance.now();
       }
-      const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
+      const takes = plans.map((facts) => new Take({ ...facts, number: (this.takes += 1) }));
       takes[0].pressedAt = pressedAt;
       const ends = await Promise.allSettled(takes.map((take) => this.#make(take, control.signal)));
       this.#giveBack(takes);
@@ -106,13 +106,13 @@ export class Speaking {
       if (failure) throw failure.reason;
     } catch (problem) {
       if (problem.name !== "AbortError") this.errorCard.tell(problem);
-      else if (this.#making === control && !this.nowPlaying.current?.file) this.nowPlaying.halt(); // stopped elsewhere, before its first sound
+      else if (this.#generating === control && !this.nowPlaying.current?.file) this.nowPlaying.halt(); // stopped elsewhere, before its first sound
     } finally {
-      if (this.#making === control) this.#rest();
+      if (this.#generating === control) this.#rest();
     }
   }
 
-  /** What was refused needs no number: the next take has it. */
+  /** Reuse a refused take's number. */
   #giveBack(takes) {
     for (const { file, number } of [...takes].reverse()) {
       if (file || number !== this.takes) return;
@@ -127,11 +127,11 @@ export class Speaking {
     document.body.dataset.speaking = "yes";
     if (isOnButton && this.#isByKey) document.getElementById("stop")?.focus();
     this.health.isWatched = true;
-    return (this.#making = new AbortController());
+    return (this.#generating = new AbortController());
   }
 
   #rest() {
-    this.#making = null;
+    this.#generating = null;
     const isOnStop = document.activeElement?.matches("#stop");
     delete document.body.dataset.speaking;
     const speak = document.getElementById("speak");
@@ -153,7 +153,7 @@ export class Speaking {
 
   async #make(take, signal) {
     const isAloud = take.pressedAt !== null;
-    const made = generateTake(take, signal, {
+    const generated = generateTake(take, signal, {
       heard: async () => {
         if (isAloud && take.pieces.length === 1) await this.nowPlaying.open(take);
         this.nowPlaying.grow(take);
@@ -170,14 +170,14 @@ export class Speaking {
       this.nowPlaying.show(take);
       this.nowPlaying.say("waiting", phrase("speak.asking"));
     }
-    await made;
+    await generated;
     this.list.refresh(take);
     this.nowPlaying.showFigures(take);
   }
 
-  /** While the take that shall be heard waits for a free place, say how many wait. */
+  /** While the take to play waits for a free place, show how many wait. */
   #showLine(load) {
-    if (!this.#making || this.nowPlaying.current?.id !== null || !load?.waiting) return;
+    if (!this.#generating || this.nowPlaying.current?.id !== null || !load?.waiting) return;
     this.nowPlaying.say("waiting", phrase("speak.busy", { waiting: load.waiting }));
   }
 }

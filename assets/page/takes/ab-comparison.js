@@ -1,8 +1,8 @@
-// Two takes to compare: a bar that names them, and the other one at the same place.
+// Two takes to compare: a bar that names them, and a switch to the other at the same position.
 
 import { element } from "../lib/elements.js";
 
-/** Fires "switch" with {take} when that one shall be heard, and "change" when others are compared. */
+/** Fires "switch" with {take} to play, and "change" when the pair changes. */
 export class AbComparison extends EventTarget {
   /** @type {import("./take.js").Take[]} */
   #takes = [];
@@ -24,9 +24,9 @@ export class AbComparison extends EventTarget {
     return this.#takes.includes(take);
   }
 
-  /** Compare a take with the one chosen before it, or no longer. */
+  /** Add a take to the pair, or remove it. */
   toggle(take) {
-    this.#set(this.has(take) ? this.#takes.filter((each) => each !== take) : [...this.#takes, take].slice(-2));
+    this.#set(this.has(take) ? this.#takes.filter((other) => other !== take) : [...this.#takes, take].slice(-2));
   }
 
   drop(take) {
@@ -35,10 +35,10 @@ export class AbComparison extends EventTarget {
 
   /** Go to the other one of the two. */
   other(take) {
-    if (this.#takes.length === 2) this.#tell("switch", { take: this.#takes.find((each) => each !== take) });
+    if (this.#takes.length === 2) this.#tell("switch", { take: this.#takes.find((other) => other !== take) });
   }
 
-  /** Mark the take that is heard. */
+  /** Mark the playing take. */
   mark(take) {
     this.#heard = take;
     for (const side of this.sides.children) side.setAttribute("aria-pressed", String(side.dataset.id === take?.id));

@@ -1,4 +1,4 @@
-// Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
+// Generates one take: from a request to samples, a file and the server's record. It shows and plays nothing.
 
 import { places } from "../client/places.js";
 import { Refusal } from "../client/refusal.js";
@@ -10,8 +10,8 @@ import { phrase } from "../lib/phrases.js";
 const [SOON, TRIES] = [2, 30]; // seconds: a place is free then, where a share of the minute is not
 
 /**
- * Ask for a take and fill it while it is made. `heard(pcm)` is awaited for every piece of Int16Array samples,
- * `kept()` is called once the file is there, whole or not. Raises Refusal, also of an answer without any sound,
+ * Request a take and fill it as it is generated. `heard(pcm)` is awaited for every piece of Int16Array samples,
+ * `kept()` is called once the file is there, whole or not. Raises Refusal, also for an answer without audio,
  * or AbortError after signal.abort(), and when it was stopped elsewhere, such as in the queue.
  */
 export async function generateTake(take, signal, listeners) {
@@ -34,9 +34,9 @@ async function fill(take, signal, { begun = () => {}, heard, kept }) {
       await heard?.(pcm);
     }
   } catch (problem) {
-    const told = problem.name === "AbortError" || !(await isStopped(take)) ? problem : stoppedElsewhere();
-    ending = told.name === "AbortError" ? "stopped" : "broken";
-    throw told;
+    const error = problem.name === "AbortError" || !(await isStopped(take)) ? problem : stoppedElsewhere();
+    ending = error.name === "AbortError" ? "stopped" : "broken";
+    throw error;
   } finally {
     if (take.samples) {
       take.close(ending);
@@ -59,7 +59,7 @@ async function responseTo(take, signal, triesLeft = TRIES) {
   }
 }
 
-/** So many milliseconds; raises AbortError after signal.abort(). */
+/** Wait this many milliseconds; raises AbortError after signal.abort(). */
 function pause(wait, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, wait);
@@ -70,13 +70,13 @@ function pause(wait, signal) {
   });
 }
 
-/** Whether the server says that somebody ended it: to us, its sound only broke off. */
+/** Whether the server says that the take was cancelled: here its audio only broke off. */
 async function isStopped({ id }) {
   try {
     return (await takeRecord(id))?.state === "cancelled";
   } catch (problem) {
     if (!(problem instanceof Refusal)) throw problem;
-    return false; // nobody answers: the connection is lost
+    return false; // no answer: the connection is lost
   }
 }
 

@@ -4,11 +4,11 @@ import { partsOf } from "../lib/elements.js";
 import { typeInto } from "../lib/typing.js";
 
 export class ScriptUndo {
-  /** What was there before. @type {any} */
+  /** The replaced script and settings. @type {any} */
   #before = null;
   #isTyping = false;
 
-  /** root: the part of the page that says so. */
+  /** root: the part of the page that offers Undo. */
   constructor(root, { area, fields, cast }) {
     this.part = partsOf(root);
     this.area = area;
@@ -18,7 +18,7 @@ export class ScriptUndo {
     area.addEventListener("input", () => this.#isTyping || this.#offer(null));
   }
 
-  /** Have this request's script, its cast and these settings in the fields. Raises Refusal. */
+  /** Put this request's script, its cast and these settings into the fields. Raises Refusal. */
   async replace(request, settings) {
     const before = { values: this.fields.values, cast: this.cast.state };
     const isOther = before.values.text?.trim() && before.values.text !== settings.text;
@@ -28,7 +28,7 @@ export class ScriptUndo {
     this.#offer(isOther ? before : null);
   }
 
-  /** Have these words in the field instead. */
+  /** Replace the script with this text. */
   write(text) {
     const before = { values: this.fields.values, cast: this.cast.state };
     this.#type(text);

@@ -1,4 +1,4 @@
-// What can be done with the takes of a list: hear them, use their settings, make them anew, see them as a program.
+// Actions for the takes of a list: play them, reuse their settings, regenerate them, show them as code.
 
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
@@ -8,7 +8,7 @@ import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
 import { Take } from "./take.js";
 
-const LEAD = 1; // seconds that are heard before a sentence that was spoken again
+const LEAD = 1; // seconds played before a regenerated sentence
 const READ = 60_000; // ms that the browser may take to read a file after the press
 
 function saveFile(href, name) {
@@ -31,7 +31,7 @@ export class TakeActions {
     this.history = history;
   }
 
-  /** Do what a list of takes asks for. */
+  /** Handle the events of a list of takes. */
   serve(list) {
     const on = (type, does) => list.addEventListener(type, ({ detail }) => this.errorCard.attempt(() => does(detail.take)));
     on("play", (take) => (this.#isHeard(take) ? this.nowPlaying.playOrPause() : this.play(take)));
@@ -46,13 +46,13 @@ export class TakeActions {
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, ({ detail }) => list.select(detail.take, this.nowPlaying.isPlaying));
   }
 
-  /** Whether the player holds it, whole, and is not over: a press pauses it, or has it go on. */
+  /** Whether the player holds the complete take and has not ended: a press pauses or resumes it. */
   #isHeard({ id }) {
     const { current, isOver } = this.nowPlaying;
     return current?.file && !isOver && current.id === id;
   }
 
-  /** Do what the text of a take asks for, and say there what came of it. */
+  /** Handle the events of a take's text, and show the result there. */
   mendFrom(text) {
     const on = (type, does) =>
       text.addEventListener(type, async ({ detail }) => {
@@ -67,24 +67,24 @@ export class TakeActions {
     on("before", ({ take }, tools) => this.#playBefore(take, tools));
   }
 
-  /** Have sentences of a take spoken again; the take that it makes is heard from a little before them. */
+  /** Regenerate sentences of a take, then play the new take from a little before them. */
   async #mend({ take, start, end, from }, tools) {
     tools.isBusy = true;
     tools.say(phrase("player.mending"));
     try {
       const record = await mendTake(take.id, start, end);
-      const made = Take.of(record, { number: (this.speaking.takes += 1), voiceName: take.voiceName });
-      this.list.add(made);
+      const mended = Take.of(record, { number: (this.speaking.takes += 1), voiceName: take.voiceName });
+      this.list.add(mended);
       this.history.put(record);
-      if (this.nowPlaying.current !== take) return; // something else is heard by now
+      if (this.nowPlaying.current !== take) return; // something else is playing by now
       tools.say("");
-      await this.play(made, Math.max(0, from - LEAD));
+      await this.play(mended, Math.max(0, from - LEAD));
     } finally {
       tools.isBusy = false;
     }
   }
 
-  /** Hear the take of which a sentence was spoken again, at the same place. */
+  /** Play the previous version at the same position. */
   async #playBefore(take, tools) {
     const known = this.list.find(take.mends) ?? (await takeRecord(take.mends));
     if (!known) return tools.say(phrase("player.before.gone"));
@@ -96,7 +96,7 @@ export class TakeActions {
     return this.nowPlaying.play(take, from);
   }
 
-  /** Have all of a take; false if another one is to be used by then. */
+  /** Load the complete take; false if another one was chosen meanwhile. */
   async #whole(take) {
     const isLatest = this.#uses.begin();
     await take.whole();
@@ -108,7 +108,7 @@ export class TakeActions {
     if (await this.#whole(take)) await this.use(take);
   }
 
-  /** As Reuse, of a take whose settings are here. Raises Refusal. */
+  /** Reuse a take whose settings are loaded. Raises Refusal. */
   async use({ request, settings }) {
     this.tabs.show("studio");
     await this.scriptUndo.replace(request, settings);
@@ -126,7 +126,7 @@ export class TakeActions {
     await this.speaking.rest(take);
   }
 
-  /** The server converts what it keeps; else the same seed gives the same speech once more. */
+  /** The server converts stored takes; otherwise the same seed generates the same speech again. */
   async #convert(take) {
     const { format } = this.preferences.values;
     const name = take.fileName.replace(/wav$/, format);

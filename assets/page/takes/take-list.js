@@ -1,4 +1,4 @@
-// The list of takes made on this page: newest first, each playable, savable, repeatable and comparable with another.
+// The list of takes generated on this page, newest first: play, save, repeat and compare them.
 
 import { clock } from "../lib/time.js";
 import { deleteTake, findTakes, soundAddress, starTake } from "../client/takes.js";
@@ -14,18 +14,18 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 const KEPT = 30; // beside the starred ones
 const SOON = 500; // ms
-const MOST = 200; // that are asked of the server after a reload
+const MOST = 200; // requested from the server after a reload
 
 /**
- * Fires "play", "reuse", "keepSeed", "again", "continue", "code", "convert" and "switch" (play the other one, at the same
- * place), each with {take}, and "fail" with {problem} when the server refuses.
+ * Fires "play", "reuse", "keepSeed", "again", "continue", "code", "convert" and "switch" (play the other one at the same
+ * position), each with {take}, and "fail" with {problem} when the server refuses.
  */
 export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
-  #told = Promise.resolve(); // the last thing that the server is told, maybe still on its way
+  #lastRequest = Promise.resolve(); // the last request to the server, perhaps under way
   /** @type {Take[]} */
   #takes = [];
-  /** Those that were deleted, and may be restored. @type {Take[]} */
+  /** Deleted takes that may be restored. @type {Take[]} */
   #away = [];
   /** @type {Take | null} */
   #current = null;
@@ -41,7 +41,7 @@ export class TakeList extends EventTarget {
     this.comparison.addEventListener("change", () => this.#markPair());
   }
 
-  /** Show again what this browser had on its list, so far as the server keeps it; the highest number of all. */
+  /** Restore this browser's list, as far as the server keeps it. Returns the highest take number. */
   async refill() {
     const before = remembered();
     const ids = before.slice(-MOST).map(({ id }) => id);
@@ -59,7 +59,7 @@ export class TakeList extends EventTarget {
   add(take) {
     this.#insert(take);
     if (isInView(document.querySelector("body[data-speaking] #stop, body:not([data-speaking]) #speak"))) show(take.row);
-    for (const old of this.#takes.filter((each) => !each.isStarred).slice(KEPT)) this.#forget(old);
+    for (const old of this.#takes.filter(({ isStarred }) => !isStarred).slice(KEPT)) this.#forget(old);
     remember(this.#takes);
   }
 
@@ -98,9 +98,9 @@ export class TakeList extends EventTarget {
   /** Mark the take that the player holds, and whether it plays. */
   select(take, isPlaying = false) {
     this.#current = take;
-    for (const each of this.#takes) {
-      each.row.toggleAttribute("aria-current", each === take);
-      this.#showPlaying(each, each === take && isPlaying);
+    for (const other of this.#takes) {
+      other.row.toggleAttribute("aria-current", other === take);
+      this.#showPlaying(other, other === take && isPlaying);
     }
     this.comparison.mark(take);
   }
@@ -109,12 +109,12 @@ export class TakeList extends EventTarget {
     showPlaying(row.querySelector(".take-play"), isPlaying, phrase(isPlaying ? "takes.pause" : "takes.play", { number }));
   }
 
-  /** Go to the other one of two compared takes. */
+  /** Switch to the other of two compared takes. */
   other(take) {
     this.comparison.other(take);
   }
 
-  /** Show what became known of a take since it was added. */
+  /** Show facts of a take that arrived after it was added. */
   refresh(take) {
     take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
     if (!take.canContinue) return;
@@ -129,7 +129,7 @@ export class TakeList extends EventTarget {
     this.root.hidden = false;
   }
 
-  /** By number: of several that are made at once, the first to be asked for may be the last to end. */
+  /** By number: of several generated at once, the first requested may end last. */
   #place(take) {
     this.#takes.push(take);
     this.#takes.sort((a, b) => b.number - a.number);
@@ -141,12 +141,12 @@ export class TakeList extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
   }
 
-  /** Tell the server, if it keeps takes, after all that it was told before: a take is deleted before it is restored. */
+  /** Send requests in order, if the server keeps takes: a take is deleted before it is restored. */
   #tellServer(work) {
-    if (this.keeps) this.#told = this.#told.then(() => this.#try(work));
+    if (this.keeps) this.#lastRequest = this.#lastRequest.then(() => this.#try(work));
   }
 
-  /** Again soon, if the server is still busy with the take; what it does not know needs no telling. */
+  /** Retry while the server is still busy with the take; ignore takes that it does not know. */
   async #try(work) {
     try {
       await work();
@@ -163,7 +163,7 @@ export class TakeList extends EventTarget {
 
   #remove(take) {
     this.comparison.drop(take);
-    this.#takes = this.#takes.filter((each) => each !== take);
+    this.#takes = this.#takes.filter((other) => other !== take);
     take.row.remove();
   }
 
@@ -197,7 +197,7 @@ export class TakeList extends EventTarget {
     return this.#takes.find((take) => take.id === id);
   }
 
-  /** What became of another take in this one, in words. */
+  /** The take that this one is a new version of, in words. */
   #origin({ mends }) {
     if (!mends) return [];
     const before = this.find(mends);
@@ -207,11 +207,11 @@ export class TakeList extends EventTarget {
   #facts(take) {
     const facts = [phrase("takes.name", { number: take.number }), take.voiceName, clock(take.seconds), ...this.#origin(take)];
     const figures = [phrase("takes.seed", { seed: String(take.seed) }), ...(take.rtf === null ? [] : [`${phrase("player.rtf")} ${numeral(take.rtf, 2)}`])];
-    const told = [...facts.map((textContent) => element("span", { textContent })), ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
-    if (!take.endingWords) return told;
+    const shown = [...facts.map((textContent) => element("span", { textContent })), ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
+    if (!take.endingWords) return shown;
     const ending = element("span", { textContent: take.endingWords });
     ending.dataset.ending = take.ending;
-    return [...told, ending];
+    return [...shown, ending];
   }
 
   #row(take) {
@@ -258,7 +258,7 @@ export class TakeList extends EventTarget {
   }
 }
 
-/** What is to be said of a clone's first take, where the model only comes near. */
+/** The note on a clone's first take, where the model only approximates voices. */
 function ofClone() {
   const more = element("button", { type: "button", className: "demo-more", textContent: phrase("shell.getS2Pro") });
   more.dataset.opens = "get-s2-pro";

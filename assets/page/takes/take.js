@@ -1,4 +1,4 @@
-// One take: what was asked, what came, and what is known of it. It shows nothing.
+// One take: its request, its audio and its figures. It shows nothing.
 
 import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
@@ -7,9 +7,9 @@ import { speakersOf } from "../client/voices.js";
 import { expectedSeconds } from "../speak/request.js";
 import { phrase } from "../lib/phrases.js";
 
-const USUAL_PART = 300; // chunk_length when nothing is said
+const USUAL_PART = 300; // the default chunk_length
 
-/** Of takes that did not end by themselves, of which there is nothing to say. */
+/** Texts for takes that did not end by themselves. */
 const ENDINGS = {
   length: phrase("takes.ending.length"),
   stopped: phrase("takes.ending.stopped"),
@@ -22,7 +22,7 @@ function milliseconds(headers, name) {
   return value === null ? null : Number(value);
 }
 
-/** How the server's record says that a take ended, in our words. */
+/** How a take ended, from the server's record. */
 function endingOf({ state, finish_reason: reason }) {
   return state === "cancelled" ? "stopped" : state === "failed" ? "failed" : reason;
 }
@@ -34,18 +34,18 @@ export const plainVoice = (address) => address.replace(/@\d+$/, "");
 function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
   const { temperature, top_p: topP, top_k: topK, speed, max_new_tokens: budget } = parameters;
   const cutAfter = budget && frames ? Math.round((budget * seconds * 10) / frames) / 10 : 0;
-  const own = parameters.cast ? plainVoice(parameters.voice ?? "clip") : voice; // of a dialogue, who tells what nobody says
-  const said = own === "clip" ? {} : { voice: own, source: "bundled" };
-  const drawn = Object.entries({ temperature, topP, topK }).filter(([, value]) => value !== null); // else as each voice has it
-  return { text, ...Object.fromEntries(drawn), speed, cutAfter, ...said };
+  const own = parameters.cast ? plainVoice(parameters.voice ?? "clip") : voice; // in a dialogue, the narrator's
+  const spoken = own === "clip" ? {} : { voice: own, source: "bundled" };
+  const sampling = Object.entries({ temperature, topP, topK }).filter(([, value]) => value !== null); // null: the voice's own default
+  return { text, ...Object.fromEntries(sampling), speed, cutAfter, ...spoken };
 }
 
-/** The request without what says nothing, as a WAV at the model's own rate. */
+/** The request without defaults, as a WAV at the model's own sample rate. */
 function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
   return { ...request, response_format: "wav", ...(speed === 1 ? {} : { speed }), ...(part === USUAL_PART ? {} : { chunk_length: part }) };
 }
 
-/** isBlind: its name and settings are not to be told yet. settings are the page's fields at the time. */
+/** isBlind: its name and settings are hidden for now. settings are the page's fields at the time. */
 export class Take extends Track {
   constructor({ number, request, voiceName, settings, continues = null, isFirstOfClone = false }) {
     super();
@@ -72,11 +72,11 @@ export class Take extends Track {
     this.rtf = null;
     /** @type {string | null} */
     this.ending = null;
-    /** Whether the server can go on with it: a limit cut it. */
+    /** Whether the server can continue it: a limit cut it off. */
     this.canContinue = false;
-    /** The id of the take of which a sentence was spoken anew for it. @type {string | null} */
+    /** The id of the take of which it is a version with a regenerated sentence. @type {string | null} */
     this.mends = null;
-    /** The id of the take that it goes on with. @type {string | null} */
+    /** The id of the take that it continues. @type {string | null} */
     this.continues = continues;
     /** Where a list shows it. @type {any} */
     this.row = null;
@@ -93,9 +93,9 @@ export class Take extends Track {
   /** Fetch the settings if they are not here. Raises Refusal. */
   async whole() {
     if (this.settings) return;
-    const told = await wholeTake(this.id);
-    this.request = told.request ? plain(told.request) : { ...this.request, input: told.text };
-    this.settings = settingsOf(told);
+    const record = await wholeTake(this.id);
+    this.request = record.request ? plain(record.request) : { ...this.request, input: record.text };
+    this.settings = settingsOf(record);
   }
 
   /** The answer's headers are there. */

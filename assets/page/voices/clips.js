@@ -101,11 +101,11 @@ export class Samples {
   #use(sample, isUsed) {
     const box = element("input", { type: "checkbox", checked: isUsed });
     box.onchange = () => {
-      box.checked = isUsed; // until it is otherwise
+      box.checked = isUsed; // until the change is saved
       this.change(async () => {
         const ids = this.#revisions[0].samples.map(({ id }) => id);
-        const wanted = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
-        await chooseSamples(this.#voice.id, wanted, this.#voice.etag);
+        const used = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
+        await chooseSamples(this.#voice.id, used, this.#voice.etag);
         return phrase(isUsed ? "clips.unused" : "clips.usedAgain");
       });
     };
@@ -131,20 +131,20 @@ export class Samples {
 
   async #judge(sample, words, advice) {
     const clip = await recordingOf(this.#voice.id, sample.id);
-    const told = await advise({ clip, words, cut: sample.cut });
+    const verdict = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, told, (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))));
+    showAdvice(advice, verdict, (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))));
   }
 
   async #saveWords(sample, text) {
-    const said = await this.#change(sample, { text }, phrase("clips.words.saved"));
+    const message = await this.#change(sample, { text }, phrase("clips.words.saved"));
     if (this.#written.get(sample.id) === text) this.#written.delete(sample.id);
-    return said;
+    return message;
   }
 
-  async #change(sample, changes, said) {
+  async #change(sample, changes, message) {
     await changeSample(this.#voice.id, sample.id, changes, this.#voice.etag);
-    return phrase("clips.newRevision", { said });
+    return phrase("clips.newRevision", { message });
   }
 
   async #goBack() {

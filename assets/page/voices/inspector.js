@@ -1,4 +1,4 @@
-// The inspector of the library: one voice in full, what is said of it, and everything that can be done with it.
+// The inspector of the library: one voice in full, its facts and its actions.
 
 import { colourOf, initialOf } from "./initial.js";
 import { introduction } from "./introduction.js";
@@ -17,8 +17,8 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 export class Inspector extends EventTarget {
   /** @type {any} */
   #voice = null;
-  /** Which voice shall be shown, also while it is read. @type {string | null} */
-  #wanted = null;
+  /** The voice to show, also while it is being read. @type {string | null} */
+  #target = null;
   #loads = new Latest();
   /** What its fields had when they were filled or saved: what differs was written since. @type {Map<HTMLInputElement, string>} */
   #filled = new Map();
@@ -57,20 +57,20 @@ export class Inspector extends EventTarget {
 
   /** id: or another name of the voice. Raises Refusal. */
   async show(id) {
-    this.#wanted = id;
+    this.#target = id;
     this.#say("");
     if (!(await this.#load(id))) return;
     this.root.hidden = false;
     this.root.focus({ preventScroll: true });
   }
 
-  /** Read the voice again: it may have been changed elsewhere. Where something is being written, saving it tells. */
+  /** Read the voice again, which may have changed elsewhere. With unsaved text, saving reports the conflict. */
   refresh() {
-    if (this.#voice && this.#wanted === this.shown && !this.#isWritten) this.#do(({ id }) => this.#load(id));
+    if (this.#voice && this.#target === this.shown && !this.#isWritten) this.#do(({ id }) => this.#load(id));
   }
 
   close() {
-    this.#wanted = null;
+    this.#target = null;
     this.#loads.end();
     const id = this.shown;
     if (!id) return;
@@ -84,12 +84,12 @@ export class Inspector extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  /** Do work(voice, isSame) with the voice that is shown, if one is; isSame() tells later whether it still shall be. */
+  /** Do work(voice, isSame) with the voice that is shown, if one is; isSame() tells whether it still is. */
   async #do(work) {
     this.#say("");
     const voice = this.#voice;
     if (!voice) return;
-    const isSame = () => this.#wanted === voice.id;
+    const isSame = () => this.#target === voice.id;
     try {
       await work(voice, isSame);
     } catch (problem) {
@@ -105,7 +105,7 @@ export class Inspector extends EventTarget {
     }
   }
 
-  /** As #do, for what changes the voice: one change at a time. */
+  /** Like #do, for changes to the voice: one at a time. */
   #change = once((work) => this.#do(work));
 
   #say(words, isBad = true) {
@@ -123,7 +123,7 @@ export class Inspector extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return false;
-      this.#wanted = this.shown;
+      this.#target = this.shown;
       throw problem;
     }
     return isLatest();
@@ -132,7 +132,7 @@ export class Inspector extends EventTarget {
   #show(voice, revisions) {
     if (voice.id !== this.shown) this.#forgetWritten();
     this.#voice = voice;
-    this.#wanted = voice.id;
+    this.#target = voice.id;
     this.samples.show(voice, revisions);
     if (this.part("dictionary").dataset.voice !== voice.id) this.part("dictionary").open = false;
     this.part("dictionary").dataset.voice = voice.id;
@@ -163,7 +163,7 @@ export class Inspector extends EventTarget {
     return this.#filled.has(field) && field.value !== this.#filled.get(field);
   }
 
-  /** Whether there is something that is not saved. */
+  /** Whether there are unsaved changes. */
   get #isWritten() {
     return this.samples.isWritten || [...this.#filled.keys()].some((field) => this.#differs(field));
   }
@@ -181,9 +181,9 @@ export class Inspector extends EventTarget {
   #offer(voice) {
     const { name } = voice;
     const button = (textContent, label, onclick, className = "plain") => {
-      const made = element("button", { type: "button", className, textContent, onclick });
-      made.setAttribute("aria-label", label);
-      return made;
+      const control = element("button", { type: "button", className, textContent, onclick });
+      control.setAttribute("aria-label", label);
+      return control;
     };
     const changes = (textContent, label, work) => button(textContent, label, () => this.#change(work));
     const hear = button(phrase("inspector.hear"), phrase("inspector.hear.label", { name }), () => this.#do((_, isSame) => this.#introduce(voice, isSame, hear)));
@@ -214,9 +214,9 @@ export class Inspector extends EventTarget {
   async #save(voice, isSame) {
     const fields = this.#fields;
     const saved = new Map([...fields, this.part("colour")].map((field) => [field, field.value]));
-    const told = Object.fromEntries(fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
-    const changes = { ...told, tags: told.tags.split(","), colour: this.#colour };
-    if (told.slug === voice.slug) delete changes.slug; // a new name brings its own
+    const facts = Object.fromEntries(fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
+    const changes = { ...facts, tags: facts.tags.split(","), colour: this.#colour };
+    if (facts.slug === voice.slug) delete changes.slug; // a new name brings its own
     const presets = fields.filter(({ dataset }) => dataset.preset);
     const wrong = presets.find((field) => !field.validity.valid);
     if (wrong) {
@@ -226,7 +226,7 @@ export class Inspector extends EventTarget {
     changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
     await changeVoice(voice.id, changes, voice.etag);
     if (isSame()) this.#filled = saved;
-    await this.#saved(voice, isSame, phrase("inspector.saved", { name: told.name.trim() }));
+    await this.#saved(voice, isSame, phrase("inspector.saved", { name: facts.name.trim() }));
   }
 
   async #duplicate({ id, name }, isSame) {

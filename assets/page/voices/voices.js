@@ -1,4 +1,4 @@
-// The area of the voice library: voices found, listened to, starred and chosen; the inspector shows one of them in full.
+// The area of the voice library: find, play, star and choose voices; the inspector shows one in full.
 
 import { Refusal } from "../client/refusal.js";
 import { initialOf } from "./initial.js";
@@ -30,7 +30,7 @@ export class Voices extends EventTarget {
   #last = null; // id of the last voice that is shown
   #cards = new Keyed();
   #listed = []; // what is shown of the library
-  #told = new WeakMap(); // what a card shows
+  #shown = new WeakMap(); // what a card shows
   #isSame = false; // whether what is inspected was so before the area was left
 
   constructor(root, playButtons) {
@@ -63,7 +63,7 @@ export class Voices extends EventTarget {
     else this.inspector.refresh();
   }
 
-  /** The studio answers again: what somebody is writing in the inspector stays. */
+  /** The studio answers again: unsaved text in the inspector is kept. */
   back() {
     this.#say("");
     return this.#do(() => this.#list());
@@ -112,8 +112,8 @@ export class Voices extends EventTarget {
     }
   }
 
-  async #changed(said) {
-    if (said) this.#say(said);
+  async #changed(message) {
+    if (message) this.#say(message);
     this.dispatchEvent(new CustomEvent("changed"));
     await this.#list();
   }
@@ -130,20 +130,20 @@ export class Voices extends EventTarget {
 
   async #list() {
     const isLatest = this.#lists.begin();
-    const found = await this.#find();
+    const page = await this.#find();
     if (!isLatest()) return;
     this.#listed = [];
-    this.#append(found);
-    this.filter.offer(found);
+    this.#append(page);
+    this.filter.offer(page);
     const isNarrowed = this.part("search").value.trim() || this.filter.isOn;
-    this.part("empty").hidden = found.data.length > 0;
+    this.part("empty").hidden = page.data.length > 0;
     this.part("empty").textContent = phrase(isNarrowed ? "voices.none" : this.#view === "favourites" ? "voices.noFavourites" : "voices.empty");
   }
 
   async #more() {
     const isOfList = this.#lists.join();
-    const found = await this.#find(this.#last);
-    if (isOfList()) this.#append(found);
+    const page = await this.#find(this.#last);
+    if (isOfList()) this.#append(page);
   }
 
   #append({ data, has_more: hasMore, last_id: last }) {
@@ -172,12 +172,12 @@ export class Voices extends EventTarget {
     await this.#changed();
   }
 
-  /** The one that there was, if it shows the same. */
+  /** The existing card, if it shows the same. */
   #sameCard(voice, before) {
-    const told = JSON.stringify(voice);
-    if (this.#told.get(before) === told) return before;
+    const content = JSON.stringify(voice);
+    if (this.#shown.get(before) === content) return before;
     const card = this.#card(voice);
-    this.#told.set(card, told);
+    this.#shown.set(card, content);
     return card;
   }
 

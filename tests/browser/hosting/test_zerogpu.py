@@ -99,7 +99,7 @@ def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path
     screen.page.get_by_role("tab", name="Studio").click()
     (tmp_path / "me.wav").write_bytes(wav(tone(1.5)))
     screen.bring_clip(tmp_path / "me.wav")
-    screen.page.get_by_label("What is said in the clip").fill("A tone.")
+    screen.page.get_by_label("Transcript of the clip").fill("A tone.")
     screen.speak.click()
     screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's was heard before it
     screen.until_over()

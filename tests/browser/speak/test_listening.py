@@ -24,7 +24,7 @@ def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_s
     with page.expect_response("**/v1/voices/anna/preview?**") as answer:
         listen.click()
     assert answer.value.ok and answer.value.headers["content-type"].startswith("audio/")
-    expect(dock).to_contain_text("Anna’s recording")
+    expect(dock).to_contain_text("Anna’s sample")
     expect(dock.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     room = "parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--dock-height'))"
     page.wait_for_function(f"{room} > 0 && {room} === document.querySelector('#dock').offsetHeight")

@@ -18,7 +18,7 @@ from tests.studio.sounds import tone, wav
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
-WORDS = "What is said in the clip"
+WORDS = "Transcript of the clip"
 DROP = """(card, [name, bytes]) => {
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File([Uint8Array.from(bytes)], name));
@@ -74,7 +74,7 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     stop = card.get_by_role("button", name="Stop recording")
     stop.focus()
     stop.press("Enter")
-    expect(card).to_contain_text("of 100")
+    expect(card).to_contain_text("out of 100")
     expect(screen.card).to_be_hidden()
     screen.page.evaluate("goOn()")
     expect(card.get_by_role("button", name="Listen to the clip")).to_be_focused()  # its button is gone
@@ -109,7 +109,7 @@ def test_a_microphone_that_is_unplugged_ends_the_recording_and_what_was_recorded
     expect(card.locator(".recording-time")).to_contain_text(TWO_SECONDS)
     screen.page.evaluate("stream.getTracks()[0].dispatchEvent(new Event('ended'))")
     expect(card.locator("[data-part=clip-words]")).to_contain_text("The microphone stopped")
-    expect(card).to_contain_text("of 100")
+    expect(card).to_contain_text("out of 100")
 
 
 def test_what_is_brought_is_sent_byte_for_byte_replaced_removed_and_had_back_from_its_take(
@@ -218,7 +218,7 @@ def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_word
     expect(screen.card).to_contain_text("Record or upload 10 to 30 seconds of one person speaking")
     (tmp_path / "good.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "good.wav")
-    expect(card).to_contain_text("of 100")
+    expect(card).to_contain_text("out of 100")
     expect(said).to_be_empty()
     expect(screen.card).to_be_hidden()
 

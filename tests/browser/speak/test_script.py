@@ -132,7 +132,7 @@ def test_a_script_that_is_too_long_becomes_a_project_and_what_is_dropped_goes_wh
     page.evaluate(drop, ["sheet.xlsx", "application/vnd.ms-excel", "x"])
     expect(screen.card).to_contain_text("sheet.xlsx cannot be used here.")
 
-    make = page.get_by_role("button", name="Make a project of it")
+    make = page.get_by_role("button", name="Create a project from it")
     expect(make).to_be_hidden()
     screen.script.fill("Many words. " * 1400)
     make.click()
@@ -213,7 +213,7 @@ def test_readings_tags_and_languages_are_those_of_the_model_and_told_before_spea
     screen.script.fill("")
     screen.page.get_by_role("button", name="Insert the tag whisper", exact=True).click()
     screen.script.press_sequentially("[excited] Das ist nicht von mir.")
-    expect(lint).to_contain_text("[excited]: not a tag of this model")
+    expect(lint).to_contain_text("This model does not know [excited]")
     expect(lint).not_to_contain_text("[whisper]")
     expect(lint).to_contain_text("This model speaks English; this text looks like German.")
     screen.page.get_by_role("button", name="All tags").click()

@@ -33,7 +33,7 @@ def test_a_press_that_cannot_be_spoken_is_explained_until_its_cause_goes(served:
 
     screen.script.fill("word " * 4000)
     screen.speak.click()
-    expect(screen.card).to_contain_text("The studio could not speak this.")
+    expect(screen.card).to_contain_text("The studio could not generate this.")
     expect(screen.card).to_contain_text("20000 characters; at most 16384")
     expect(screen.card).to_contain_text("Change the script and press Speak again.")
     expect(screen.script).to_have_value("word " * 4000)
@@ -113,8 +113,8 @@ def test_a_take_that_does_not_come_whole_is_explained_and_what_came_is_kept(stee
     screen.page.route("**/v1/audio/speech", lambda route: route.fulfill(**empty))
     screen.script.fill("…")
     screen.speak.click()
-    expect(screen.card).to_contain_text("There is nothing to hear.")
-    expect(screen.status).to_contain_text("There is nothing to hear.")
+    expect(screen.card).to_contain_text("There is no audio.")
+    expect(screen.status).to_contain_text("There is no audio.")
     expect(screen.speak).to_be_visible()
     screen.page.unroute_all()
 

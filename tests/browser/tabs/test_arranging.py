@@ -28,7 +28,7 @@ def paste_sentences(area: Locator, text: str) -> None:
     area.get_by_text("Or paste a text").click()
     area.get_by_label("Split into").select_option("sentence")
     area.get_by_label("Text of the project").fill(text)
-    area.get_by_role("button", name="Make a project").click()
+    area.get_by_role("button", name="Create a project").click()
 
 
 def replace_one(area: Locator) -> None:

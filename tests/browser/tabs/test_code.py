@@ -61,7 +61,7 @@ def test_a_takes_programs_make_the_same_take(served: Served, open_page: Open, tm
     if own_clip:
         (tmp_path / "clip.wav").write_bytes(wav(tone(1.5)))
         screen.bring_clip(tmp_path / "clip.wav")
-        screen.page.get_by_label("What is said in the clip").fill("It's a tone.")
+        screen.page.get_by_label("Transcript of the clip").fill("It's a tone.")
     spoken = a_take(screen, tmp_path)
     screen.takes.get_by_role("button", name="Code").click()
     for kind in ("curl", "Python, OpenAI SDK", "gradio_client"):

@@ -193,11 +193,11 @@ def test_a_first_sound_that_comes_late_takes_the_player_from_nobody(
     studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
     screen.page.get_by_role("tab", name="Voices").click()
     screen.page.get_by_role("button", name="Listen to Bert").click()
-    expect(screen.status).to_have_text("Bert’s recording")
+    expect(screen.status).to_have_text("Bert’s sample")
     gate.set()
     screen.page.get_by_role("tab", name="Compare").click()
     expect(area(screen)).to_contain_text("Ready: listen and vote")
-    expect(screen.status).to_have_text("Bert’s recording")
+    expect(screen.status).to_have_text("Bert’s sample")
 
     gate.clear()
     area(screen).get_by_role("button", name="Speak all").click()

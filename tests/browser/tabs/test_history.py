@@ -85,7 +85,7 @@ def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(se
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
     row = history(screen, "from elsewhere")
-    for fact in ("Bert@1", "seed 11", "0:00.9", "Cut off before its end", "RTF", "first sound"):
+    for fact in ("Bert@1", "seed 11", "0:00.9", "Cut off before its end", "RTF", "first audio"):
         expect(row).to_contain_text(fact)
     row.get_by_role("button", name="Play").click()
     screen.until_over()
@@ -137,7 +137,7 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
     screen.page.unroute_all()
     screen.page.locator("#area-history").get_by_label("Save as").select_option("flac")
     rows.nth(0).get_by_role("checkbox").check()
-    screen.page.get_by_role("button", name="Choose all shown").click()
+    screen.page.get_by_role("button", name="Select all shown").click()
     rows.nth(1).get_by_role("checkbox").uncheck()
     with screen.page.expect_download() as saving:
         screen.page.get_by_role("link", name="Save as zip").click()
@@ -198,7 +198,7 @@ def test_takes_that_were_lost_are_told_of(served: Served, open_page: Open, monke
     monkeypatch.setitem(outcomes, "soundless", 1)
     screen = open_page(served).ready()
     screen.page.get_by_role("tab", name="History").click()
-    line = screen.page.get_by_text("3 takes were not kept, or not their sound: the disk was full or too slow.")
+    line = screen.page.get_by_text("3 takes or their audio could not be saved: the disk was full or too slow.")
     expect(line).to_be_visible()
 
 

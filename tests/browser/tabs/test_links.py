@@ -92,6 +92,6 @@ def share_with_a_stranger(page: Page, row: Locator) -> None:
     dialog.get_by_role("button", name="Revoke").click()
     expect(link).to_have_count(0)
     shared.reload()
-    expect(shared.get_by_role("heading")).to_have_text("This link has ended")
+    expect(shared.get_by_role("heading")).to_have_text("This link no longer works")
     shared.close()
     dialog.get_by_role("button", name="Close").click()

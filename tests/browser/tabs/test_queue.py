@@ -56,7 +56,7 @@ def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_come
     area = screen.page.get_by_role("tabpanel", name="Queue")
     expect(area).to_contain_text("slots busy")
     screen.page.route("**/v1/queue", lambda route: route.abort())
-    expect(area).to_contain_text("The studio does not answer.")
+    expect(area).to_contain_text("The studio is not responding.")
     screen.page.unroute("**/v1/queue")
     expect(area).to_contain_text("slots busy")
 

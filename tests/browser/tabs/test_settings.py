@@ -59,7 +59,7 @@ def test_the_first_key_is_told_what_it_was_given(served: Served, open_page: Open
     given = {"adopted": {"takes": 12, "projects": 1}}
     screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | given))
     open_settings(screen)
-    line = "12 takes and one project that were made before this studio had keys"
+    line = "12 takes and one project created before this studio had keys"
     expect(screen.page.locator("#area-settings").get_by_text(line)).to_be_visible()
 
 
@@ -109,7 +109,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     area.get_by_text("Dictionary", exact=True).click()
     for phrase, said in (("GIF", "jif"), ("gif", "x")):
         area.get_by_label("Word or phrase").fill(phrase)
-        area.get_by_label("Said as").fill(said)
+        area.get_by_label("Pronounced as").fill(said)
         area.get_by_role("button", name="Add", exact=True).click()
         expect(area.get_by_label("Word “GIF”")).to_have_value("GIF")
     expect(area.locator(".pron-said")).to_contain_text("'gif' has an entry here already")
@@ -120,8 +120,8 @@ def speak_by_dictionary(screen: Screen) -> None:
         {"name": "x.csv", "mimeType": "text/csv", "buffer": b"phrase,said\nNguyen,win\nSQL,\n"}
     )
     expect(area.locator(".pron-said")).to_contain_text("line 3: said is blank")
-    area.get_by_label("How “GIF” is said").fill("ghif")
-    area.get_by_label("How “GIF” is said").blur()
+    area.get_by_label("Pronunciation of “GIF”").fill("ghif")
+    area.get_by_label("Pronunciation of “GIF”").blur()
     expect(area.locator(".pron-said")).to_be_hidden()
     assert serious_violations(screen) == []
     screen.page.get_by_role("tab", name="Studio").click()
@@ -132,7 +132,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     inspector = screen.page.locator("#inspector")
     inspector.get_by_text("Pronunciation", exact=True).click()
     inspector.get_by_label("Word or phrase").fill("gif")
-    inspector.get_by_label("Said as").fill("jeef")
+    inspector.get_by_label("Pronounced as").fill("jeef")
     inspector.get_by_role("button", name="Add", exact=True).click()
     expect(inspector.get_by_label("Word “gif”")).to_be_visible()
     screen.page.get_by_role("tab", name="Studio").click()

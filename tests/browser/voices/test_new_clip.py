@@ -34,7 +34,7 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     expect(steps).to_contain_text("lecture.wav is 6 min 20 s long. Choose 45 seconds")
     expect(steps.locator("[data-part=nav]")).to_contain_text("Choose a part of the recording.")
     assert serious_violations(screen) == [] and not [url for url in asked if "/voices/advise" in url]
-    part = steps.get_by_role("slider", name="The part that is sent")
+    part = steps.get_by_role("slider", name="Part to upload")
     part.press("End")
     expect(part).to_have_attribute("aria-valuetext", "5:35.0 to 6:20.0")
     wave = steps.locator("[data-part=stretch-wave]").bounding_box()
@@ -46,7 +46,7 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     press(screen, "Use this part")
     expect(steps.locator("[data-part=clip-words]")).to_have_text("lecture.wav, 5:05.0 to 5:50.0")
     press(screen, "Next")
-    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
     press(screen, "Next")
     steps.get_by_label("Transcript").fill("A high tone.")
     press(screen, "Next")
@@ -59,7 +59,7 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     assert len(sound) == 45 * 44_100
     assert np.argmax(np.abs(np.fft.rfft(sound[: 10 * 44_100]))) / 10 == pytest.approx(500, abs=1)
 
-    press(screen, "Make another voice")
+    press(screen, "Create another voice")
     bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
     expect(area(screen).get_by_role("button", name="Listen as it will be used")).to_be_enabled()  # it is decoded
     start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
@@ -94,7 +94,7 @@ def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, ope
         sample = client.get("/v1/voices/clean").json()["samples"][0]
         heard = client.post("/v1/voices/denoise", files={"audio_sample": (tmp_path / "me.wav").read_bytes()}).content
         assert client.get(f"/v1/voices/clean/samples/{sample['id']}/audio").content == heard
-    press(screen, "Make another voice")
+    press(screen, "Create another voice")
     bring(screen, tmp_path, tone(3))
     expect(switch).not_to_be_checked()
 
@@ -111,7 +111,7 @@ def test_a_recogniser_is_fetched_by_a_press_and_hears_the_clip(
         screen = open_page(steered(), **(PHONE if device == "phone" else {})).ready()
         steps = new_voice(screen)
         bring(screen, tmp_path, tone(3))
-        expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+        expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
         expect(steps.get_by_label("Reduce noise")).to_be_hidden()  # without its package
         press(screen, "Next")
         offer = steps.locator("[data-part=no-recogniser]")
@@ -121,7 +121,7 @@ def test_a_recogniser_is_fetched_by_a_press_and_hears_the_clip(
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         hub.gate.clear()
         press(screen, "Download a speech recogniser")
-        expect(offer).to_contain_text(re.compile(r"Fetching: \d+ of \d+ MB"))
+        expect(offer).to_contain_text(re.compile(r"Downloading: \d+ of \d+ MB"))
         assert serious_violations(screen) == []
         assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
         press(screen, "Cancel")

@@ -41,7 +41,7 @@ def bring(screen: Screen, folder: Path, pcm: np.ndarray, rate: int = 44_100) -> 
     (folder / "me.wav").write_bytes(wav(pcm, rate))
     area(screen).get_by_label("A recording of the voice").set_input_files(folder / "me.wav")
     press(screen, "Next")
-    expect(area(screen).locator("[data-part=advice]")).to_contain_text("of 100")
+    expect(area(screen).locator("[data-part=advice]")).to_contain_text("out of 100")
 
 
 def save(screen: Screen, name: str) -> None:
@@ -74,7 +74,7 @@ def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
     expect(steps.locator("[data-part=clip-words]")).to_contain_text("Recorded")
     assert serious_violations(screen) == []
     press(screen, "Next")
-    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
     assert serious_violations(screen) == []
     press(screen, "Next")
     words = steps.get_by_label("Transcript")
@@ -111,7 +111,7 @@ def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and
         devices.getUserMedia = async (wishes) => (await allowed, (window.stream = await ask(wishes)));
     }""")
     press(screen, "Record")
-    expect(area(screen)).to_contain_text("Asking for the microphone …")
+    expect(area(screen)).to_contain_text("Requesting the microphone …")
     screen.page.get_by_role("tab", name="Settings").click()
     screen.page.evaluate("allow()")
     screen.page.wait_for_function("window.stream?.getTracks().every(({ readyState }) => readyState === 'ended')")
@@ -283,7 +283,7 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     steps.get_by_label("Transcript").fill("A lower tone.")
     press(screen, "Next")
     press(screen, "Add the clip")
-    expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom has one more clip")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("A clip was added to Tom")
     with studio.client() as client:
         voice = client.get("/v1/voices/tom").json()
         assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone."]
@@ -300,7 +300,7 @@ def test_what_a_recogniser_hears_is_marked_against_what_is_written(
     words = steps.get_by_label("Transcript")
     press(screen, "Transcribe")
     expect(words).to_have_value("A steady tone.")
-    expect(steps).to_contain_text("The words match what was heard.")
+    expect(steps).to_contain_text("The transcript matches what was heard.")
     words.fill("A steady purple tone.")
     expect(steps.locator("mark del")).to_have_text("purple")
     words.fill("A steady bell.")
@@ -314,7 +314,7 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     screen = open_page(studio).ready()
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")
-    expect(screen.page.locator("#own-clip-advice")).to_contain_text("of 100")
+    expect(screen.page.locator("#own-clip-advice")).to_contain_text("out of 100")
     new_voice(screen)
     bring(screen, tmp_path, tone(5))
     screen.page.get_by_role("tab", name="Studio").click()
@@ -330,7 +330,7 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     assert "has not been saved yet" in asked[0]
     press(screen, "Start over")
     screen.page.get_by_role("tab", name="Studio").click()
-    screen.page.get_by_label("What is said in the clip").fill("A steady tone.")
+    screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")
     screen.page.get_by_role("button", name="Keep this voice …").click()
     expect(area(screen).get_by_role("heading", name="Check the clip")).to_be_visible()
     press(screen, "Next")

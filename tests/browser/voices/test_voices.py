@@ -82,7 +82,7 @@ def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_pa
         (tmp_path / "references" / name).write_bytes(data)
     area = library(screen := open_page(studio).ready())
     area.get_by_label("Import a folder of recordings").set_input_files(tmp_path / "references")
-    expect(area).to_contain_text("1 voice of the folder is in the library. Left out: references/Cleo/2.wav")
+    expect(area).to_contain_text("1 voice imported from the folder. Skipped: references/Cleo/2.wav")
     expect(area.locator(".card")).to_have_count(3)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -90,8 +90,8 @@ def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_pa
             file.writestr(f"references/Eve/{name}", files[f"Cleo/{name}"])
     sent: FilePayload = {"name": "references.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
     area.get_by_label("Import a voice pack").set_input_files(sent)
-    expect(area).to_contain_text("1 voice of the folder is in the library.")
-    expect(area).not_to_contain_text("Left out")
+    expect(area).to_contain_text("1 voice imported from the folder.")
+    expect(area).not_to_contain_text("Skipped")
     assert "Eve" in names(screen)
 
 
@@ -190,7 +190,7 @@ def test_a_voice_is_listened_to_by_keyboard_and_one_no_longer_wanted_when_its_an
     with screen.page.expect_response("**/preview*") as preview:
         area.get_by_role("button", name="Listen to Bert").press("Enter")
     assert preview.value.headers["content-type"] == "audio/wav"
-    expect(screen.status).to_have_text("Bert’s recording")  # it is short, and over by itself
+    expect(screen.status).to_have_text("Bert’s sample")  # it is short, and over by itself
     anna, bert = (area.get_by_role("button", name=f"Inspect {name}", exact=True) for name in ("Anna", "Bert"))
     anna.focus()
     anna.press("ArrowDown")
@@ -210,7 +210,7 @@ def test_a_voice_is_listened_to_by_keyboard_and_one_no_longer_wanted_when_its_an
     expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
     asked.answer(0)
     expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
-    expect(inspector.get_by_label("What is said in the clip")).to_have_value("My name is bert.")
+    expect(inspector.get_by_label("Transcript of the clip")).to_have_value("My name is bert.")
     inspector.get_by_role("button", name="Save", exact=True).click()
     asked.wait_for(3)
     anna.click()
@@ -230,8 +230,8 @@ def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Ser
     inspector = inspect(screen, "Cleo")
     clips = inspector.locator(".samples > li")
     expect(clips).to_have_count(2)
-    clips.nth(1).get_by_label("What is said in the clip").fill("A very quiet tone.")
-    clips.nth(1).get_by_role("button", name="Save the words").click()
+    clips.nth(1).get_by_label("Transcript of the clip").fill("A very quiet tone.")
+    clips.nth(1).get_by_role("button", name="Save transcript").click()
     expect(inspector.locator("[data-part=address]")).to_have_text("cleo@3")
     clips.nth(1).get_by_role("button", name="Check").click()
     clips.nth(1).get_by_role("button", name="Raise by").click()
@@ -244,7 +244,7 @@ def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Ser
     expect(inspector).to_contain_text("at least one sample")
     inspector.locator("[data-part=revision]").select_option("1")
     expect(clips).to_contain_text(["A steady tone."])
-    inspector.get_by_role("button", name="Restore this one").click()
+    inspector.get_by_role("button", name="Restore this revision").click()
     expect(inspector.locator("[data-part=address]")).to_have_text("cleo@6")
     assert serious_violations(screen) == []
     with studio.client() as client:
@@ -352,7 +352,7 @@ def test_what_is_being_written_in_the_inspector_stays_until_it_is_saved(studio: 
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Anna")
     told = inspector.locator("[data-part=inspector-said]")
-    words = inspector.get_by_label("What is said in the clip")
+    words = inspector.get_by_label("Transcript of the clip")
     description = inspector.get_by_label("Description")
     words.fill("My name is Anna, yes.")
     description.fill("Warm.")
@@ -371,10 +371,10 @@ def test_what_is_being_written_in_the_inspector_stays_until_it_is_saved(studio: 
     expect(words).to_have_value("My name is Anna, yes.")
     expect(description).to_have_value("Warm and slow.")
 
-    inspector.get_by_role("button", name="Save the words").click()
-    expect(told).to_contain_text("Words saved.")
+    inspector.get_by_role("button", name="Save transcript").click()
+    expect(told).to_contain_text("Transcript saved.")
     expect(description).to_have_value("Warm and slow.")
     description.fill("Warm.")
     description.press("Escape")
     expect(inspector).to_be_hidden()
-    expect(inspect(screen, "Anna").get_by_label("What is said in the clip")).to_have_value("My name is Anna, yes.")
+    expect(inspect(screen, "Anna").get_by_label("Transcript of the clip")).to_have_value("My name is Anna, yes.")

@@ -85,7 +85,7 @@ def test_a_link_ends_when_it_is_taken_back_or_its_take_goes_or_its_time(
         assert [each["token"] for each in client.get(path).json()["data"]] == [other["token"], longest["token"]]
         assert client.delete(f"{path}/{other['token']}").json()["deleted"] is True
         gone = client.get(other["path"])
-        assert gone.status_code == 404 and "This link has ended" in gone.text
+        assert gone.status_code == 404 and "This link no longer works" in gone.text
         gone = client.get(other["path"], headers={"Accept-Language": "de"})
         assert '<html lang="de">' in gone.text and "gilt nicht mehr" in gone.text and "{{" not in gone.text
         assert client.get(f"{other['path']}/audio").status_code == 404
