@@ -60,7 +60,7 @@ async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypa
         assert engine.stats().trouble is None and engine.failure is None
         head.close()
         await until(lambda: engine.stats().trouble is not None)
-        assert "Ray's head does not answer" in str(engine.stats().trouble) and engine.failure is None
+        assert "Ray's head node does not answer" in str(engine.stats().trouble) and engine.failure is None
         assert len((await hear(engine, utterance(1))).codes)
         with socket.create_server(("127.0.0.1", port)):
             await until(lambda: engine.stats().trouble is None)
@@ -190,7 +190,7 @@ def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
     line = FakeTransport(2)
     line.deaf = {"a", "b"}
-    with pytest.raises(EngineStopped, match="2 replicas are up, and none has said"), fleet(line):
+    with pytest.raises(EngineStopped, match="2 replicas are up, and none has answered"), fleet(line):
         pass
     assert line.is_closed
 
