@@ -22,7 +22,7 @@ from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routed_utterance, "STALL_SECONDS", 0.4)
     monkeypatch.setattr(routed_utterance, "FIRST_SECONDS", 0.4)
-    monkeypatch.setattr(routed_utterance, "PLACE_SECONDS", 0.01)
+    monkeypatch.setattr(routed_utterance, "POLL_SECONDS", 0.01)
 
 
 async def fleet(line: FakeTransport) -> Membership:

@@ -47,7 +47,7 @@ def into_parts(document: Document, voice_of: VoiceOf, cut: Cutting = BY_LENGTH) 
     if len(parts) > MAX_PARTS:
         raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
     if not parts:
-        raise InvalidDocument("the document has only speaker names or invisible characters", "file")
+        raise InvalidDocument("the document has no text to speak, only speaker names or invisible characters", "file")
     for number, part in enumerate(parts, start=1):
         if len(part.text) > MAX_PART_TEXT:
             raise InvalidDocument(

@@ -46,7 +46,7 @@ def read_docx(data: bytes, with_notes: bool = False) -> Document:
         with opened(data, MAX_ENTRIES) as archive:
             return _DocxReader(archive, with_notes).document()
     except InvalidArchive as error:
-        raise InvalidDocument(f"this file is not a readable Word  document: {error}", "file") from error
+        raise InvalidDocument(f"this file is not a readable Word document: {error}", "file") from error
 
 
 class _DocxReader:
