@@ -49,7 +49,7 @@ def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_another_ray_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.9.3")
-    with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, and 2.9.3 is installed: .* -m pip install -r req"):
+    with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, but 2.9.3 is installed: .* -m pip install -r req"):
         starting()
 
 
@@ -63,10 +63,8 @@ def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.Monke
         check_version_info({"ray_version": "2.9.3", "python_version": "3.10.1"}, "this studio")
 
     monkeypatch.setattr(ray, "init", init)
-    here = (
-        rf"this studio Ray {re.escape(start.RAY)} on Python {platform.python_version()}: start both from environments"
-    )
-    with pytest.raises(ConfigError, match=rf"at 10\.0\.0\.7:6379 runs Ray 2\.9\.3 on Python 3\.10\.1, and {here}"):
+    here = rf"this studio runs Ray {re.escape(start.RAY)} on Python {platform.python_version()}: use the same versions"
+    with pytest.raises(ConfigError, match=rf"at 10\.0\.0\.7:6379 runs Ray 2\.9\.3 on Python 3\.10\.1, {here}"):
         starting(address="10.0.0.7:6379")
 
 
