@@ -22,7 +22,7 @@ from torch import Tensor
 
 from benchmarks.common.material import sentence
 from benchmarks.common.report import Report
-from engine.checkpoint import published_key
+from engine.checkpoint import open_source, published_key
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
@@ -71,7 +71,7 @@ def write_checkpoint(
     (folder / "config.json").write_text(json.dumps(tree, indent=1))
     tokenizer(tree).save(str(folder / "tokenizer.json"))
     torch.manual_seed(0)
-    _write_shards(folder, _weights(ModelConfig.read(folder), device))
+    _write_shards(folder, _weights(open_source(folder).config, device))
     with only_shapes():
         state = Codec(codec or CodecConfig()).state_dict()
     tensors = {name: _codec_tensor(name, like, device).cpu() for name, like in state.items()}

@@ -26,6 +26,7 @@ from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused.decoder import FusedDecoder
 from engine.config import TwelveBits, Weights
 from engine.model.dual_ar import DualAR
+from engine.model.held_weight import HeldWeight
 from engine.runtime.codec_streams import GraphStreams
 from engine.runtime.graphs import capture
 from engine.runtime.loop import Loop
@@ -81,7 +82,7 @@ def product_speed(name: str, rows: int, cublas: bool) -> float:
     if cublas:
         ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
     else:
-        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused) for weight in weights])
+        ms = graphed_ms(lambda: [kernels.linear(x, HeldWeight(weight), **fused) for weight in weights])
     return sum(weight.nbytes for weight in weights) / ms / 1e9
 
 
@@ -108,12 +109,12 @@ def floor() -> tuple[float, float]:
 
 
 def time_frames(
-    model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype", twelve_bits: TwelveBits = "tiles"
+    model: DualAR, sizes: tuple[int, ...], context: int, twelve_bits: TwelveBits = "tiles"
 ) -> dict[str, float]:
     """Milliseconds from frame to frame by rows, each of which begins after ``context`` positions."""
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    capture(*runner.use_graphs(True, weights=weights, twelve_bits=twelve_bits))
+    capture(*runner.use_graphs(True, twelve_bits=twelve_bits))
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     for size in sizes:
@@ -253,9 +254,9 @@ def main() -> None:
             keep("stream_64_tf32_two_gpus", time_streams(model, apart, 64, 250, "tf32"))
         keep("encoding", time_encoding(model, codec))
         keep("logits", check_logits(model))
-        del model
-        for weights in ("fp8", "fp8-all"):
-            frames = time_frames(random_model(), (1, 64), 600, weights)
+        quantised: tuple[Weights, ...] = ("int8", "int6")
+        for weights in quantised:
+            frames = time_frames(model.held_as(weights), (1, 64), 600)
             keep(f"frames_{weights}", {f"frame_ms_b{rows}_{weights}": frames[f"frame_ms_b{rows}"] for rows in (1, 64)})
         keep("stops", check_stops(arguments.small))  # half of all the time
         keep("resume", check_resume(arguments.small))

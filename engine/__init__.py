@@ -1,5 +1,7 @@
 """The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
 
+from engine.checking.forced_logits import Agreement
+from engine.checking.model_check import CheckedTake, ModelReport, check_model
 from engine.config import EngineConfig
 from engine.direct_engine import DirectEngine
 from engine.engine import Engine
@@ -34,8 +36,10 @@ from engine.types import (
 __all__ = [
     "MAX_SEED",
     "MAX_TOP_K",
+    "Agreement",
     "AudioChunk",
     "CannotAlign",
+    "CheckedTake",
     "CheckpointError",
     "ConfigError",
     "DirectEngine",
@@ -50,12 +54,14 @@ __all__ = [
     "InvalidReference",
     "InvalidUtterance",
     "ModelCard",
+    "ModelReport",
     "PromptTooLong",
     "Reference",
     "Sampling",
     "SpeechEngine",
     "Timing",
     "Utterance",
+    "check_model",
     "freeze_heap",
     "refuse_control_tokens",
     "trim_heap",

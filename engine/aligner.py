@@ -53,9 +53,8 @@ class Aligner:
         spans = tokenizer.spans(text)
         drawing = slice(steps - frames - 1, steps - 1)  # the step before a frame draws it
         following = Following(drawing, slice(prompt.prefix, prompt.prefix + len(spans)))
-        ids, of_frames = (torch.from_numpy(part).to(self._device)[None] for part in (prompt.ids, prompt.codes))
-        positions = torch.arange(steps, device=self._device)[None]
-        model.slow(model.embed(ids, of_frames), positions, following)
+        x = model.embed(torch.from_numpy(prompt.ids)[None], torch.from_numpy(prompt.codes).to(self._device)[None])
+        model.slow(x, torch.arange(steps, device=self._device)[None], following)
         starts = token_starts(following.path, len(spans))
         return character_times(text, spans, starts / self._info.frame_rate)
 

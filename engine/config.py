@@ -1,20 +1,22 @@
-"""How an engine is set up (EngineConfig) and how large the checkpoint's models are (ModelConfig, from config.json)."""
+"""How an engine is set up (EngineConfig) and how large the checkpoint's models are (ModelConfig)."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
-from engine.engine_errors import CheckpointError, ConfigError
+from engine.engine_errors import ConfigError
 
-MODEL_TYPE = "fish_qwen3_omni"
+PromptLayout = Literal["chat", "interleave"]
 MIN_CONTEXT = 256
 """Positions below which hardly a sentence fits beside the prompt's own words."""
 
 
-Weights = Literal["dtype", "fp8", "fp8-all"]
+Weights = Literal["bf16", "int8", "int6"]
+"""In how many bits the layers of the autoregressive models are held: bf16, as `dtype` says; int8, a scale a row; int6,
+a scale for 64 weights in the slow AR, and in the fast AR as int8."""
+_FORMER_WEIGHTS: dict[Any, Weights | None] = {"auto": None, "dtype": "bf16", "fp8": "int8", "fp8-all": "int8"}
 TwelveBits = Literal["none", "words", "tiles"]
 """What is held of weights in twelve bits: nothing; the words that one row or two read; and besides the same words of
 gates and ups, the largest weights, as the tiles that three to eight rows read."""
@@ -31,7 +33,7 @@ class EngineConfig:
     codec_device: str | None = None
     """None: the same device."""
     dtype: str | None = None
-    """float32 or bfloat16 for the autoregressive models; None: bfloat16 on CUDA, float32 elsewhere."""
+    """float32 or bfloat16 for the autoregressive models; None: float32 on a CPU, bfloat16 elsewhere."""
     codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = "float32"
     """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs; None takes it where it
     can, else float32."""
@@ -43,16 +45,15 @@ class EngineConfig:
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096, or what fits."""
     memory_bytes: int | None = None
     """What the engine may hold; more is refused with the numbers. None: what is free on a GPU, else anything."""
-    prefix_bytes: int = 2**29
-    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
+    prefix_bytes: int | None = None
+    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept. None:
+    512 MiB, or 128 where memory is short."""
     graphs: bool = True
     """On CUDA, draw a frame by one graph over fused kernels; False: plain torch."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
     weights: Weights | None = None
-    """dtype: as the dtype says; fp8: the slow AR's feed-forward weights in float8 with a scale a row; fp8-all: its
-    attention's and the fast AR's too. fp8 needs CUDA, compute capability 8.9 and the attention kernel. None: dtype, or
-    fp8 where that does not fit."""
+    """None: on a GPU by what memory is free, elsewhere bf16."""
     twelve_bits: bool = True
     """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
     which changes their products by less than float32's own rounding; up to eight rows the largest weights."""
@@ -64,6 +65,10 @@ class EngineConfig:
     """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
 
     def __post_init__(self) -> None:
+        if self.weights in _FORMER_WEIGHTS:
+            object.__setattr__(self, "weights", _FORMER_WEIGHTS[self.weights])
+        if self.weights not in (None, *get_args(Weights)):
+            raise ConfigError(f"weights {self.weights!r} is not one of {', '.join(get_args(Weights))}")
         for name, low in (
             ("max_rows", 1),
             ("max_waiting", 0),
@@ -95,22 +100,23 @@ class TransformerSizes:
     qk_norm: bool
     rope_base: float
     norm_eps: float
+    qkv_bias: bool = field(default=False, repr=False)
+    """Whether the product that makes queries, keys and values adds a bias."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Sizes and token ids of a dual-AR checkpoint; every one comes from its config.json.
+    """Sizes, token ids and switches of a dual-AR checkpoint; `engine.checkpoint.families` reads them.
 
-    Not in the file, and wired in upstream for this model_type: codebook embeddings are scaled by
-    1/√(num_codebooks+1), the fast AR gets the *normed* slow hidden state, and takes norm_eps and
-    rope_base from text_config.
+    A checkpoint's fingerprint is made of this object's text. It leaves out what came with further families, so that
+    fingerprints in existing libraries hold.
     """
 
     slow: TransformerSizes
     fast: TransformerSizes
     num_codebooks: int
     codebook_size: int
-    """Rows a codebook has in the input table, and the fast AR's vocabulary."""
+    """Rows a codebook has in the input table, and the fast AR's input vocabulary."""
     max_context: int
     tie_word_embeddings: bool
     eos_token: int
@@ -118,60 +124,22 @@ class ModelConfig:
     """Token id of semantic code 0."""
     semantic_end: int
     """Token id of the last semantic code, inclusive."""
+    family: str = field(default="S2", repr=False)
+    prompt_layout: PromptLayout = field(default="chat", repr=False)
+    scales_codes: bool = field(default=True, repr=False)
+    """Whether a frame's embedding, the sum of its token's and its codes' rows, is divided by √(num_codebooks + 1)."""
+    fast_reads_norm: bool = field(default=True, repr=False)
+    """Whether the fast AR gets the slow hidden state after the final norm; False: before it."""
+    residual_codes: int | None = field(default=None, repr=False)
+    """Leading entries of the fast AR's head that may be drawn; None: all `codebook_size`."""
+    joins_spaces: bool = field(default=False, repr=False)
+    """Whether runs of white space in texts are to become one space."""
 
     @property
     def semantic_size(self) -> int:
         return self.semantic_end - self.semantic_start + 1
 
-    @classmethod
-    def read(cls, folder: Path) -> ModelConfig:
-        """Read folder/config.json. Raises CheckpointError naming the file and the key."""
-        path = folder / "config.json"
-        try:
-            tree = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise CheckpointError(f"{path} is missing: {folder} is not a checkpoint folder") from error
-        except ValueError as error:
-            raise CheckpointError(f"{path} is not valid JSON: {error}") from error
-        model_type = tree.get("model_type") if isinstance(tree, dict) else None
-        if model_type != MODEL_TYPE:
-            raise CheckpointError(f"{path}: model_type is {model_type!r}, expected {MODEL_TYPE!r}")
-        try:
-            return cls._from_tree(tree)
-        except KeyError as error:
-            raise CheckpointError(f"{path} lacks the key {error}") from error
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"{path} has a value of the wrong kind: {error}") from error
-
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> ModelConfig:
-        text, audio = tree["text_config"], tree["audio_decoder_config"]
-        return cls(
-            slow=_sizes(text, text),
-            fast=_sizes(audio, text),
-            num_codebooks=int(audio["num_codebooks"]),
-            codebook_size=int(audio["vocab_size"]),
-            max_context=int(text["max_seq_len"]),
-            tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
-            eos_token=int(tree["eos_token_id"]),
-            semantic_start=int(tree["semantic_start_token_id"]),
-            semantic_end=int(tree["semantic_end_token_id"]),
-        )
-
-
-def _sizes(tree: dict[str, Any], text: dict[str, Any]) -> TransformerSizes:
-    for bias in ("attention_qkv_bias", "attention_o_bias"):
-        if tree.get(bias):
-            raise ValueError(f"{bias} is true; this architecture has none")
-    return TransformerSizes(
-        vocab_size=int(tree["vocab_size"]),
-        n_layer=int(tree["n_layer"]),
-        dim=int(tree["dim"]),
-        n_head=int(tree["n_head"]),
-        n_kv_head=int(tree["n_local_heads"]),
-        head_dim=int(tree["head_dim"]),
-        intermediate_size=int(tree["intermediate_size"]),
-        qk_norm=bool(tree["attention_qk_norm"]),
-        rope_base=float(text["rope_base"]),
-        norm_eps=float(text["norm_eps"]),
-    )
+    @property
+    def code_divisor(self) -> float:
+        """What a frame's embedding is divided by."""
+        return math.sqrt(self.num_codebooks + 1) if self.scales_codes else 1.0

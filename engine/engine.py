@@ -102,7 +102,7 @@ class Engine:
 
         Seconds from the first frame on, ascending, (characters + 1,): the last is the end. What the frames do not say
         any more begins at their end. Takes as long as reading the frames as a prompt, beside those who speak.
-        Raises CannotAlign where the weights are held in float8, InvalidUtterance (blank text, codes of another codec),
+        Raises InvalidUtterance (blank text, codes of another codec),
         PromptTooLong, EngineStopped.
         """
         if why := self.info.cannot_align:

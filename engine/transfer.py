@@ -57,6 +57,13 @@ class Uploader:
         return both
 
 
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """It on the device, without waiting for what that still has to do."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
 def reserve(largest: int) -> None:
     """Have torch keep pieces of every size up to `largest` bytes; it rounds each up to a power of two."""
     sizes = [2**power for power in range(3, max(largest - 1, 1).bit_length() + 1)]

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.config import Weights
 from engine.engine_errors import InvalidUtterance
 from engine.model_card import ModelCard
 
@@ -167,7 +168,9 @@ class EngineInfo:
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
     fingerprint: str = ""
-    """Of the weights that draw the codes: engines with the same one, of the same dtype, speak alike."""
+    """Of the weights that draw the codes: engines with the same one, of the same dtype and weights, speak alike."""
+    weights: Weights = "bf16"
+    """In how many bits the weights are held."""
     memory: str = ""
     """What the engine holds, item by item, in GiB."""
     frame_path: str = "plain torch"
@@ -176,6 +179,8 @@ class EngineInfo:
     """Whether the KV-cache attention kernel is used, and if not, why."""
     card: ModelCard = field(default_factory=ModelCard)
     """What the checkpoint says of itself."""
+    family: str = ""
+    """Of the checkpoint: S2, S1, Audio8."""
     cannot_align: str | None = None
     """Why the times of words cannot be found here; None where they can."""
     timbre_dim: int | None = None

@@ -1,1 +1,1 @@
-"""A fleet: several engines, each on a GPU of its own, behind one; Ray Serve places, watches and replaces them."""
+"""A fleet: several engines, each on its own GPU, behind one interface; Ray Serve places, monitors and replaces them."""

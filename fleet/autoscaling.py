@@ -1,4 +1,4 @@
-"""How many replicas a fleet has: a number, or from so few to so many, by how much there is to speak."""
+"""The number of replicas of a fleet: fixed, or a range that follows the load."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 
 from engine import ConfigError, EngineConfig
 
-BUSY = 0.7
-"""A fleet that may grow has so many replicas that about this share of their rows is taken, by those who wait too."""
+TARGET_LOAD = 0.7
+"""Share of rows in use, waiting requests included, at which an elastic fleet aims."""
 GROW_SECONDS = 10.0
-"""More are started when there are too few for so long …"""
+"""Replicas are added when there have been too few for this long …"""
 SHRINK_SECONDS = 600.0
-"""… and some are let go when there are too many for so long: to load one again takes half a minute, a machine more."""
+"""… and removed when there have been too many for this long, as adding one takes half a minute or more."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """At least and at most so many replicas; the same number where it does not change."""
+    """The minimum and maximum number of replicas; equal if it is fixed."""
 
     least: int
     most: int
 
     def options(self, config: EngineConfig, on_gpu: bool) -> dict[str, Any]:
-        """As Ray Serve's deployment takes it."""
+        """Options for Ray Serve's deployment."""
         if self.least == self.most:
             return {"num_replicas": self.most}
         from ray.serve.config import AutoscalingConfig
@@ -31,7 +31,7 @@ class Size:
         scaling = AutoscalingConfig(
             min_replicas=self.least,
             max_replicas=self.most,
-            target_ongoing_requests=BUSY * config.rows_on("cuda" if on_gpu else "cpu"),
+            target_ongoing_requests=TARGET_LOAD * config.rows_on("cuda" if on_gpu else "cpu"),
             upscale_delay_s=GROW_SECONDS,
             downscale_delay_s=SHRINK_SECONDS,
         )
@@ -44,24 +44,26 @@ class Size:
 def size_of(
     engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, where: str, may_grow: bool
 ) -> Size:
-    """What STUDIO_ENGINES asks for; None:  an engine for each GPU. ``where`` has so many GPUs and cores.
+    """The size that STUDIO_ENGINES asks for; None means one engine per GPU. ``where`` names the machines in errors.
 
-    Raises ConfigError for more replicas than GPUs, or without one than cores; those that a fleet may grow to can come
-    with machines that a cloud adds.
+    Raises ConfigError for more replicas than GPUs (without GPUs: than cores). With ``may_grow`` only the minimum has to
+    fit, as a cloud may add machines.
     """
     if config.device == "cuda" and not gpus:
         raise ConfigError(f"STUDIO_DEVICE=cuda, but {where} has no GPU")
     if engines is None:
         return Size(max(gpus, 1), max(gpus, 1))
     size = Size(*engines) if isinstance(engines, tuple) else Size(engines, engines)
-    there, needed = gpus or cores, size.least if may_grow else size.most
-    if needed <= there:
+    available, needed = gpus or cores, size.least if may_grow else size.most
+    if needed <= available:
         return size
     fitting = (
-        f"STUDIO_ENGINES={there} or less" if size.least == size.most else f"STUDIO_ENGINES to numbers up to {there}"
+        f"STUDIO_ENGINES={available} or less"
+        if size.least == size.most
+        else f"STUDIO_ENGINES to numbers up to {available}"
     )
     if may_grow and size.least < size.most:
-        fitting = f"the first of its numbers to {there} or less"
+        fitting = f"the first of its numbers to {available} or less"
     if gpus:
         raise ConfigError(
             f"STUDIO_ENGINES={size}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "

@@ -1,4 +1,4 @@
-"""The fleet as one engine: many replicas behind the names that the studio uses of an engine."""
+"""The fleet as one engine: many replicas behind the interface of an engine."""
 
 from __future__ import annotations
 
@@ -31,53 +31,52 @@ T = TypeVar("T")
 
 STOPPED = "the engine was stopped"
 ABSENT_SECONDS = 5.0
-"""Without a word from any replica for so long, the fleet counts as failed, until one answers."""
+"""After this long without a message from any replica, the fleet counts as failed until one answers."""
 HEAD_SECONDS = 5.0
-"""How often it is looked whether the head of Ray's cluster still answers, and how long that may take."""
+"""How often to check whether the head of Ray's cluster answers, and the timeout."""
 HEAD_GONE = (
-    "Ray's head does not answer: takes go on, but an engine that ends is not replaced any more. Start Ray and the "
-    "studio again as soon as it suits"
+    "Ray's head node does not answer: takes continue, but engines that stop are no longer replaced. Restart Ray and "
+    "the studio when convenient"
 )
 CLOSE_SECONDS = 10.0
-"""A stop waits so long for what is under way to end."""
+"""How long a stop waits for running work to end."""
 
 Connect = Callable[[], Awaitable[Transport]]
-"""Makes the line, in the event loop that is going to use it."""
+"""Creates the transport in the event loop that will use it."""
 
 
 class FleetEngine:
-    """Any number of tasks, on any event loops, may speak; a loop of the fleet's own, in a thread, does the work."""
+    """Used from any number of tasks and event loops; an event loop in a thread does the work."""
 
     def __init__(self, connect: Connect, free: Callable[[], None], head: str | None = None) -> None:
-        """Blocking, until the replicas that are up have said who they are, QUESTION_SECONDS at most; with one that has
-        not by then it goes on once that answers. ``free`` lets go of what they run on; ``head``: HOST:PORT of what
-        replaces them.
+        """Wait for the running replicas to describe themselves, QUESTION_SECONDS at most; late ones join later.
 
-        Raises EngineStopped when none has, ConfigError when they differ, and what ``connect`` raises: ``free``
-        is then still to be called.
+        ``free`` releases the resources of the replicas; ``head`` is HOST:PORT of Ray's head node. Blocking. Raises
+        EngineStopped if no replica answers, ConfigError if they differ, and what ``connect`` raises; the caller must
+        then call ``free``.
         """
         self._free = free
         self._is_stopped = False
-        self._work: set[asyncio.Task[Any]] = set()  # what callers wait for
+        self._work: set[asyncio.Task[Any]] = set()  # that callers wait for
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
         with ExitStack() as undo:
             undo.callback(self._end_loop)
-            self._replicas = self._do(self._meet(connect))
+            self._replicas = self._run(self._meet(connect))
             undo.pop_all()
-        self._info = together(self._replicas.members)
+        self._info = combined_info(self._replicas.members)
         self._watch = asyncio.run_coroutine_threadsafe(self._replicas.watch(), self._loop)
         self._trouble: str | None = None
         self._head_watch = asyncio.run_coroutine_threadsafe(self._watch_head(head), self._loop) if head else None
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
-        """As Engine.speak. A take outlives its replica: another goes on with it where it was."""
+        """As Engine.speak. If its replica stops, another one continues the take."""
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[AudioChunk | BaseException] = asyncio.Queue()
 
         def deliver(item: AudioChunk | BaseException) -> None:
-            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
+            with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(items.put_nowait, item)
 
         take = self._submit(self._take(utterance, deliver))
@@ -93,74 +92,74 @@ class FleetEngine:
             take.cancel()
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
-        """As Engine.encode_reference, by whichever replica has least to do."""
+        """As Engine.encode_reference, on the least loaded replica."""
         audio = np.asarray(pcm, np.float32)
-        mono = audio.mean(0) if audio.ndim == 2 else audio  # as the engine would make it: half the bytes to send
-        return await self._ask("encode_reference", mono, sample_rate, text)
+        mono = audio.mean(0) if audio.ndim == 2 else audio  # as the engine does: half the bytes to send
+        return await self._call("encode_reference", mono, sample_rate, text)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """As Engine.align, by whichever replica has least to do."""
-        return await self._ask("align", text, codes)
+        """As Engine.align, on the least loaded replica."""
+        return await self._call("align", text, codes)
 
     @property
     def info(self) -> EngineInfo:
-        """With the rows of those that are there: some may be away, and a fleet may grow."""
+        """With the rows of the replicas that are up now."""
         members = self._replicas.members
-        return together(members) if members else self._info
+        return combined_info(members) if members else self._info
 
     def stats(self) -> EngineStats:
-        """The replicas' sums and their own figures, as of a second ago."""
-        sums = added({name: member.stats for name, member in self._replicas.members.items()})
+        """Sums over the replicas and their own figures, up to a second old."""
+        sums = combined_stats({name: member.stats for name, member in self._replicas.members.items()})
         return replace(sums, trouble=self._trouble)
 
     @property
     def failure(self) -> str | None:
-        """Why nothing can be spoken; None again as soon as a replica has come back."""
+        """Why nothing can be generated; None while a replica answers."""
         if self._is_stopped:
             return STOPPED
         if self._watch.done():
-            return f"the fleet's watch has ended: {self._watch.exception()}"
+            return f"the monitoring of the fleet has ended: {self._watch.exception()}"
         if time.monotonic() - self._replicas.heard_at > ABSENT_SECONDS + ANSWER_SECONDS:
-            return "no replica of the fleet answers; if none comes back, Ray has ended: start it and the studio again"
+            return "no replica of the fleet answers; if none comes back, Ray has stopped: restart it and the studio"
         return None
 
     def stop(self) -> None:
-        """End whatever callers wait for with EngineStopped and let go of the replicas. Blocking, seconds."""
+        """End all running calls with EngineStopped and release the replicas. Blocks for seconds."""
         if self._is_stopped:
             return
         self._is_stopped = True
-        self._do(self._close())
+        self._run(self._close())
         self._end_loop()
         self._free()
 
     async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
-        """Hand a take's chunks over, and what ends it early."""
+        """Deliver a take's chunks, and the error that ends it early."""
         try:
             async with aclosing(RoutedUtterance(self._replicas, utterance).chunks()) as chunks:
                 async for chunk in chunks:
                     deliver(chunk)
         except asyncio.CancelledError:
-            deliver(EngineStopped(STOPPED))  # whom nobody stopped has left, and hears nothing any more
+            deliver(EngineStopped(STOPPED))  # a caller that cancelled does not receive it
             raise
-        except Exception as error:  # noqa: BLE001  (whatever ends a take is told to who listens)
+        except Exception as error:  # noqa: BLE001  (every error is delivered to the caller)
             deliver(error)
 
-    async def _ask(self, what: str, *arguments: Any) -> Any:
-        asked = self._submit(self._by_any(what, *arguments))
+    async def _call(self, what: str, *arguments: Any) -> Any:
+        future = self._submit(self._call_any(what, *arguments))
         try:
-            return await asyncio.wrap_future(asked)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if self._is_stopped:
                 raise EngineStopped(STOPPED) from None
             raise
 
-    async def _by_any(self, what: str, *arguments: Any) -> Any:
-        """What a replica answers; another is asked when one goes meanwhile."""
+    async def _call_any(self, what: str, *arguments: Any) -> Any:
+        """Call a method of any replica; if one fails, try another."""
         avoid: set[str] = set()
-        until = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         failed = 0
         while True:
-            name = await self._replicas.wait_for_one(None, avoid, until)
+            name = await self._replicas.wait_for_replica(None, avoid, deadline)
             try:
                 with self._replicas.working(name):
                     return await self._replicas.call(name, what, *arguments)
@@ -176,14 +175,14 @@ class FleetEngine:
         async with AsyncExitStack() as undo:
             replicas = Membership(await connect())
             undo.push_async_callback(replicas.close)
-            if not (names := replicas.line.names()):
+            if not (names := replicas.transport.names()):
                 raise EngineStopped("no replica came up")
             await replicas.ask(QUESTION_SECONDS)
             if replicas.refused:
                 raise ConfigError("; ".join(replicas.refused.values()))
             if not replicas.members:
                 raise EngineStopped(
-                    f"{len(names)} replicas are up, and none has said within {QUESTION_SECONDS:g} s who it is"
+                    f"{len(names)} replicas are up, and none has answered within {QUESTION_SECONDS:g} s"
                 )
             undo.pop_all()
         return replicas
@@ -220,7 +219,7 @@ class FleetEngine:
         return asyncio.run_coroutine_threadsafe(self._until_stopped(work), self._loop)
 
     async def _until_stopped(self, work: Coroutine[Any, Any, T]) -> T:
-        """What it returns; a stop cancels it."""
+        """Await the work; a stop cancels it."""
         task = asyncio.current_task()
         assert task is not None
         self._work.add(task)
@@ -229,7 +228,7 @@ class FleetEngine:
         finally:
             self._work.discard(task)
 
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _end_loop(self) -> None:
@@ -238,20 +237,19 @@ class FleetEngine:
         self._loop.close()
 
 
-def together(members: dict[str, Member]) -> EngineInfo:
-    """What a fleet is: like each of its replicas, with the rows of all."""
+def combined_info(members: dict[str, Member]) -> EngineInfo:
+    """The info of any replica, with the rows of all."""
     infos = [member.info for member in members.values()]
-    one = infos[0]
     return replace(
-        one,
-        device=f"{len(infos)} × {one.device}",
+        infos[0],
+        device=f"{len(infos)} × {infos[0].device}",
         max_rows=sum(info.max_rows for info in infos),
         max_waiting=sum(info.max_waiting for info in infos),
     )
 
 
-def added(replicas: dict[str, EngineStats]) -> EngineStats:
-    """Sums of the figures, and each one's own."""
+def combined_stats(replicas: dict[str, EngineStats]) -> EngineStats:
+    """Sums over the replicas, and the figures of each."""
     names = [field.name for field in fields(EngineStats) if field.name not in ("replicas", "trouble")]
     sums = {name: sum(getattr(stats, name) for stats in replicas.values()) for name in names}
     return EngineStats(**sums, replicas=replicas)

@@ -1,4 +1,4 @@
-"""What a fleet knows of its replicas: which there are, how loaded, which of them are not to be trusted for now."""
+"""The replicas of a fleet: which are up, how loaded they are, and which are suspected of having failed."""
 
 from __future__ import annotations
 
@@ -18,59 +18,57 @@ from fleet.routing import choose
 log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 2.0
-"""A replica that is asked how it is and says nothing for longer gets no new takes until it does."""
+"""A replica that takes longer to report its stats gets no new takes until it answers."""
 ROUND_SECONDS = 1.0
-"""Between two questions how they are."""
+"""Interval between requests for stats."""
 QUESTION_SECONDS = 20.0
-"""A late answer still counts: on a busy machine all may be late. After so long the question is asked again."""
+"""Timeout of a request for stats; late answers count, as on a busy machine all may be late."""
 PATIENCE_SECONDS = 60.0
-"""How long work waits for a replica to be there."""
-
-
+"""How long work waits for an available replica."""
 UP: set[str] = set()
-"""The names of the replicas that Ray Serve says are up: its router in this process notes them here."""
+"""Names of the replicas that are up; Ray Serve's router in this process keeps it current."""
 
 
 class ReplicaLost(Exception):
-    """A replica is gone, or says nothing any more."""
+    """A replica has stopped, or does not answer."""
 
 
 class Stream(Protocol):
-    """A take on its way from a replica. Raises what the engine raises, ReplicaLost, and StopAsyncIteration."""
+    """A take streamed from a replica. Raises what the engine raises, ReplicaLost, and StopAsyncIteration."""
 
     def __anext__(self) -> Any: ...
 
     def __aiter__(self) -> AsyncIterator[Item]: ...
 
     def cancel(self) -> None:
-        """Have the replica end the take; a stream that is merely dropped speaks on."""
+        """Cancel the take at the replica; dropping the stream does not."""
 
 
 class Transport(Protocol):
-    """The way to the replicas. Used from one event loop."""
+    """The connection to the replicas. Used from one event loop."""
 
     def names(self) -> Collection[str]:
-        """Of the replicas that are up."""
+        """Names of the replicas that are up."""
 
     def open(self, replica: str, utterance: Utterance, may_wait: bool) -> Stream:
-        """Unless it may wait for a row, the take of a replica that has none free raises EngineFull."""
+        """Start a take. Without ``may_wait``, a replica without a free row raises EngineFull."""
 
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
-        """What a method of the replica returns. Raises what it raises, ReplicaLost."""
+        """Call a method of a replica. Raises what it raises, and ReplicaLost."""
 
     async def close(self) -> None: ...
 
 
 @dataclass(slots=True)
 class Member:
-    """A replica whose engine is like those of the others."""
+    """A replica with the same model as the others."""
 
     info: EngineInfo
     stats: EngineStats = field(default_factory=lambda: EngineStats(0, 0, 0, 0, 0, 0.0))
     open: int = 0
-    """Takes and clips of this process that it works at."""
+    """Takes and clips of this process in progress."""
     others: int = 0
-    """Takes of other processes that it worked at when it was last asked."""
+    """Takes of other processes in progress at the last stats."""
     is_silent: bool = False
     asked_at: float = 0.0
     heard_at: float = 0.0
@@ -81,57 +79,57 @@ class Member:
 
     @property
     def silent_seconds(self) -> float:
-        """Since it was asked, or has last said something."""
+        """Seconds since the last request for stats or the last message."""
         return time.monotonic() - max(self.asked_at, self.heard_at)
 
 
 class Membership:
-    """The members of the fleet. Used from one event loop; `names` and `stats` of any thread."""
+    """The members of the fleet. Used from one event loop; `members` and `refused` from any thread."""
 
-    def __init__(self, line: Transport) -> None:
-        self.line = line
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
         self._members: dict[str, Member] = {}
-        self._model: tuple[str, EngineInfo] | None = None  # who was met first: the others must be like it
+        self._model: tuple[str, EngineInfo] | None = None  # the first member: the others must match it
         self._refused: dict[str, str] = {}
         self._questions: dict[str, asyncio.Task[None]] = {}
         self._change = asyncio.Event()
         self._random = random.Random()
         self.heard_at = time.monotonic()
-        """When a replica last said something of itself."""
+        """Time of the last message from any replica."""
 
     @property
     def members(self) -> dict[str, Member]:
-        """A copy: those that are up and were asked who they are."""
+        """A copy of the members by name."""
         return dict(self._members)
 
     @property
     def refused(self) -> dict[str, str]:
-        """A copy: those that are up and get nothing to do, and why."""
+        """A copy: replicas that are up but not used, and why."""
         return dict(self._refused)
 
     def choose(self, voice: bytes | None, avoid: Collection[str] = ()) -> str | None:
-        """Where a take should go: to a replica that is up, answers and is not to be avoided; None if there is none.
+        """The replica for a take: up, responsive and not in ``avoid``; None if there is none.
 
-        While one of them has a free row, to such a one.
+        Replicas with a free row are preferred.
         """
-        up = self.line.names()
+        up = self.transport.names()
         loads = {name: member.load for name, member in self._members.items() if name in up and not member.is_silent}
         full = {name for name in loads if not self.has_room(name)}
         return choose(voice, loads, full.union(avoid), self._random) or choose(voice, loads, avoid, self._random)
 
     def has_room(self, name: str) -> bool:
-        """Whether a row of it seems to be free."""
+        """Whether it seems to have a free row."""
         member = self._members.get(name)
         return member is not None and member.load < member.info.max_rows
 
-    def took_its_rows(self, name: str) -> None:
-        """It said that all are taken: takes of other processes have what this one has not."""
+    def mark_full(self, name: str) -> None:
+        """It reported that all rows are taken: other processes use those that this one does not."""
         if member := self._members.get(name):
             member.others = max(member.others, member.info.max_rows - member.open)
 
     @contextmanager
     def working(self, name: str) -> Iterator[None]:
-        """Counts a piece of work at a replica while it goes on."""
+        """Counts a piece of work at a replica while it runs."""
         member = self._members[name]
         member.open += 1
         try:
@@ -140,12 +138,12 @@ class Membership:
             member.open -= 1
 
     def suspect(self, name: str) -> None:
-        """Give it nothing more until it has said something."""
+        """Send it no more work until it answers."""
         if name in self._members:
             self._members[name].is_silent = True
 
-    def heard(self, name: str) -> None:
-        """It said something, of itself or of a take: it lives."""
+    def mark_alive(self, name: str) -> None:
+        """It sent a message."""
         self.heard_at = time.monotonic()
         if member := self._members.get(name):
             member.heard_at = self.heard_at
@@ -153,15 +151,15 @@ class Membership:
                 member.is_silent = False
                 self._change.set()
 
-    async def wait_for_one(self, voice: bytes | None, avoid: set[str], until: float) -> str:
-        """As `choose`, but until that time of the monotonic clock it waits for one to come.
+    async def wait_for_replica(self, voice: bytes | None, avoid: set[str], deadline: float) -> str:
+        """As `choose`, but waits for a replica until ``deadline`` (monotonic clock).
 
-        ``avoid`` is forgotten when nothing else is left: one that fell silent and has answered since will do. Raises
-        EngineStopped when none comes.
+        ``avoid`` is cleared if no other replica is left, as a silent one may have answered since. Raises EngineStopped
+        after the deadline.
         """
         while (name := self.choose(voice, avoid)) is None:
-            if time.monotonic() > until:
-                raise EngineStopped(f"no replica was there for {PATIENCE_SECONDS:g} s")
+            if time.monotonic() > deadline:
+                raise EngineStopped(f"no replica was available for {PATIENCE_SECONDS:g} s")
             avoid.clear()
             self._change.clear()
             change = asyncio.create_task(_is_set(self._change))
@@ -170,33 +168,33 @@ class Membership:
         return name
 
     async def call(self, name: str, method: str, *arguments: object) -> Any:
-        """As Transport.call, for what may take long: raises ReplicaLost also once the replica has fallen silent."""
-        calling = asyncio.ensure_future(self.line.call(name, method, *arguments))
+        """As Transport.call, for long calls: also raises ReplicaLost when the replica stops answering."""
+        calling = asyncio.ensure_future(self.transport.call(name, method, *arguments))
         try:
             while not (await asyncio.wait({calling}, timeout=ROUND_SECONDS))[0]:
                 if name not in self._members or self._members[name].is_silent:
-                    raise ReplicaLost("it answers nothing any more")
+                    raise ReplicaLost("it does not answer any more")
             return calling.result()
         finally:
             calling.cancel()
 
     async def watch(self) -> None:
-        """Ask them all how they are, again and again. One that says nothing keeps none of the others waiting."""
+        """Request stats from all replicas regularly; a silent one does not delay the others."""
         while True:
-            self._hear_answers()
-            self._put_questions()
+            self._collect_answers()
+            self._send_questions()
             await asyncio.sleep(ROUND_SECONDS)
 
     async def ask(self, seconds: float | None = None) -> None:
-        """Once, and wait so long for the answers, ANSWER_SECONDS unless told. Who takes longer may answer later."""
-        self._put_questions()
+        """Request stats once, and wait ``seconds`` (default ANSWER_SECONDS) for the answers; late ones still count."""
+        self._send_questions()
         if self._questions:
             await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS if seconds is None else seconds)
-        self._hear_answers()
+        self._collect_answers()
 
-    def _put_questions(self) -> None:
-        """Meet those that are new, forget those that are gone, ask those that have answered the last time."""
-        up = set(self.line.names())
+    def _send_questions(self) -> None:
+        """Add new replicas, drop stopped ones, and ask those that have answered the last question."""
+        up = set(self.transport.names())
         for name in self._members.keys() - up:
             if not self._members[name].open:
                 del self._members[name]
@@ -206,8 +204,8 @@ class Membership:
             if member := self._members.get(name):
                 member.asked_at = time.monotonic()
 
-    def _hear_answers(self) -> None:
-        """Suspect those that are late. Raises what no question should raise."""
+    def _collect_answers(self) -> None:
+        """Suspect replicas whose answers are late. Raises unexpected errors of questions."""
         for name, question in list(self._questions.items()):
             if question.done():
                 del self._questions[name]
@@ -216,11 +214,11 @@ class Membership:
                 self.suspect(name)
 
     async def close(self) -> None:
-        """End the questions that nobody has answered, and the line."""
+        """Cancel open questions and close the transport."""
         for question in self._questions.values():
             question.cancel()
         await asyncio.gather(*self._questions.values(), return_exceptions=True)
-        await self.line.close()
+        await self.transport.close()
 
     async def _ask(self, name: str) -> None:
         try:
@@ -229,21 +227,21 @@ class Membership:
                 return
             member = self._members[name]
             known = member.open
-            stats = await asyncio.wait_for(self.line.call(name, "stats"), QUESTION_SECONDS)
+            stats = await asyncio.wait_for(self.transport.call(name, "stats"), QUESTION_SECONDS)
         except (TimeoutError, ReplicaLost, EngineStopped) as error:
             self.suspect(name)
-            log.info("replica %s does not answer: %s", name, error or "no word within the limit")
+            log.info("replica %s does not answer: %s", name, error or "timed out")
             return
-        self.heard(name)
+        self.mark_alive(name)
         member.stats = stats
         member.others = max(0, stats.running + stats.waiting - known)
 
     async def _meet(self, name: str) -> None:
-        info = await asyncio.wait_for(self.line.call(name, "info"), QUESTION_SECONDS)
-        first, wanted = self._model = self._model or (name, info)
-        if difference := unlike(wanted, info):
+        info = await asyncio.wait_for(self.transport.call(name, "info"), QUESTION_SECONDS)
+        first, expected = self._model = self._model or (name, info)
+        if difference := difference_between(expected, info):
             self._refused[name] = f"the replicas {first} and {name} differ: {difference}"
-            log.error("replica %s gets nothing to do: %s", name, difference)
+            log.error("replica %s is not used: %s", name, difference)
             return
         self._members[name] = Member(info, heard_at=time.monotonic())
         self._change.set()
@@ -253,16 +251,17 @@ async def _is_set(event: asyncio.Event) -> None:
     await event.wait()
 
 
-def unlike(one: EngineInfo, other: EngineInfo) -> str | None:
-    """In which way two engines would not speak a take alike, with both named; None when they would."""
+def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
+    """The first difference that would change a take; None if there is none."""
     for what, field_name in (
         ("checkpoint", "fingerprint"),
         ("codec", "codec_fingerprint"),
         ("dtype", "dtype"),
+        ("kind of weights", "weights"),
         ("context", "max_context"),
     ):
         mine, theirs = getattr(one, field_name), getattr(other, field_name)
         if mine != theirs:
             same = "give all the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
-            return f"its {what} is {theirs} and that of the others {mine}: {same}"
+            return f"its {what} is {theirs}, that of the others is {mine}: {same}"
     return None

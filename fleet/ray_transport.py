@@ -1,4 +1,4 @@
-"""The way to the replicas through Ray Serve: streams and calls over gRPC, Ray's errors in the fleet's words."""
+"""Connects to the replicas through Ray Serve: streams and calls over gRPC, and translated errors."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ class RayTransport:
     def __init__(self, handle: DeploymentHandle) -> None:
         self._handle = handle.options(_by_reference=False)
 
-    async def open_up(self) -> None:
-        """Have the router learn which replicas there are. Raises ReplicaLost where it cannot; one that says nothing, or
-        has gone meanwhile, is no hindrance."""
-        asked = self._handle.broadcast("name")
-        with in_our_words(), suppress(TimeoutError):
-            await asked.results_async(timeout_s=CONNECT_SECONDS, return_exceptions=True)
+    async def discover(self) -> None:
+        """Let the router discover the replicas, even if some do not answer. Raises ReplicaLost if it cannot."""
+        responses = self._handle.broadcast("name")
+        with translated_errors(), suppress(TimeoutError):
+            await responses.results_async(timeout_s=CONNECT_SECONDS, return_exceptions=True)
 
     def names(self) -> Collection[str]:
         return frozenset(UP)
@@ -40,7 +39,7 @@ class RayTransport:
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
         response = self._handle.options(method_name=method).remote(*arguments, replica=replica)
         try:
-            with in_our_words():
+            with translated_errors():
                 return await response
         finally:
             response.cancel()
@@ -59,7 +58,7 @@ class RayStream:
         return self
 
     async def __anext__(self) -> Any:
-        with in_our_words():
+        with translated_errors():
             return await self._items.__anext__()
 
     def cancel(self) -> None:
@@ -67,8 +66,8 @@ class RayStream:
 
 
 @contextmanager
-def in_our_words() -> Iterator[None]:
-    """Raises ReplicaLost for whatever goes wrong on the way; the engine's own errors pass as they are."""
+def translated_errors() -> Iterator[None]:
+    """Raise errors of Ray and gRPC as ReplicaLost; the engine's own errors pass."""
     try:
         yield
     except EngineError:

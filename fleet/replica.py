@@ -1,4 +1,4 @@
-"""A replica: one engine in a process of its own, as Ray Serve runs it."""
+"""A replica: one engine in its own process, run by Ray Serve."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from engine import (
 )
 
 HEARTBEAT_SECONDS = 0.25
-"""After so long without a chunk a replica says that it lives: silence then means that it does not."""
+"""After this long without a chunk a replica sends a heartbeat, so that silence means failure."""
 STUCK_SECONDS = 30.0
-"""An engine with rows to speak that gets nothing done for so long is ill."""
+"""An engine with rows but without progress for this long counts as failed."""
 
 PackedChunk: TypeAlias = tuple[np.ndarray, np.ndarray, int, tuple[float, float, float], str | None, int | None]
 """An AudioChunk's fields: a plain tuple crosses processes faster."""
 Item: TypeAlias = str | PackedChunk | None
-"""What a take consists of on its way: the replica's name first, then chunks, and None for a heartbeat."""
+"""An item of a streamed take: the replica's name first, then chunks, and None for a heartbeat."""
 
 
 def packed(chunk: AudioChunk) -> PackedChunk:
@@ -52,7 +52,7 @@ def unpacked(item: PackedChunk) -> AudioChunk:
 
 
 class Replica:
-    """An engine's public names for other processes. One event loop calls all of them."""
+    """An engine's public methods for other processes, called from one event loop."""
 
     def __init__(self, name: str, engine: SpeechEngine) -> None:
         self._name, self._engine = name, engine
@@ -61,7 +61,7 @@ class Replica:
 
     @classmethod
     async def start(cls, name: str, config: EngineConfig) -> Replica:
-        """Load the engine in a thread, so that the process answers meanwhile. Raises what Engine.start raises."""
+        """Load the engine in a thread, so that the process stays responsive. Raises what Engine.start raises."""
         return cls(name, await asyncio.to_thread(Engine.start, config))
 
     @property
@@ -74,8 +74,8 @@ class Replica:
     async def speak(self, utterance: Utterance, may_wait: bool = True) -> AsyncGenerator[Item, None]:
         """As Engine.speak, with the name first and heartbeats in between.
 
-        Unless it may wait for a row, a take that finds none free raises EngineFull: what other processes have sent
-        just now is known here alone, and another replica may have one.
+        Without ``may_wait`` it raises EngineFull if no row is free: only the replica knows what all processes have
+        sent, and another replica may have a free row.
         """
         rows = self._engine.info.max_rows
         if self._open >= rows and not may_wait:
@@ -107,14 +107,14 @@ class Replica:
         return await self._engine.align(text, codes)
 
     def check_health(self) -> None:
-        """Raises RuntimeError when the engine has died or stands still: Ray Serve then replaces the process."""
+        """Raises RuntimeError if the engine has died or hangs: Ray Serve then replaces the process."""
         if self._engine.failure is not None:
             raise RuntimeError(self._engine.failure)
         stats, now = self._engine.stats(), time.monotonic()
-        if not stats.running or stats.busy_seconds != self._moved[0]:  # it reads prompts, or draws frames
+        if not stats.running or stats.busy_seconds != self._moved[0]:  # it makes progress
             self._moved = stats.busy_seconds, now
         elif now - self._moved[1] > STUCK_SECONDS:
-            raise RuntimeError(f"{stats.running} rows are to be spoken, and nothing got done for {STUCK_SECONDS:g} s")
+            raise RuntimeError(f"{stats.running} rows are running without progress for {STUCK_SECONDS:g} s")
 
 
 async def _next(chunks: AsyncGenerator[AudioChunk, None]) -> AudioChunk | None:

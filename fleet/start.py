@@ -1,4 +1,4 @@
-"""Starts a fleet on this machine, or joins one on a Ray cluster; whatever is in the way is said in a sentence."""
+"""Starts a fleet on this machine, or joins one on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ from fleet.membership import Transport
 
 ROOT = Path(__file__).resolve().parent.parent
 RAY = "2.60.0"
-"""What requirements-fleet.txt installs, and what this is written for."""
+"""The version in requirements-fleet.txt."""
 APP = "voice-studio"
 PLAN_KEY = b"voice-studio-plan"
-"""Under which a cluster keeps what its fleet was asked to be."""
+"""The key under which a cluster stores the plan of its fleet."""
 OBJECT_STORE_BYTES = 100 * 2**20
-"""Nothing of ours passes through it; Ray itself wants some."""
+"""The fleet does not use the object store, but Ray requires one."""
 DRAIN_SECONDS = 20.0
-"""How long a replica that is replaced may speak on; takes that are longer are taken up by others."""
+"""How long a replaced replica may finish its takes; others continue longer ones."""
 INSTALL = f"{shlex.quote(sys.executable)} -m pip install -r requirements-fleet.txt"
 POLL_SECONDS = 0.25
 INIT_TRIES = 3
-"""Ray allows its own start seconds, which a busy machine exceeds now and then."""
+"""Attempts to start Ray, whose own timeout a busy machine sometimes exceeds."""
 
 ENVIRONMENT = {
     "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",  # gRPC, and a router in the event loop that asks it
     "RAY_SERVE_ENABLE_DIRECT_INGRESS": "0",
     "RAY_SERVE_REPLICA_GRPC_MAX_MESSAGE_LENGTH": str(2**29),  # a long clip at 192 kHz
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_worker_niceness": "0",  # it is 15 else, and on a busy machine engines would hardly get to start
-    "RAY_gcs_rpc_server_reconnect_timeout_s": str(2**30),  # else a process ends itself when the head has gone
+    "RAY_worker_niceness": "0",  # the default of 15 starves engines on a busy machine
+    "RAY_gcs_rpc_server_reconnect_timeout_s": str(2**30),  # otherwise processes exit when the head node is down
 }
-"""What Ray reads when it is imported, in every process of the fleet."""
+"""Variables that Ray reads on import, in every process of the fleet."""
 
 Progress = Callable[[str, float], None]
 
@@ -63,15 +63,15 @@ Progress = Callable[[str, float], None]
 def start_fleet(
     config: EngineConfig, engines: int | tuple[int, int] | None, address: str | None, progress: Progress
 ) -> FleetEngine:
-    """``engines`` replicas of an engine, of two numbers as many as are needed between them, and with None one for each
-    GPU; on this machine, or on the cluster at ``address``.
+    """Start a fleet on this machine, or on the cluster at ``address``.
 
-    Blocking. Raises ConfigError, EngineStopped; nothing that was not there before is left behind then.
+    ``engines`` is the number of replicas, a range that follows the load, or None for one per GPU. Blocking. Raises
+    ConfigError and EngineStopped, and then leaves nothing running.
     """
     _check_ray()
     if config.device not in (None, "cpu", "cuda"):
         raise ConfigError(
-            f"a fleet gives each engine a GPU by itself: set STUDIO_DEVICE to cuda or cpu, not {config.device}"
+            f"a fleet assigns a GPU to each engine: set STUDIO_DEVICE to cuda or cpu, not {config.device}"
         )
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(path)}
@@ -101,19 +101,19 @@ def start_fleet(
 
 
 def _head() -> str:
-    """The address of the head of the cluster that this process has joined."""
+    """The address of the head node of the cluster that this process has joined."""
     import ray
 
     return str(ray.get_runtime_context().gcs_address)
 
 
-def way_in() -> Callable[[EngineConfig, Progress], FleetEngine]:
-    """What gives another process of this machine the fleet that this one has; it crosses processes."""
+def fleet_joiner() -> Callable[[EngineConfig, Progress], FleetEngine]:
+    """A picklable function with which other processes of this machine join the same fleet."""
     return partial(join_fleet, _head())
 
 
 def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetEngine:
-    """The fleet of the cluster at ``address``, as it is there. Blocking. Raises EngineStopped, ConfigError."""
+    """The running fleet of the cluster at ``address``. Blocking. Raises EngineStopped, ConfigError."""
     import ray
 
     progress("joining the fleet", 0.0)
@@ -130,9 +130,9 @@ def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetE
 
 
 def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: Progress) -> None:
-    """Have Ray Serve run these replicas, and wait until they do; those of another plan are replaced one by one.
+    """Deploy these replicas with Ray Serve and wait until they run; those of another plan are replaced one by one.
 
-    Blocking. Raises ConfigError with what the engine said, if it could not start.
+    Blocking. Raises ConfigError with the engine's error if it could not start.
     """
     from ray import serve
     from ray.experimental.internal_kv import _internal_kv_put
@@ -145,7 +145,7 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
         plan,
         name="engine",
         **size.options(config, on_gpu),
-        max_ongoing_requests=100_000,  # the engine's line is the only line
+        max_ongoing_requests=100_000,  # only the engine queues requests
         ray_actor_options={"num_cpus": 0, "num_gpus": int(on_gpu)},
         health_check_period_s=2.0,
         health_check_timeout_s=5.0,
@@ -173,35 +173,35 @@ def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: 
 
 
 async def connect() -> Transport:
-    """The line to the replicas, for the running event loop; waits until it knows them all."""
+    """The transport to the replicas, for the running event loop."""
     from ray import serve
 
     from fleet.ray_transport import RayTransport
 
-    line = RayTransport(serve.get_app_handle(APP))
-    await line.open_up()
-    return line
+    transport = RayTransport(serve.get_app_handle(APP))
+    await transport.discover()
+    return transport
 
 
 def _check_ray() -> None:
-    """Raises ConfigError unless the very version is installed."""
+    """Raises ConfigError unless the required version is installed."""
     if importlib.util.find_spec("ray") is None:
         raise ConfigError(f"a fleet needs Ray, which is not installed: use `make fleet`, or {INSTALL}")
     if (installed := importlib.metadata.version("ray")) != RAY:
-        raise ConfigError(f"a fleet needs Ray {RAY}, and {installed} is installed: {INSTALL}")
+        raise ConfigError(f"a fleet needs Ray {RAY}, but {installed} is installed: {INSTALL}")
 
 
 def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
-    """A Ray of this process's own, which ends with it. Raises EngineStopped."""
+    """Start Ray for this process only; it stops with it. Raises EngineStopped."""
     os.environ["RAY_AUTH_MODE"] = "token"  # its ports listen on every interface
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
     from ray import serve
 
     if ray.is_initialized():
-        raise EngineStopped("Ray runs in this process already")
+        raise EngineStopped("Ray is already running in this process")
     folder = _own_folder(at_end)
-    # Linux kills Ray's processes when the thread that started them ends: it has to last as long as they.
+    # Linux kills Ray's processes when the thread that started them ends, so the thread must outlive them.
     thread = at_end.enter_context(ThreadPoolExecutor(1, "ray"))
     at_end.callback(ray.shutdown)
     for tries_left in reversed(range(INIT_TRIES)):
@@ -209,7 +209,7 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
             with _own_sigterm():
                 thread.submit(
                     ray.init,
-                    "local",  # not a cluster that RAY_ADDRESS names: that is for those who use Ray themselves
+                    "local",  # not the cluster of RAY_ADDRESS, which is for other programs
                     num_gpus=gpus,
                     include_dashboard=False,
                     object_store_memory=OBJECT_STORE_BYTES,
@@ -218,7 +218,7 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
                     _temp_dir=folder,
                 ).result()
             break
-        except Exception as error:  # a bare one says that a start took too long
+        except Exception as error:  # Ray raises a bare Exception on a timeout
             ray.shutdown()
             _kill_started(folder)
             if not tries_left or "timed out" not in str(error):
@@ -228,9 +228,9 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
 
 @contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Ray's C++ takes SIGTERM to itself and aborts the process at one; ours, which ends in order, is put back.
+    """Restore our handler of SIGTERM afterwards, as Ray installs one that aborts the process.
 
-    In C as well, for Python's own call is only for the main thread.
+    It uses libc, as Python's own function works only on the main thread.
     """
     libc = ctypes.CDLL(None)
     ours = ctypes.create_string_buffer(512)  # more than a struct sigaction has on any system
@@ -242,34 +242,34 @@ def _own_sigterm() -> Iterator[None]:
 
 
 def _own_folder(at_end: contextlib.ExitStack) -> str:
-    """For Ray's logs and sockets, so a short path; those of studios that were killed go."""
+    """A folder with a short path for Ray's logs and sockets; folders of killed studios are deleted."""
     for left in Path(tempfile.gettempdir()).glob("fleet-*"):
         with contextlib.suppress(OSError):
             status = left.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-                continue  # of another user, who could have put anything in the place of the file
+                continue  # of another user, who may have replaced the file
             with open(os.open(left / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its studio runs
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its studio is running
                 shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     at_end.callback(shutil.rmtree, folder, ignore_errors=True)
     file = at_end.enter_context(folder.joinpath("new").open("w"))
     fcntl.flock(file, fcntl.LOCK_EX)
-    folder.joinpath("new").rename(folder / "owner")  # nobody sees it without its lock
-    # Ray gives every user of the machine access to the folder that it gets, so that lies in a private one.
+    folder.joinpath("new").rename(folder / "owner")  # it is never visible without its lock
+    # Ray opens its folder to every user of the machine, so it is put into a private one.
     return str(folder / "r")
 
 
 def _kill_started(folder: str) -> None:
-    """End what a Ray that failed to start has left running: its processes have its folder in their arguments."""
+    """Kill the processes left by a failed start of Ray: they have its folder in their arguments."""
     for arguments in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended by itself
+        with contextlib.suppress(OSError):  # it has already exited
             if folder.encode() in arguments.read_bytes() and int(arguments.parent.name) != os.getpid():
                 os.kill(int(arguments.parent.name), signal.SIGKILL)
 
 
 def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str, str]) -> tuple[int, int]:
-    """Connect to the cluster; how many GPUs and cores it has. Raises ConfigError."""
+    """Connect to the cluster; returns its number of GPUs and cores. Raises ConfigError."""
     import ray
     from ray import serve
 
@@ -288,16 +288,16 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
         if "Version mismatch" in str(error) and len(versions) == 4:
             (_, ray_there), (_, python_there), (_, ray_here), (_, python_here) = versions
             raise ConfigError(
-                f"the cluster at {address} runs Ray {ray_there} on Python {python_there}, and this studio Ray "
-                f"{ray_here} on Python {python_here}: start both from environments made alike"
+                f"the cluster at {address} runs Ray {ray_there} on Python {python_there}, this studio runs Ray "
+                f"{ray_here} on Python {python_here}: use the same versions for both"
             ) from error
         raise ConfigError(f"STUDIO_RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
-    there = ray.cluster_resources()
-    return int(there.get("GPU", 0)), int(there.get("CPU", 0))
+    resources = ray.cluster_resources()
+    return int(resources.get("GPU", 0)), int(resources.get("CPU", 0))
 
 
 def _is_running(plan: str) -> bool:
-    """Whether the cluster runs a fleet of this very plan already, which then need not load again."""
+    """Whether the cluster already runs a fleet with this plan."""
     from ray import serve
     from ray.experimental.internal_kv import _internal_kv_get
 
@@ -306,7 +306,7 @@ def _is_running(plan: str) -> bool:
 
 
 def _code() -> str:
-    """Sixteen hex digits of the code that replicas run: new code is another plan."""
+    """A hash of the replicas' code (16 hex digits), as new code makes a new plan."""
     digest = hashlib.sha256()
     for path in sorted(path for package in ("engine", "fleet") for path in (ROOT / package).rglob("*.py")):
         digest.update(path.read_bytes())
@@ -314,7 +314,7 @@ def _code() -> str:
 
 
 def _reason(now: Any) -> str:
-    """Why replicas could not start: the engine's own words, from the traceback that Serve tells it in."""
+    """Why replicas could not start: the engine's own message, from Serve's traceback."""
     messages = "\n".join([now.message, *(deployment.message for deployment in now.deployments.values())])
     reasons = re.findall(r"engine\.engine_errors\.\w+: (.+)", messages)
     return reasons[-1] if reasons else f"Ray Serve could not start the engines: {messages.strip()}"

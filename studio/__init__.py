@@ -1,3 +1,3 @@
-"""The voice studio: settings, one service that speaks, the HTTP API and the page, on the engine's public names."""
+"""The voice studio: settings, speech service, HTTP API and page, built on the engine's public names."""
 
 __version__ = "0.1.0"

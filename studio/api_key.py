@@ -1,4 +1,4 @@
-"""Keys that page and API ask for: what a setting says of each, kept as a digest, and whose takes its holder has."""
+"""API keys: read from the setting, kept as digests; each has the owner name under which its takes are stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 SHORT = 16
-"""Characters; a shorter key can be guessed."""
+"""Keys with fewer characters can be guessed."""
 
 log = logging.getLogger(__name__)
 
@@ -19,27 +19,27 @@ class ApiKey(NamedTuple):
     digest: bytes
     """SHA-256 of the key."""
     name: str = ""
-    """Of its holder; blank: takes and projects belong to the key itself."""
+    """Name of the holder; blank: takes and projects belong to the key itself."""
 
     @property
     def unnamed_owner(self) -> str:
-        """The owner of takes and projects as long as the key has no name."""
+        """Owner of takes and projects while the key has no name."""
         return f"key {self.digest.hex()[:12]}"
 
     @property
     def owner(self) -> str:
-        """The owner of takes and projects, as the library keeps it; several keys of one name share them."""
+        """Owner of takes and projects as stored in the library; keys with the same name share them."""
         return f"owner {self.name}" if self.name else self.unnamed_owner
 
 
 def read_keys(text: str) -> tuple[ApiKey, ...]:
-    """KEY or NAME=KEY, separated by commas; a key may be given as sha256:HEX. Raises ValueError."""
+    """Parse KEY or NAME=KEY, separated by commas; a key may be given as sha256:HEX. Raises ValueError."""
     return tuple(_read_key(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _read_key(text: str) -> ApiKey:
     name, _, key = text.partition("=")
-    if not key.strip("="):  # no name, or what ends a key in base64
+    if not key.strip("="):  # no name, or base64 padding at the end of a key
         return ApiKey(_digest(text))
     if not re.fullmatch(r"[\w.@ -]{1,64}", name.strip()):
         raise ValueError("the name before = must consist of letters, digits, spaces and . _ - @")

@@ -1,7 +1,4 @@
-"""The command line for scripts: voices added, listed, shown, exported, imported and deleted; the trash.
-
-It works on the folder of STUDIO_HOME itself, whether a studio runs on it or not.
-"""
+"""The command line for voices and the trash. It opens the folder STUDIO_HOME itself, whether a studio runs or not."""
 
 from __future__ import annotations
 
@@ -28,13 +25,13 @@ from studio.voices.packs.reference_folder import import_folder
 from studio.voices.voice_json import voice_json
 
 TEXTS = ("description", "language", "gender", "accent", "colour", "licence")
-"""Fields of a voice that are options."""
+"""Voice fields that are options."""
 Command = Callable[[Library, argparse.Namespace], None]
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it is done, 1 with a line on standard error when it is refused, 2 when mistyped."""
+    """Run a command. Returns 0 on success, 1 after an error (printed on standard error), 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
     try:
         check_strings(vars(options))
@@ -52,55 +49,55 @@ def _parser() -> argparse.ArgumentParser:
     topics = parser.add_subparsers(required=True, metavar="TOPIC")
     voices = topics.add_parser("voices", help="the voice library")
     _add_voice_verbs(partial(_add_verb, voices.add_subparsers(required=True, metavar="COMMAND")))
-    trash = topics.add_parser("trash", help="what was deleted and can be restored; without a command it is listed")
+    trash = topics.add_parser("trash", help="list (the default), restore or empty the trash")
     trash.set_defaults(command=_list_trash, home=None, json=False)
     verb = partial(_add_verb, trash.add_subparsers(metavar="COMMAND"))
-    verb("list", _list_trash, "list what can be restored, the last deleted first")
-    restore = verb("restore", _restore, "restore something that was deleted")
+    verb("list", _list_trash, "list deleted items, newest first")
+    restore = verb("restore", _restore, "restore a deleted item")
     restore.add_argument("kind", choices=TABLES)
     restore.add_argument("id")
-    verb("empty", _empty, "delete what is in the trash for good")
+    verb("empty", _empty, "delete everything in the trash permanently")
     return parser
 
 
-def _add_verb(verbs: Verbs, name: str, command: Command, words: str) -> argparse.ArgumentParser:
-    added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
-    added.add_argument("--home", type=Path, help="the library's folder; else STUDIO_HOME")
-    added.add_argument("--json", action="store_true", help="print JSON")
-    added.set_defaults(command=command)
-    return added
+def _add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+    verb.add_argument("--home", type=Path, help="the library's folder; default: STUDIO_HOME")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+    verb.set_defaults(command=command)
+    return verb
 
 
 def _add_voice_verbs(verb: Callable[[str, Command, str], argparse.ArgumentParser]) -> None:
-    add = verb("add", _add, "make a voice from a clip and its words")
+    add = verb("add", _add, "create a voice from a clip and its transcript")
     add.add_argument("name")
     add.add_argument("clip", type=Path, help="a recording: WAV, FLAC, MP3, Ogg, M4A or WebM")
-    words = add.add_mutually_exclusive_group(required=True)
-    words.add_argument("--text", help="the words spoken in the clip")
-    words.add_argument("--text-file", type=Path, help="a file with them")
+    transcript = add.add_mutually_exclusive_group(required=True)
+    transcript.add_argument("--text", help="transcript of the clip")
+    transcript.add_argument("--text-file", type=Path, help="a file with the transcript")
     for name in TEXTS:
         add.add_argument(f"--{name}", default="", help=VoiceFields.model_fields[name].description)
     add.add_argument("--tag", action="append", default=[], help="may be given several times")
-    add.add_argument("--start", type=float, default=0.0, help="seconds; where the clip is cut")
-    add.add_argument("--end", type=float)
+    add.add_argument("--start", type=float, default=0.0, help="start of the used part, in seconds")
+    add.add_argument("--end", type=float, help="its end; default: the end of the clip")
     add.add_argument("--gain-db", type=float, default=0.0)
-    add.add_argument("--fix", action="store_true", help="apply all of the advisor's fixes")
+    add.add_argument("--fix", action="store_true", help="apply all suggested fixes")
     listed = verb("list", _list, "list voices")
-    listed.add_argument("query", nargs="?", default="", help="words to look for")
+    listed.add_argument("query", nargs="?", default="", help="words to search for")
     show = verb("show", _show, "show a voice; NAME@2 is its second revision")
     show.add_argument("voice")
     export = verb("export", _export, "write a voice to a .fishvoice file")
     export.add_argument("voice")
     export.add_argument("file", type=Path)
-    imported = verb("import", _import, "read a voice from a .fishvoice file")
+    imported = verb("import", _import, "import a voice from a .fishvoice file")
     imported.add_argument("file", type=Path)
-    imported.add_argument("--name", help="another name for it")
-    imported.add_argument("--inspect", action="store_true", help="only say what is in it")
-    folder = verb("import-references", _import_references, "make a voice of each folder in fish-speech's references")
-    folder.add_argument("folder", type=Path, help="has a folder for each voice: recordings, and their words as .lab")
-    delete = verb("delete", _delete, "delete a voice; the trash keeps it for a while")
+    imported.add_argument("--name", help="import it under this name")
+    imported.add_argument("--inspect", action="store_true", help="only print its contents")
+    folder = verb("import-references", _import_references, "create voices from a fish-speech references folder")
+    folder.add_argument("folder", type=Path, help="has a folder per voice: recordings, and transcripts as .lab")
+    delete = verb("delete", _delete, "move a voice to the trash")
     delete.add_argument("voice")
-    verb("audit", _audit, "check the audit trail and print it")
+    verb("audit", _audit, "verify and print the audit trail")
 
 
 def _add(library: Library, options: argparse.Namespace) -> None:
@@ -117,13 +114,13 @@ def _add(library: Library, options: argparse.Namespace) -> None:
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
-    found: list[Voice] = []
-    while page := library.voices.page(options.query, after=found[-1].id if found else None):
-        found += page
+    voices: list[Voice] = []
+    while page := library.voices.page(options.query, after=voices[-1].id if voices else None):
+        voices += page
     if options.json:
-        print(json.dumps([voice_json(voice) for voice in found], ensure_ascii=False, indent=1))
+        _print_json([voice_json(voice) for voice in voices])
         return
-    for voice in found:
+    for voice in voices:
         facts = (voice.gender, voice.accent, voice.language, ", ".join(voice.tags))
         print(" · ".join([f"{voice.address:<28} {voice.seconds:6.1f} s  {voice.name}", *filter(None, facts)]))
 
@@ -142,17 +139,17 @@ def _export(library: Library, options: argparse.Namespace) -> None:
 def _import(library: Library, options: argparse.Namespace) -> None:
     data = options.file.read_bytes()
     if options.inspect:
-        print(json.dumps(read_pack(data).as_json(), ensure_ascii=False, indent=1))
+        _print_json(read_pack(data).as_json())
         return
     _print(import_pack(library, data, options.name), options)
 
 
 def _import_references(library: Library, options: argparse.Namespace) -> None:
     imported = import_folder(library, options.folder)
-    for path, why in imported.refused.items():
-        print(f"studio: {path}: {why}", file=sys.stderr)
+    for path, reason in imported.refused.items():
+        print(f"studio: {path}: {reason}", file=sys.stderr)
     if options.json:
-        print(json.dumps([voice_json(voice) for voice in imported.voices], ensure_ascii=False, indent=1))
+        _print_json([voice_json(voice) for voice in imported.voices])
         return
     for voice in imported.voices:
         _print(voice, options)
@@ -163,13 +160,13 @@ def _delete(library: Library, options: argparse.Namespace) -> None:
 
 
 def _list_trash(library: Library, options: argparse.Namespace) -> None:
-    found: list[TrashItem] = []
-    while page := library.trash.page(None, after=found[-1].id if found else None):
-        found += page
+    items: list[TrashItem] = []
+    while page := library.trash.page(None, after=items[-1].id if items else None):
+        items += page
     if options.json:
-        print(json.dumps([asdict(item) for item in found], ensure_ascii=False, indent=1))
+        _print_json([asdict(item) for item in items])
         return
-    for item in found:
+    for item in items:
         day = datetime.fromtimestamp(item.deleted).isoformat(" ", "minutes")
         count = "" if item.parts is None else f"  ({item.parts} parts)"
         print(f"{day}  {item.kind:<11} {item.id}  {' '.join(item.title.split())}{count}")
@@ -182,15 +179,14 @@ def _restore(library: Library, options: argparse.Namespace) -> None:
 
 def _empty(library: Library, options: argparse.Namespace) -> None:
     count = library.trash.empty(None)
-    print(json.dumps({"count": count}) if options.json else f"deleted for good: {count}")
+    print(json.dumps({"count": count}) if options.json else f"permanently deleted: {count}")
 
 
 def _audit(library: Library, options: argparse.Namespace) -> None:
     count = library.audit.verify()
     entries = library.audit.entries()
     if options.json:
-        trail = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
-        print(json.dumps(trail, ensure_ascii=False, indent=1))
+        _print_json([{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries])
         return
     for entry in entries:
         print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")
@@ -199,8 +195,12 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
 
 def _print(voice: Voice, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps(voice_json(voice), ensure_ascii=False, indent=1))
+        _print_json(voice_json(voice))
         return
     print(f"{voice.address}  {voice.name}  {voice.id}")
     for sample in voice.samples:
         print(f"  {sample.seconds:.1f} s, score {sample.score}, speaker {sample.speaker}: {sample.text}")
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=1))

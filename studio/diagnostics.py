@@ -1,4 +1,4 @@
-"""What this studio is: its settings in force, versions, storage and recent warnings. Never a secret."""
+"""Facts for bug reports: effective settings, versions, storage and recent warnings, without secrets."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ SECRET = "api_keys"  # noqa: S105  (a setting's name)
 
 
 def settings_in_force(settings: Settings) -> list[dict[str, object]]:
-    """Every setting: name of its variable, value, and whether that is the default or was set. Keys are only counted."""
+    """Every setting's variable, value and source. Keys are only counted."""
     return [
         {
             "name": PREFIX + name.upper(),
-            "value": _shown(name, getattr(settings, name)),
+            "value": _printable(name, getattr(settings, name)),
             "source": "environment" if name in settings.model_fields_set else "default",
         }
         for name in Settings.model_fields
     ]
 
 
-def _shown(name: str, value: object) -> str | int | bool | None:
+def _printable(name: str, value: object) -> str | int | bool | None:
     if name == SECRET:
         return f"{len(value)} set" if isinstance(value, tuple) and value else None
     if isinstance(value, tuple):
@@ -58,7 +58,7 @@ def _shown(name: str, value: object) -> str | int | bool | None:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the studio, Python, the system and the packages that matter."""
+    """Versions of the studio, Python, the system and the main packages."""
     installed = {"studio": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:
@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 
 def storage(library: Library) -> dict[str, object]:
-    """Where the library is and how large: bytes of database and audio, voices, takes; room on its disk. Blocking."""
+    """The library's folder, size (bytes of database and audio, voices, takes) and free disk space. Blocking."""
     with library.store.reading() as db:
         takes = db.execute("select count(*) from takes").fetchone()[0]
     return {
@@ -84,7 +84,7 @@ def storage(library: Library) -> dict[str, object]:
 
 
 def without_secrets(stored: dict[str, object]) -> dict[str, object]:
-    """What `storage` gives, for callers who do not run the studio: no paths, and nothing of other callers."""
+    """The result of `storage` for callers other than the owner: no paths, no facts about other callers."""
     return stored | {"folder": None, "takes": None, "backup": None}
 
 
@@ -104,12 +104,12 @@ def _backup(library: Library) -> dict[str, object] | None:
 def _size(path: Path) -> int:
     try:
         return os.stat(path).st_size
-    except FileNotFoundError:  # removed between being listed and being looked at
+    except FileNotFoundError:  # deleted since it was listed
         return 0
 
 
 class RecentWarnings(logging.Handler):
-    """Keeps the last warnings and errors of the log, for the diagnostics file."""
+    """Log handler that keeps the last warnings and errors for the diagnostics file."""
 
     def __init__(self, count: int = 200) -> None:
         super().__init__(logging.WARNING)
@@ -122,7 +122,7 @@ class RecentWarnings(logging.Handler):
         self._lines.append(self.format(record))
 
     def add(self, line: str) -> None:
-        """One of another process."""
+        """Add a line from another process."""
         self._lines.append(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}")
 
     @property
@@ -131,4 +131,4 @@ class RecentWarnings(logging.Handler):
 
 
 WARNINGS = RecentWarnings()
-"""Of this process, and of those that tell it theirs."""
+"""Warnings of this process and of the speech processes that report theirs."""

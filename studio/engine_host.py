@@ -1,4 +1,4 @@
-"""The engine's host: starts it in a thread, reports its progress, and hands it out once it is ready."""
+"""The engine's host: starts the engine in a thread, reports progress, and provides it once it is ready."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from engine import EngineConfig, EngineError, EngineInfo, EngineStopped, SpeechE
 from studio.errors import NotReady, Unavailable
 
 RELEASE_SECONDS = 60.0
-"""How often memory goes back to the system; a page that a thread needs again costs it microseconds."""
+"""Interval at which freed memory is returned to the system; using a returned page again costs microseconds."""
 STOP_SECONDS = 20.0
-"""How long a stop waits for a start under way to come to its next step."""
+"""Maximum wait, on stopping, for a running start to reach its next step."""
 
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], SpeechEngine]
 """Engine.start, or a replacement with the same signature."""
 
 
 class Reporter(Protocol):
-    """Is told how the start goes, from the thread that starts the engine."""
+    """Receives the progress of the start, in the thread that starts the engine."""
 
     def progress(self, doing: str, fraction: float) -> None: ...
 
@@ -34,7 +34,7 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """Where the engine stands: ``doing`` in plain words, ``progress`` from 0 to 1, ``error`` if it failed."""
+    """State of the engine: ``doing`` in plain words, ``progress`` from 0 to 1, ``error`` if it failed."""
 
     state: Literal["starting", "ready", "failed"]
     doing: str
@@ -43,11 +43,11 @@ class HostStatus:
 
 
 class EngineHost:
-    """One engine over its life: starting, ready, failed. All methods may be called from any thread."""
+    """One engine through its states: starting, ready, failed. All methods are thread-safe."""
 
     def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
         self.model_id = _model_id(config.model)
-        """What the API calls the model: a folder's name, or the hub id."""
+        """The model's name in the API: a folder's name, or the hub id."""
         self._config = config
         self._start_engine = start_engine
         self._reporter = reporter
@@ -58,7 +58,7 @@ class EngineHost:
 
     @property
     def max_waiting(self) -> int:
-        """How many utterances may wait in the engine's queue."""
+        """Capacity of the engine's queue, in utterances."""
         return self._config.max_waiting
 
     @property
@@ -70,12 +70,12 @@ class EngineHost:
         return HostStatus("failed", "stopped", 0.0, cause) if cause else HostStatus("ready", "ready", 1.0)
 
     def start(self) -> None:
-        """Begin to start the engine, unless it has begun already; returns at once."""
+        """Start the engine in the background, once; returns immediately."""
         if self._thread.ident is None:
             self._thread.start()
 
     def engine(self) -> SpeechEngine:
-        """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""
+        """The ready engine. Raises NotReady while it starts, Unavailable if it failed or has stopped."""
         status = self.status
         if status.state == "failed":
             raise Unavailable(f"the engine is not running: {status.error}")
@@ -87,27 +87,27 @@ class EngineHost:
         return self._engine.result(timeout=0)
 
     async def ready(self) -> SpeechEngine:
-        """Wait for the engine; raises EngineError when it cannot start."""
+        """Wait for the engine. Raises EngineError if it cannot start."""
         return await asyncio.shield(asyncio.wrap_future(self._engine))
 
     async def comes_up(self) -> bool:
-        """Wait for the engine; False when it cannot start, and `status` says why."""
+        """Wait for the engine; False if it cannot start (`status` has the reason)."""
         engine = asyncio.wrap_future(self._engine)
         await asyncio.wait({engine})
         return engine.exception() is None
 
     def wait(self, timeout: float | None = None) -> SpeechEngine:
-        """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
+        """Blocking form of `ready`. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
 
     def begin_stop(self) -> None:
-        """Make a start under way end at its next step, without reporting that the engine is ready."""
+        """Make a running start end at its next step, without reporting that the engine is ready."""
         self._stopping.set()
 
     def stop(self) -> None:
-        """Stop the engine, or a start under way at its next step. Blocking, STOP_SECONDS at most.
+        """Stop the engine, or a running start at its next step. Blocking, for at most STOP_SECONDS.
 
-        A process that ends while a thread of it is still loading aborts instead of ending.
+        A process that exits while one of its threads is still loading aborts.
         """
         self._stopping.set()
         if self._thread.is_alive():
@@ -147,7 +147,7 @@ class EngineHost:
 
 
 def _model_id(model: str) -> str:
-    """Of a folder its name, of one in the hub's cache (models--OWNER--NAME/snapshots/HASH) the hub id."""
+    """A folder's name; for a folder in the hub's cache (models--OWNER--NAME/snapshots/HASH), the hub id."""
     folder = Path(model)
     if not (folder.is_absolute() or folder.is_dir()):
         return model
@@ -159,7 +159,7 @@ def _model_id(model: str) -> str:
 
 
 async def trim_heap_regularly() -> None:
-    """Give back, until cancelled, what each of many threads has freed: it would add up to hundreds of MiB."""
+    """Return freed memory to the system until cancelled; over many threads it adds up to hundreds of MiB."""
     while True:
         await asyncio.sleep(RELEASE_SECONDS)
         await asyncio.to_thread(trim_heap)

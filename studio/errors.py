@@ -1,39 +1,41 @@
-"""Everything the studio refuses, as one family; each carries what a caller needs to put it right.
+"""The studio's errors, as one family; each has a message for people and a code for programs.
 
 StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
-│   ├── UnknownVoice     no voice of that name
-│   ├── NothingToSay     a text without any word
-│   ├── NameTaken        another voice has that name
-│   ├── NotFinished      parts of a project are still to be spoken
-│   ├── CannotContinue   a take that cannot be gone on with
-│   ├── CannotRegenerate       a take of which no sentence can be spoken anew
-│   ├── InvalidClip      a reference clip that cannot be used
-│   ├── InvalidDocument  a document that cannot be read
-│   ├── TooCostly        work that takes more time or memory than it may
-│   └── InvalidPack      a voice pack that cannot be used
-├── NotFound             nothing under that name
-├── Damaged              an audio file of the library is gone, or is not what it was
-├── Changed              somebody else changed it since it was read
-├── UnderWay             what is asked for is not finished yet
-├── Cancelled            somebody asked for the end of this request while it was under way
-├── QueueFull             every row is taken and the queue is full; try again in `retry_after` seconds
-├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
-├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
-├── NotOffered           this installation has no such feature
-├── NotReady             the engine is still starting; try again in `retry_after` seconds
+│   ├── UnknownVoice     the voice does not exist
+│   ├── NothingToSay     the text has no words
+│   ├── NameTaken        another voice has this name
+│   ├── NotFinished      some parts of the project have no audio yet
+│   ├── CannotContinue   the take cannot be continued
+│   ├── CannotRegenerate the take's sentences cannot be regenerated
+│   ├── InvalidClip      the reference clip cannot be used
+│   ├── InvalidDocument  the document cannot be read
+│   ├── TooCostly        the work would exceed its limit of time or memory
+│   └── InvalidPack      the voice pack cannot be used
+├── NotFound             the item does not exist
+├── NoTimestamps         the audio has no word times
+├── Damaged              an audio file of the library is missing or was altered
+├── Changed              another caller has changed the item since it was read
+├── UnderWay             the result is not finished yet
+├── Cancelled            the request was cancelled
+├── RetryLater           temporary; try again in `retry_after` seconds
+│   ├── QueueFull        every row is in use and the queue is full
+│   ├── TooManyRequests  the caller has reached its limit
+│   └── NotReady         the engine is still starting
+├── DegenerateSpeech     the model generated no usable speech, twice
+├── NotOffered           this installation does not have the feature
 ├── LibraryUnavailable   the library's file cannot be read or written now
-│   └── LibraryFull      its disk has no room left
+│   └── LibraryFull      its disk is full
 └── Unavailable          the engine could not start, or has stopped
 
-SettingsError stands apart: the studio does not start.
+A SettingsError is not one of them: it prevents the start.
 """
 
 import sqlite3
 
 
 class StudioError(Exception):
-    """Base of all: a message for people, the field it is about and a stable code for programs."""
+    """Base class: a message for people, the request field it concerns, and a stable code for programs."""
 
     code: str | None = None
 
@@ -93,8 +95,6 @@ class CannotRegenerate(InvalidRequest):
 
 
 class NoTimestamps(StudioError):
-    """Nothing tells when the words of this sound are heard."""
-
     code = "no_timestamps"
 
 
@@ -114,47 +114,43 @@ class Cancelled(StudioError):
     code = "request_cancelled"
 
 
-class QueueFull(StudioError):
-    code = "queue_full"
+class RetryLater(StudioError):
+    """``retry_after``: seconds."""
 
     def __init__(self, message: str, retry_after: int = 2) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class QueueFull(RetryLater):
+    code = "queue_full"
 
 
 class DegenerateSpeech(StudioError):
     code = "degenerate_speech"
 
 
-class TooManyRequests(StudioError):
+class TooManyRequests(RetryLater):
     code = "rate_limit_exceeded"
-
-    def __init__(self, message: str, retry_after: int = 2) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class NotOffered(StudioError):
     code = "not_offered"
 
 
-class NotReady(StudioError):
+class NotReady(RetryLater):
     code = "not_ready"
-
-    def __init__(self, message: str, retry_after: int = 2) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class LibraryUnavailable(StudioError, sqlite3.Error):
-    """SQLite's error too, for those who go on without the library."""
+    """Also an SQLite error, for callers that continue without the library."""
 
     code = "library_unavailable"
 
 
 class LibraryFull(LibraryUnavailable):
     has_made_room = False
-    """Whether something that was deleted has made room since: to try again may do."""
+    """Whether deletions have freed space since, so that a retry may succeed."""
 
 
 class Unavailable(StudioError):
@@ -162,4 +158,4 @@ class Unavailable(StudioError):
 
 
 class SettingsError(ValueError):
-    """A setting cannot be used; the message names variable, value and what is allowed."""
+    """A setting is invalid; the message has the variable, its value and the allowed values."""

@@ -1,4 +1,4 @@
-"""What the page says, in every language that it has: a file of assets/page/words each, by key."""
+"""The page's phrases by language and key, from one file a language in assets/page/words."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from starlette.requests import HTTPConnection
 from studio.paths import ASSETS
 
 Phrase = str | dict[str, str]
-"""Words, with {names} where something is put in; where they depend on a count, by the plural forms of Intl."""
+"""Text with {names} as placeholders; a phrase that depends on a count has one text for each plural form of Intl."""
 
 ENGLISH = "en"
 COOKIE = "studio_language"
-"""Set by the page where somebody chose a language in Settings."""
+"""Set by the page when a language is chosen in Settings."""
 
 WORDS = ASSETS / "page" / "words"
 
@@ -25,25 +25,25 @@ _MARKED = re.compile(rb"\{\{([\w.-]+)\}\}")
 
 
 def marked(key: str) -> str:
-    """Stands for a phrase in markup and in Gradio's fields, until the page is sent in somebody's language."""
+    """Placeholder for a phrase in markup and Gradio fields, replaced when the page is sent."""
     return f"{{{{{key}}}}}"
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """``said``: by language and key; each language has every key."""
+    """``texts``: phrases by language and key; each language has every key."""
 
-    said: dict[str, dict[str, Phrase]]
+    texts: dict[str, dict[str, Phrase]]
 
     @classmethod
     def read(cls, folder: Path) -> Phrases:
-        """What a language lacks is said in English there. Raises OSError, and ValueError for malformed JSON."""
+        """Missing phrases of a language are in English. Raises OSError; ValueError for malformed JSON."""
         texts = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
-        return cls({language: texts[ENGLISH] | said for language, said in texts.items()})
+        return cls({language: texts[ENGLISH] | phrases for language, phrases in texts.items()})
 
     def language_of(self, wishes: str, chosen: str = "") -> str:
-        """The language to speak to somebody. wishes: an Accept-Language header; chosen: in Settings."""
-        if chosen in self.said:
+        """The language to use. wishes: an Accept-Language header; chosen: the language chosen in Settings."""
+        if chosen in self.texts:
             return chosen
         weighed = [(_weight(wish), wish.partition(";")[0].strip().lower()) for wish in wishes.split(",")]
         for weight, wish in sorted(weighed, key=lambda pair: -pair[0]):
@@ -54,29 +54,29 @@ class Phrases:
 
     @cached_property
     def _by_tag(self) -> dict[str, str]:
-        """Languages by their tags in lower case, with and without their region: zh too is zh-CN."""
-        short = {language.partition("-")[0].lower(): language for language in self.said}
-        return short | {language.lower(): language for language in self.said}
+        """Languages by lower-case tag, with and without region: zh means zh-CN."""
+        short = {language.partition("-")[0].lower(): language for language in self.texts}
+        return short | {language.lower(): language for language in self.texts}
 
     def language_for(self, reader: HTTPConnection) -> str:
-        """The language that somebody's browser asks for, or that they chose."""
+        """The language that the reader chose, or that the browser requests."""
         return self.language_of(reader.headers.get("accept-language", ""), reader.cookies.get(COOKIE, ""))
 
-    def in_each(self, markup: str) -> dict[str, str]:
-        """A page without scripts in every language; {{language}} in it is the language's own tag."""
+    def translations(self, markup: str) -> dict[str, str]:
+        """Markup without scripts, in every language; {{language}} becomes the language's tag."""
 
-        def filled(said: dict[str, Phrase], language: str) -> str:
-            known = {key: phrase for key, phrase in said.items() if isinstance(phrase, str)} | {"language": language}
-            return re.sub(_MARKED.pattern.decode(), lambda match: known.get(match[1], match[0]), markup)
+        def filled(phrases: dict[str, Phrase], language: str) -> str:
+            texts = {key: text for key, text in phrases.items() if isinstance(text, str)} | {"language": language}
+            return re.sub(_MARKED.pattern.decode(), lambda match: texts.get(match[1], match[0]), markup)
 
-        return {language: filled(said, language) for language, said in self.said.items()}
+        return {language: filled(phrases, language) for language, phrases in self.texts.items()}
 
     def fill(self, page: bytes, language: str, **more: str) -> bytes:
-        """Put the phrases into a page of Gradio's, whose JSON may stand in markup. ``more``: further keys."""
-        said = self.said[language] | more
+        """Put the phrases into a page of Gradio's, which has JSON within its markup. ``more``: additional keys."""
+        phrases = self.texts[language] | more
 
         def filled(match: re.Match[bytes]) -> bytes:
-            phrase = said.get(match[1].decode())
+            phrase = phrases.get(match[1].decode())
             return _in_json(phrase).encode() if isinstance(phrase, str) else match[0]
 
         return _MARKED.sub(filled, page)
@@ -84,7 +84,7 @@ class Phrases:
 
 @cache
 def page_phrases() -> Phrases:
-    """Those of this studio's page, read once."""
+    """The phrases of this studio's page, read once."""
     return Phrases.read(WORDS)
 
 
@@ -97,6 +97,6 @@ def _weight(wish: str) -> float:
 
 
 def _in_json(words: str) -> str:
-    """As part of a JSON string inside a script element."""
+    """Escape text for a JSON string inside a script element."""
     text = json.dumps(words, ensure_ascii=False)[1:-1]
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("'", "\\u0027")

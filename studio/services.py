@@ -1,4 +1,4 @@
-"""The services of one studio, and how they are put together; routes and endpoints are handed those they need."""
+"""The services of one studio, created and connected; routes and endpoints get the ones they need."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Studio:
 
 
 def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
-    """Everything that routes and endpoints are handed, and who speaks projects in the background.
+    """Create the services, and the worker that generates projects in the background.
 
-    Raises SettingsError where the library's folder or its copy cannot be used.
+    Raises SettingsError if the library's folder or its backup cannot be used.
     """
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = _open_library(settings)
@@ -70,19 +70,19 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
 
 
 def _open_library(settings: Settings) -> Library:
-    """The library, brought back from its copy where it is gone, with the bundled voices in it."""
+    """The library with the bundled voices, restored from its backup if it is missing."""
     home = Path(settings.home)
     backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
     if backup:
         try:
             backup.restore()
-        except OSError as error:  # to go on would be to take an empty library for the real one
+        except OSError as error:  # continuing would replace the real library with an empty one
             raise SettingsError(f"STUDIO_BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
     try:
         library = Library(home, settings.trash_days)
         library.backup = backup
         import_bundled(library, Path(settings.voices))
-        _give_owners(library, settings)
+        _assign_owners(library, settings)
         with library.store.reading() as db:  # a damaged table stops the start, not the first request
             db.execute("select n from takes not indexed limit 1").fetchone()
     except LibraryUnavailable as error:
@@ -92,13 +92,13 @@ def _open_library(settings: Settings) -> Library:
     return library
 
 
-def _give_owners(library: Library, settings: Settings) -> None:
-    """Give what was made before keys had names, and before there were keys, to the owners of the keys."""
+def _assign_owners(library: Library, settings: Settings) -> None:
+    """Assign items created before keys had names, or before there were keys, to the owners of the keys."""
     for key in settings.api_keys:
         if key.name:
             library.hand_over(key.unnamed_owner, key.owner)
     if settings.api_keys:
         library.adopt(settings.api_keys[0].owner)
         if (adopted := library.adopted) != Adopted():
-            line = "what was made without a key now belongs to the first of STUDIO_API_KEYS (takes: %d, projects: %d)"
-            log.warning(line, adopted.takes, adopted.projects)
+            message = "items created without a key now belong to the first of STUDIO_API_KEYS (takes: %d, projects: %d)"
+            log.warning(message, adopted.takes, adopted.projects)

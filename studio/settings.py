@@ -1,4 +1,4 @@
-"""The studio's settings: one frozen record, from variables STUDIO_… and a file .env; a bad value stops the start."""
+"""The studio's settings: a frozen record read from STUDIO_… variables and .env; an invalid value prevents the start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 PREFIX = "STUDIO_"
 ENV_FILE = ".env"
 UNPREFIXED = ("MODEL", "PORT", "FISH_KVCACHE_ATTN")
-"""Settings that also work without the prefix: platforms and fish-speech's users set them."""
+"""Settings that also work without the prefix, because platforms and fish-speech users set them."""
 OLD_NAMES = {
     "KEY_NAMES": "STUDIO_API_KEYS=NAME=KEY",
     "KEEP_TAKES_MB": "STUDIO_KEEP_TAKES",
@@ -33,22 +33,22 @@ OLD_NAMES = {
     "REF_FOLDER": "STUDIO_REF_SOURCES",
     "REF_NETWORKS": "STUDIO_REF_SOURCES",
 }
-"""What replaced settings that earlier versions read; others had today's names, without the prefix."""
+"""Replacements of former settings; all other former settings had today's names without the prefix."""
 NOT_OURS = frozenset({"HOST", "PAGE", "HOME", "DEVICE", "THREADS", "WEIGHTS", "LOG_LEVEL", "RAY_ADDRESS", "VOICES"})
-"""Earlier versions read most of these too, but other programs set them more often."""
+"""Unprefixed names that other programs often set: not reported as former settings."""
 
 SPACE_DATA = Path("/data")
-"""Where a Space has its bucket, if it has one; what is elsewhere is gone after a restart."""
+"""The persistent storage of a Space, if it has any; everything else is lost on a restart."""
 TAKE_BYTES = 4 * 2**20
-LEAST_TAKE_BYTES = 4 * 2**30
+MIN_TAKE_BYTES = 4 * 2**30
 ALL_GPUS = 0
-"""As STUDIO_ENGINES: one engine for each GPU there is."""
+"""STUDIO_ENGINES=all: one engine for each GPU."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def default_home() -> Path:
-    """Where programs of this system keep a user's data, and there our own folder."""
+    """The studio's folder in the system's folder for user data."""
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -65,7 +65,7 @@ def on_space() -> bool:
 
 
 def on_zero_gpu() -> bool:
-    """Whether Gradio lends the GPU, for one call at a time: there the page alone is served."""
+    """Whether Gradio lends a GPU for one call at a time; only the page is served there."""
     return bool(os.environ.get("SPACES_ZERO_GPU"))
 
 
@@ -97,9 +97,9 @@ def _engines(value: object) -> object:
     if value.lower() == "all":
         return ALL_GPUS
     least, dash, most = value.partition("-")
-    numbers = [int(each) for each in (least, most if dash else least) if re.fullmatch("[1-9][0-9]{0,3}", each)]
+    numbers = [int(part) for part in (least, most if dash else least) if re.fullmatch("[1-9][0-9]{0,3}", part)]
     if len(numbers) != 2 or (dash and numbers[0] >= numbers[1]):
-        raise ValueError("it must be a number of engines, all, or two rising numbers such as 2-8")
+        raise ValueError("it must be a number of engines, all, or a range such as 2-8")
     return tuple(numbers) if dash else numbers[0]
 
 
@@ -164,6 +164,11 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+def _weights(value: object) -> object:
+    text = _lower(value)
+    return {"auto": None, "bf16": "bfloat16", "fp32": "float32"}.get(text, text) if isinstance(text, str) else text
+
+
 def _with_and_without_prefix(name: str) -> AliasChoices:
     return AliasChoices(PREFIX + name, name)
 
@@ -187,13 +192,13 @@ WritableFolder = Annotated[str, AfterValidator(_writable)]
 
 
 class Settings(BaseSettings):
-    """Each field is the variable STUDIO_ and its name in capitals; docs/settings.md says what each is for."""
+    """Each field is read from STUDIO_ and its name in capitals; docs/settings.md describes them."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         env_file=ENV_FILE,
         env_ignore_empty=True,
-        extra="ignore",  # `load` warns of what is in the environment by mistake
+        extra="ignore",  # `load` warns about unknown names
         frozen=True,
         populate_by_name=True,
     )
@@ -203,91 +208,91 @@ class Settings(BaseSettings):
     )
     port: int = Field(default=7860, ge=0, le=65535, validation_alias=_with_and_without_prefix("PORT"))
     page: bool = True
-    """False: the API alone."""
+    """False: only the API."""
     model: str = Field(default=str(ASSETS / "fry"), validation_alias=_with_and_without_prefix("MODEL"))
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     home: WritableFolder = Field(default_factory=lambda: str(default_home()))
     """The library's folder."""
     backup_dir: WritableFolder | None = Field(default_factory=_default_backup)
-    """A folder for copies of the library."""
+    """Folder for backups of the library."""
     ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, BeforeValidator(_ref_sources)] = ()
-    """Where ref_audio may come from beside public addresses: a folder (as file:), private networks (as http:)."""
+    """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
     transcriber: str | None = None
-    """Such as faster-whisper:base, or faster-whisper: and a folder."""
+    """For example faster-whisper:base, or faster-whisper: and a folder."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
-    """The newest so many, and all that are starred. None on a Space: without keys all visitors are one person there,
-    and would hear each other's takes."""
+    """Number of takes kept, besides starred ones. 0 on a Space, where visitors without keys would hear each other's
+    takes."""
     trash_days: int = Field(default=7, ge=0, le=3650)
-    """For which what was deleted can be restored; 0: it is removed at once."""
+    """Days for which deleted items can be restored; 0: they are removed immediately."""
     share_days: int = Field(default=0, ge=0, le=3650)
-    """For which a link may open a take; 0: there are no links."""
+    """Maximum days for which a link opens a take; 0: links are disabled."""
     voices: Folder = str(ASSETS / "fry" / "voices")
     """A folder with NAME.wav and NAME.txt for every bundled voice."""
 
     device: Device | None = None
     codec_device: Device | None = None
-    weights: Annotated[Literal["float32", "bfloat16", "fp8", "fp8-all"] | None, BeforeValidator(_lower)] = None
-    """None: float32 on a CPU, bfloat16 on a GPU, or fp8 where that does not fit."""
+    weights: Annotated[Literal["float32", "bfloat16", "int8", "int6"] | None, BeforeValidator(_weights)] = None
+    """None: float32 on a CPU; bfloat16, int8 or int6 on a GPU, depending on its free memory."""
     memory_budget: int | None = Field(default=None, ge=1, le=100_000)
     """GiB."""
     engines: Annotated[int | tuple[int, int] | None, NoDecode, BeforeValidator(_engines)] = None
-    """In processes of their own, under Ray; two numbers: as many between them as there is work for. None: one, in the
-    studio's process."""
+    """Number of engine processes under Ray, or a range that follows the load. None: one engine, in this process."""
     ray_address: RayAddress | None = None
-    """Of the cluster that runs the engines."""
+    """Address of the cluster that runs the engines."""
     max_rows: int | None = Field(default=None, ge=1, le=1024)
-    """Requests at the same time; None: by device and memory."""
+    """Concurrent requests; None: depends on device and memory."""
     max_waiting: int = Field(default=64, ge=0, le=100_000)
     max_context: int | None = Field(default=None, ge=256, le=1_000_000)
-    """Positions of a request, prompt and speech together; None: by model and memory."""
+    """Maximum positions of a request, prompt and speech together; None: depends on model and memory."""
     threads: int | None = Field(default=None, ge=1, le=1024)
-    """For an operation on the CPU; None: half of the cores."""
+    """Threads of an operation on the CPU; None: half of the cores."""
     fish_kvcache_attn: Annotated[Literal["1", "0", "required"], BeforeValidator(_lower)] = Field(
         default="1", validation_alias=_with_and_without_prefix("FISH_KVCACHE_ATTN")
     )
     reproducible: bool = False
-    """Whether a seeded take is the same alone and under load, bit for bit."""
+    """Whether a seeded take is bit-identical alone and under load."""
 
     log_level: LogLevel = "warning"
     root_path: RootPath = ""
-    """Of the studio behind a proxy, without a slash at its end."""
+    """Path of the studio behind a proxy, without a trailing slash."""
     cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_origins)] = ()
-    """Of pages that may call the API; * for all, but a sign-in counts only for those that are named."""
+    """Origins of pages that may call the API; * for all, but a sign-in is valid only for named origins."""
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_hosts)] = ()
-    """Beside localhost and host; * for any. Empty: any, but those two alone on a loopback address without keys."""
+    """Allowed host names besides localhost and host; * for any. Empty: any, but on a loopback address without keys
+    only those two."""
     api_keys: Annotated[tuple[ApiKey, ...], NoDecode, BeforeValidator(_keys)] = Field(default=(), repr=False)
     public_listing: bool = False
-    """Whether callers without a key may list models and voices, as Open WebUI does."""
+    """Whether models and voices may be listed without a key, as Open WebUI does."""
     max_per_caller: int | None = Field(default=None, ge=1, le=100_000)
-    """Speech requests at a time of a key, or of an address without keys."""
+    """Concurrent speech requests per key, or per address if there are no keys."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
 
     @classmethod
     def load(cls) -> Settings:
-        """Read the settings and warn of unknown names. Raises SettingsError for a value that is not allowed."""
-        there = {**dotenv_values(ENV_FILE), **os.environ}
-        _check_names(there, [name.upper() for name in cls.model_fields])
+        """Read the settings and warn about unknown names. Raises SettingsError for an invalid value."""
+        variables = {**dotenv_values(ENV_FILE), **os.environ}
+        _check_names(variables, [name.upper() for name in cls.model_fields])
         try:
             return cls()
         except ValidationError as error:
-            raise SettingsError(_sentence(error, there)) from None
+            raise SettingsError(_message(error, variables)) from None
 
     @model_validator(mode="after")
     def _fits_zero_gpu(self) -> Settings:
         if on_zero_gpu() and (self.has_fleet or not self.page):
             names = "STUDIO_PAGE=0, STUDIO_ENGINES and STUDIO_RAY_ADDRESS"
-            raise ValueError(f"{names} cannot be used on ZeroGPU, where the page alone is served on a GPU that is lent")
+            raise ValueError(f"{names} cannot be used on ZeroGPU, which serves only the page, on a borrowed GPU")
         return self
 
     @property
     def has_fleet(self) -> bool:
-        """Whether engines run in processes of their own, under Ray."""
+        """Whether the engines run in separate processes, under Ray."""
         return self.engines is not None or self.ray_address is not None
 
     @property
     def take_bytes(self) -> int:
-        """What the audio of takes may fill; starred ones do not count."""
-        return max(LEAST_TAKE_BYTES, self.keep_takes * TAKE_BYTES)
+        """Maximum bytes of audio of takes that are not starred."""
+        return max(MIN_TAKE_BYTES, self.keep_takes * TAKE_BYTES)
 
     @property
     def ref_folder(self) -> Path | None:
@@ -299,20 +304,29 @@ class Settings(BaseSettings):
 
     @property
     def address(self) -> str:
-        """Where this machine reaches the studio, past any proxy."""
+        """The studio's address on this machine, without a proxy."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
         if ":" in host and not host.startswith("["):
             host = f"[{host}]"
         return f"http://{host}:{self.port}"
 
+    def has_first_key(self, caller: str) -> bool:
+        """Whether a caller, as requests name it, runs the studio: it has the first key, or no keys are set."""
+        return not self.api_keys or caller == self.api_keys[0].owner
 
-def _check_names(there: Mapping[str, str | None], fields: list[str]) -> None:
-    """Warn of names that look like settings and are not read. Raises SettingsError for keys that would not count."""
+    def caller_name(self, caller: str) -> str | None:
+        """The name that STUDIO_API_KEYS gives a caller; None without one."""
+        kind, _, name = caller.partition(" ")
+        return name if kind == "owner" and name in {key.name for key in self.api_keys} else None
+
+
+def _check_names(variables: Mapping[str, str | None], fields: list[str]) -> None:
+    """Warn about names that look like settings but are not. Raises SettingsError for a former name of the keys."""
     known = [PREFIX + field for field in fields]
-    if there.get("API_KEYS") and not there.get("STUDIO_API_KEYS"):
-        raise SettingsError("API_KEYS is now STUDIO_API_KEYS: rename it, or anybody could use the studio without a key")
+    if variables.get("API_KEYS") and not variables.get("STUDIO_API_KEYS"):
+        raise SettingsError("API_KEYS is now STUDIO_API_KEYS: rename it, or anyone could use the studio without a key")
     old = {name: PREFIX + name for name in fields if name not in NOT_OURS.union(UNPREFIXED)} | OLD_NAMES
-    for name in there:
+    for name in variables:
         if name in old:
             log.warning("%s is now %s; the value is ignored", name, old[name])
         elif name.upper().startswith(PREFIX) and name.upper() not in known:
@@ -321,13 +335,13 @@ def _check_names(there: Mapping[str, str | None], fields: list[str]) -> None:
             log.warning("%s is not a setting and is ignored%s; see docs/settings.md", name, meant)
 
 
-def _sentence(error: ValidationError, there: Mapping[str, str | None]) -> str:
-    """The variable, its value and what is allowed."""
+def _message(error: ValidationError, variables: Mapping[str, str | None]) -> str:
+    """The variable, its value and the allowed values."""
     first = error.errors(include_url=False)[0]
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
     if not first["loc"]:
         return message
     name = str(first["loc"][0]).upper().removeprefix(PREFIX)
-    variable = PREFIX + name if there.get(PREFIX + name) or name not in UNPREFIXED else name
-    value = "…" if name == "API_KEYS" else repr(there.get(variable))
+    variable = PREFIX + name if variables.get(PREFIX + name) or name not in UNPREFIXED else name
+    value = "…" if name == "API_KEYS" else repr(variables.get(variable))
     return f"{variable}={value} cannot be used: {message}"

@@ -1,4 +1,4 @@
-"""Background work: a health check for each kind, and a restart whenever it breaks off."""
+"""Background work: a health check for each kind, and a restart after a failure."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from studio.errors import StudioError
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0
-"""Seconds before a restart, twice as long each time …"""
+"""Seconds before the first restart; the pause doubles each time."""
 LONGEST_PAUSE = 60.0
-"""… up to this; work that ran for longer than this before it broke off starts with the first pause again."""
-FORESEEN = (StudioError, sqlite3.Error, OSError)
+"""Longest pause; work that ran for longer than this before it failed starts with the first pause again."""
+EXPECTED = (StudioError, sqlite3.Error, OSError)
 """Errors that are logged without a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkStatus:
-    """``error``: what is wrong now, or None. ``failures``: how many failures there were since the start."""
+    """``error``: the current error, or None. ``failures``: number of failures since the start."""
 
     error: str | None
     failures: int
 
 
 class HealthCheck:
-    """The state of one kind of work, by its name. Any thread may use it."""
+    """The state of one kind of work. Thread-safe."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,31 +50,31 @@ class HealthCheck:
             self._status = WorkStatus(None, self._status.failures)
 
     def report_failure(self, what: str, error: Exception | None = None) -> None:
-        """Set the error and log it; the same error several times in a row is logged once."""
+        """Set the error and log it; an error that repeats is logged once."""
         message = what if error is None else f"{what}: {str(error) or type(error).__name__}"
         with self._lock:
             is_new = message != self._status.error
             self._status = WorkStatus(message, self._status.failures + 1)
         if is_new:
-            has_stack = error is not None and not isinstance(error, FORESEEN)
+            has_stack = error is not None and not isinstance(error, EXPECTED)
             log.log(
                 logging.ERROR if has_stack else logging.WARNING, "%s", message, exc_info=error if has_stack else None
             )
 
     @contextlib.contextmanager
     def guarded(self, what: str) -> Iterator[None]:
-        """Report any exception raised within, and continue after it. ``what``: a sentence that says what failed."""
+        """Report any exception raised within, and continue. ``what``: a sentence that describes the failure."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  (a background failure must not go unnoticed)
             self.report_failure(what, error)
 
     async def restart_forever(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run ``work`` until it returns; whenever it raises, run it again after a pause."""
+        """Run ``work`` until it returns; if it raises, run it again after a pause."""
         pause = FIRST_PAUSE
         while True:
             begun = time.monotonic()
-            with self.guarded(f"{self.name} broke off and is being restarted"):
+            with self.guarded(f"{self.name} failed and is being restarted"):
                 await work()
                 return
             if time.monotonic() - begun > LONGEST_PAUSE:
@@ -84,7 +84,7 @@ class HealthCheck:
 
 
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of them is done; the others are cancelled."""
+    """Wait until one of the coroutines is done; the others are cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -94,5 +94,5 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
 
 
 async def is_set(event: asyncio.Event) -> None:
-    """Wait for an event, as one of the works of `first_of`."""
+    """Wait for an event; a coroutine for `first_of`."""
     await event.wait()

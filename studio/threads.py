@@ -1,4 +1,4 @@
-"""What blocks, in threads: calls of an event loop that are over when they are, and generators of such."""
+"""Blocking calls and generators run in threads by an event loop, which always waits for their end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ Result = TypeVar("Result")
 
 
 async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
-    """The pieces of a generator that blocks. It is closed with the iteration, in a thread as well: it may have an index
-    to write."""
+    """The pieces of a blocking generator. It is closed with the iteration, also in a thread, as it may write a file."""
     try:
         while (piece := await run_uninterrupted(next, pieces, None)) is not None:
             yield piece
@@ -28,10 +27,10 @@ async def run_uninterrupted(
     limiter: CapacityLimiter | None = None,
     on_cancel: Callable[[], None] = lambda: None,
 ) -> Result:
-    """The result of a call in a thread, which is over when this is: a caller who is cancelled waits for it too.
+    """The result of a call in a thread. On cancellation too, this waits for the end of the call.
 
     A running generator cannot be closed, and a file must not be written to after its end.
-    ``on_cancel`` is called at once; it may make the function end sooner.
+    ``on_cancel`` is called immediately on cancellation; it may make the function end sooner.
     """
     calling = asyncio.ensure_future(to_thread.run_sync(function, *values, limiter=limiter))
     try:

@@ -1,4 +1,4 @@
-"""Text from anybody: what no string of a request may hold, its normal forms, file names of it; and commands to copy."""
+"""Untrusted text: validation of strings, normal forms and safe file names; and shell commands to copy."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Literal
 from studio.errors import InvalidRequest
 
 MOST_COMPOSED = 4
-"""Characters that NFC makes one of, at the most."""
+"""Maximum number of characters that NFC composes into one."""
 
 _HALF = re.compile("[\ud800-\udfff]")
-"""JSON can write half of a surrogate pair, "\\ud800"; UTF-8 cannot, so that it can neither be kept nor sent."""
+"""JSON can contain half of a surrogate pair, "\\ud800"; UTF-8 cannot, so it could be neither stored nor sent."""
 _MARKS = re.compile(r"(?:[^\w\s]|[\uff9e\uff9f]){31,}")
-"""Where a long run of combining marks can be: none is a letter but the voiced marks of half-width kana."""
+"""Runs that may contain many combining marks. The only marks that count as letters are those of half-width kana."""
 
 LONGEST_FILE_NAME = 200
-"""Bytes in UTF-8, with its extension: systems allow 255, and a browser adds a number or an ending of its own."""
+"""Bytes of UTF-8, with the extension: systems allow 255, and browsers add a number or an ending."""
 _RESERVED = frozenset('/\\<>:"|?*')
-"""Of Windows and of paths everywhere."""
+"""Reserved by Windows, or in paths on every system."""
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(?![^. ])", re.IGNORECASE)
-"""With these, and any extension, Windows means a device."""
+"""Device names of Windows, with any extension."""
 
 
 def safe_file_name(stem: str, extension: str, otherwise: str = "untitled") -> str:
-    """A name under which every system can save a file: in one folder, visible, and as it reads.
+    """A file name that is valid and visible on every system. Letters of all scripts are kept.
 
-    Words of other scripts stay. ``otherwise`` is used where nothing of the stem is left; both come without a dot.
-    ``extension`` is in ASCII letters and digits, or empty.
+    ``otherwise`` replaces a stem of which nothing is left. ``extension``: ASCII letters and digits without a dot, or
+    empty.
     """
     ending = f".{extension}" if extension else ""
     visible = "".join(_in_file_name(sign) for sign in stem[: 4 * LONGEST_FILE_NAME])
@@ -53,33 +53,33 @@ def _in_file_name(sign: str) -> str:
 
 
 def check_strings(value: object, param: str | None = None) -> None:
-    """Look at every string of a parsed value, names of fields too; ``param`` names the value itself.
+    """Check every string of a parsed value, including field names; ``param`` names the value itself.
 
-    Raises InvalidRequest, which names the outermost field, for NUL and for half of a surrogate pair.
+    Raises InvalidRequest, with the outermost field, for NUL and for half of a surrogate pair.
     """
     if param is None and isinstance(value, dict):
-        for name, each in value.items():
+        for name, field_value in value.items():
             check_strings((name,))
-            check_strings(each, name)
+            check_strings(field_value, name)
         return
     what = param or "the name of a field"
     waiting: list[object] = [value]
-    while waiting:  # the event loop waits too: a list of values alone is the fastest
-        each = waiting.pop()
-        if isinstance(each, str):
-            if "\x00" in each:
+    while waiting:  # this blocks the event loop: a plain list of values is fastest
+        entry = waiting.pop()
+        if isinstance(entry, str):
+            if "\x00" in entry:
                 raise InvalidRequest(f"{what} contains a NUL character", param)
-            if not each.isascii() and _HALF.search(each):
+            if not entry.isascii() and _HALF.search(entry):
                 raise InvalidRequest(f"{what} is not valid Unicode text: it has half of a surrogate pair", param)
-        elif isinstance(each, dict):
-            waiting += each
-            waiting += each.values()
-        elif isinstance(each, list | tuple):
-            waiting += each
+        elif isinstance(entry, dict):
+            waiting += entry
+            waiting += entry.values()
+        elif isinstance(entry, list | tuple):
+            waiting += entry
 
 
 def text_of(path: Path) -> str:
-    """The text of a file. Raises InvalidRequest for one that is not in UTF-8, OSError."""
+    """The text of a UTF-8 file. Raises InvalidRequest for another encoding; OSError."""
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError:
@@ -87,14 +87,14 @@ def text_of(path: Path) -> str:
 
 
 def repair_surrogates(text: str) -> str:
-    """Text that was kept before it was checked: half of a surrogate pair becomes a question mark."""
+    """Replace halves of surrogate pairs by question marks, in text that was stored before strings were checked."""
     return text if text.isascii() else _HALF.sub("?", text)
 
 
 def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """What unicodedata.normalize gives, in linear time.
+    """The result of unicodedata.normalize, in linear time.
 
-    That puts marks in order by insertion, with the interpreter's lock held: a second for some thousands in one run.
+    unicodedata sorts marks by insertion while holding the interpreter's lock: thousands in one run take a second.
     """
     if text.isascii():
         return text
@@ -108,5 +108,5 @@ def _in_order(form: str, run: str) -> str:
 
 
 def pip_install(package: str) -> str:
-    """A command that puts a package where this very Python finds it."""
+    """The command that installs a package for this Python."""
     return f"{shlex.quote(sys.executable)} -m pip install {package}"

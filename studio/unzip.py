@@ -1,4 +1,4 @@
-"""Zip files of strangers: opened and read entry by entry, within limits, whatever they say of themselves."""
+"""Untrusted zip files: opened and read entry by entry, within limits that do not rely on their headers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _DAMAGED = (
     ValueError,
     RuntimeError,
 )
-"""What zipfile raises for bytes that somebody has spoilt."""
+"""Errors that zipfile raises for malformed archives."""
 
 
 class InvalidArchive(Exception):
-    """No zip, a damaged one, or one that unpacks to too much; the message says which."""
+    """The archive is not a zip file, is damaged, or unpacks to too much; the message has the reason."""
 
 
 class TooLarge(InvalidArchive):
@@ -31,7 +31,7 @@ class TooLarge(InvalidArchive):
 
 @contextmanager
 def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
-    """The archive. Raises InvalidArchive for what is none, or has too many entries."""
+    """Open an archive. Raises InvalidArchive if it is not one or has too many entries."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _DAMAGED as error:
@@ -43,9 +43,9 @@ def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
 
 
 def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
-    """One entry, unpacked: at most ``limit`` bytes are, and what it says of its size is not believed.
+    """Unpack one entry of at most ``limit`` bytes, whatever size its header gives.
 
-    Raises InvalidArchive, and TooLarge for one that is larger.
+    Raises InvalidArchive; TooLarge for a larger entry.
     """
     name = repr(info.filename[:200])
     if info.flag_bits & 1:
@@ -58,5 +58,5 @@ def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> b
     except _DAMAGED as error:
         raise InvalidArchive(f"its entry {name} is damaged ({error})") from error
     if len(data) > limit:
-        raise TooLarge(f"its entry {name} unpacks to more than the {limit} bytes that are allowed")
+        raise TooLarge(f"its entry {name} unpacks to more than {limit} bytes, which is the limit")
     return data

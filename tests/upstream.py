@@ -57,6 +57,7 @@ def _prepare_imports() -> None:
 
 _prepare_imports()
 
+from fish_speech.content_sequence import ContentSequence, TextPart, VQPart  # noqa: E402
 from fish_speech.models.dac import modded_dac  # noqa: E402
 from fish_speech.models.text2semantic.llama import (  # noqa: E402
     BaseTransformer,
@@ -64,6 +65,17 @@ from fish_speech.models.text2semantic.llama import (  # noqa: E402
     DualARModelArgs,
     DualARTransformer,
 )
+from fish_speech.tokenizer import ALL_SPECIAL_TOKENS, FishTokenizer  # noqa: E402
+
+__all__ = [
+    "ALL_SPECIAL_TOKENS",
+    "ContentSequence",
+    "DualARModelArgs",
+    "DualARTransformer",
+    "FishTokenizer",
+    "TextPart",
+    "VQPart",
+]
 
 
 def build(node: Any) -> Any:
@@ -138,9 +150,8 @@ class ReferenceAR(DualARTransformer):
         input_pos: Tensor | None = None,
         audio_masks: Tensor | None = None,
         audio_parts: Tensor | None = None,
-        return_all: bool = False,
     ) -> BaseTransformerForwardResult:
-        result = BaseTransformer.forward_generate(self, x, input_pos, audio_masks, audio_parts, return_all)
+        result = BaseTransformer.forward_generate(self, x, input_pos, audio_masks, audio_parts)
         result.hidden_states = self.fast_project_in(self.norm(result.hidden_states))
         return result
 
@@ -172,12 +183,22 @@ def _arguments(config: dict[str, Any]) -> DualARModelArgs:
     )
 
 
-def _own_name(key: str) -> str:
+def own_name(key: str) -> str:
     """The name inside fish-speech's classes of a tensor in the published layout."""
     if key.startswith("text_model.model."):
         return key.removeprefix("text_model.model.")
     name = key.removeprefix("audio_decoder.")
     return name if name.startswith(("codebook_embeddings.", "fast_")) else f"fast_{name}"
+
+
+def token_ids(first: int, last: int, stop: int) -> SimpleNamespace:
+    """What the classes ask a tokenizer for."""
+    return SimpleNamespace(
+        semantic_id_to_token_id={i: first + i for i in range(last - first + 1)},
+        semantic_begin_id=first,
+        semantic_end_id=last,
+        get_token_id=lambda token: stop,  # its own loop asks for <|im_end|> only
+    )
 
 
 def load_ar(
@@ -193,33 +214,29 @@ def load_ar(
     config = json.loads((folder / "config.json").read_text())
     config["text_config"]["max_seq_len"] = positions or config["text_config"]["max_seq_len"]
     first, last = config["semantic_start_token_id"], config["semantic_end_token_id"]
-    tokenizer = SimpleNamespace(
-        semantic_id_to_token_id={i: first + i for i in range(last - first + 1)},
-        semantic_begin_id=first,
-        semantic_end_id=last,
-        get_token_id=lambda token: config["eos_token_id"],  # its own loop asks for <|im_end|> only
-    )
+    tokenizer = token_ids(first, last, config["eos_token_id"])
     with torch.device(device):
         model = ReferenceAR(_arguments(config), tokenizer=tokenizer).to(dtype).eval()
     tensors: dict[str, Tensor] = {}
     for shard in sorted(folder.glob("model*.safetensors")):
-        tensors |= {_own_name(key): value.to(dtype) for key, value in load_file(shard, str(device)).items()}
+        tensors |= {own_name(key): value.to(dtype) for key, value in load_file(shard, str(device)).items()}
     model.load_state_dict(tensors)
     return model
 
 
 @torch.inference_mode()
-def forward(model: ReferenceAR, prompt: Tensor) -> tuple[Tensor, Tensor]:
+def forward(model: DualARTransformer, prompt: Tensor) -> tuple[Tensor, Tensor]:
     """Slow logits (T, vocabulary) and what the fast AR reads (T, fast dim) of a prompt (1 + codebooks, T)."""
     for block in model.layers:
         block.attention.kv_cache = None
     model.max_seq_len = -1
-    result = model.forward_generate(prompt[None], return_all=True)
-    return result.logits[0], result.hidden_states[0]
+    result = BaseTransformer.forward_generate(model, prompt[None], return_all=True)
+    hidden = result.hidden_states[0]
+    return result.logits[0], model.fast_project_in(model.norm(hidden) if isinstance(model, ReferenceAR) else hidden)
 
 
 @torch.inference_mode()
-def fast_logits(model: ReferenceAR, hidden: Tensor, codes: Tensor) -> Tensor:
+def fast_logits(model: DualARTransformer, hidden: Tensor, codes: Tensor) -> Tensor:
     """Logits (codebooks - 1, codebook size) of the codes after the first, given hidden (fast dim,) and codes."""
     count = model.config.num_codebooks
     model.setup_caches(1, model.config.max_seq_len, dtype=torch.float32)
@@ -232,8 +249,13 @@ def fast_logits(model: ReferenceAR, hidden: Tensor, codes: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def generate_greedily(model: ReferenceAR, prompt: Tensor, frames: int, stop_id: int) -> Tensor:
-    """Codes (codebooks, at most ``frames``) by taking the best legal token everywhere."""
+def generate_greedily(
+    model: DualARTransformer, prompt: Tensor, frames: int, stop_id: int, residual: int | None = None
+) -> Tensor:
+    """Codes (codebooks, at most ``frames``) by taking the best legal token everywhere.
+
+    residual: how many residual codes are legal, as in the loop of S1's time; None: all.
+    """
     first, last = model.tokenizer.semantic_begin_id, model.tokenizer.semantic_end_id
     illegal = torch.full((model.config.vocab_size,), -torch.inf)
     illegal[first : last + 1] = 0.0
@@ -252,7 +274,7 @@ def generate_greedily(model: ReferenceAR, prompt: Tensor, frames: int, stop_id: 
         model.forward_generate_fast(result.hidden_states[0, -1][None], torch.tensor([0]))
         for position in range(1, len(frame)):
             embedded = model.fast_embeddings(frame[position - 1][None])
-            frame[position] = model.forward_generate_fast(embedded, torch.tensor([position]))[0, 0].argmax()
+            frame[position] = model.forward_generate_fast(embedded, torch.tensor([position]))[0, 0, :residual].argmax()
         made.append(frame)
         step = torch.cat([torch.tensor([token]), frame])[:, None]
     return torch.stack(made, dim=1) if made else torch.zeros(model.config.num_codebooks, 0, dtype=torch.long)

@@ -26,7 +26,7 @@ from engine import ModelCard
 from engine.checkpoint import published_key
 from engine.codec.codec_config import CodecConfig, TransformerConfig
 from engine.codec.timbre import TimbreEncoder
-from engine.config import MODEL_TYPE, TransformerSizes
+from engine.config import TransformerSizes
 from training.judging.measures import read_wave
 from training.sizes import CODEC, MODEL, WITH_TIMBRE
 from training.speech.vocabulary import token_id, write_tokenizer
@@ -118,10 +118,11 @@ def model_config() -> dict[str, Any]:
         tree = asdict(transformer)
         tree["n_local_heads"] = tree.pop("n_kv_head")
         tree["attention_qk_norm"] = tree.pop("qk_norm")
-        return tree | {"attention_qkv_bias": False, "attention_o_bias": False, "dropout": 0.0, "dtype": "bfloat16"}
+        tree["attention_qkv_bias"] = tree.pop("qkv_bias")
+        return tree | {"attention_o_bias": False, "dropout": 0.0, "dtype": "bfloat16"}
 
     return {
-        "model_type": MODEL_TYPE,
+        "model_type": "fish_qwen3_omni",
         "architectures": ["FishQwen3OmniForCausalLM"],
         "dtype": "bfloat16",
         "pad_token_id": token_id("<|pad|>"),

@@ -17,9 +17,9 @@ from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.checkpoint import load
 from engine.codec.fused.decoder import FusedDecoder
 from engine.config import TwelveBits
-from engine.fused.float8 import Float8
-from engine.fused.frame import FusedTransformer, Weight
-from engine.model.dual_ar import Causal, DualAR
+from engine.fused.frame import FusedTransformer, Sharing, Weight
+from engine.model.dual_ar import Causal, DualAR, Transformer
+from engine.model.held_weight import BITS, HeldWeight
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.runtime.codec_streams import GraphStreams, PlainStreams
@@ -36,16 +36,20 @@ def check_kernels() -> dict[str, float]:
         w = (torch.randn(columns, depth, device=DEVICE) / depth**0.5).bfloat16()
         g = (1 + 0.1 * torch.randn(depth, device=DEVICE)).bfloat16()
         r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
-        f = [t.float() for t in (x, w, g, r)]
-        key = f"linear {rows_}x{columns}x{depth}"
-        out[key] = error(kernels.linear(x, w), kernels.linear_twin(f[0], f[1]))
-        out[key + " norm"] = error(kernels.linear(x, w, g, 1e-6), kernels.linear_twin(f[0], f[1], f[2], 1e-6))
-        out[key + " residual"] = error(kernels.linear(x, w, residual=r), kernels.linear_twin(f[0], f[1], residual=f[3]))
-        gated = kernels.linear(x, w, g, 1e-6, gated=True)
-        out[key + " gated"] = error(gated, kernels.linear_twin(f[0], f[1], f[2], 1e-6, gated=True))
+        fx, fg, fr = (t.float() for t in (x, g, r))
+        for bits in (16, 8, 6):
+            held = HeldWeight.of(w, bits)
+            wide = HeldWeight(held.dequantised(torch.float32))
+            key = f"linear {bits} bits {rows_}x{columns}x{depth}"
+            out[key] = error(kernels.linear(x, held), kernels.linear_twin(fx, wide))
+            out[key + " norm"] = error(kernels.linear(x, held, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
+            summed = kernels.linear(x, held, residual=r.clone())
+            out[key + " residual"] = error(summed, kernels.linear_twin(fx, wide, residual=fr))
+            gated = kernels.linear(x, held, g, 1e-6, gated=True)
+            out[key + " gated"] = error(gated, kernels.linear_twin(fx, wide, fg, 1e-6, gated=True))
     keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
-    table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
+    table = rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)
     qkv = torch.randn(3, 48 * 128, device=DEVICE).bfloat16()
     gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
     norms = (gains[0], gains[1])
@@ -109,41 +113,35 @@ def check_small(folder: Path) -> dict[str, Any]:
 
 
 def check_logits(model: DualAR) -> dict[str, float]:
-    """Relative errors of logits against float32: plain torch in bfloat16, the kernels in bfloat16, and with fp8."""
+    """Relative errors of logits against float32: plain torch in bfloat16, and the kernels with weights of each kind."""
     torch.manual_seed(1)
     steps = 48
     x = model.embed(torch.randint(0, 9999, (1, steps), device=DEVICE), torch.zeros(1, 10, steps, device=DEVICE).long())
     positions, slots = torch.arange(steps, device=DEVICE), torch.zeros(steps, dtype=torch.int64, device=DEVICE)
     legal = model.head().contiguous()
-    head = Weight(legal)
+    head = Weight(HeldWeight(legal))
     plain = torch.nn.functional.linear(model.slow(x, positions[None], Causal())[0], legal)
     wide = copy.deepcopy(model.slow).float()
     oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], legal.float())
     del wide
     out = {"plain bfloat16": error(plain, oracle)}
-    kinds: dict[str, Float8] = {"kernels bfloat16": "none", "kernels fp8": "ffn", "kernels fp8-all": "all"}
-    for name, float8 in kinds.items():
-        slow = copy.deepcopy(model.slow)  # float8 takes the weights away
-        fused = FusedTransformer(
-            slow, 1024, kernel_attention=True, batch_invariant=False, float8=float8, twelve_bits="none"
-        )
+
+    def drawn(slow: Transformer, held: TwelveBits, pieces: list[slice]) -> float:
+        """The error of what these pieces of the steps, each with those before it in the cache, come to."""
+        fused = FusedTransformer(slow, 1024, True, False, held)
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-        hidden, normed = fused(x[0].clone(), slots, positions, cache, "prompts")
-        out[name] = error(fused.head(hidden, normed, head), oracle)
-        if float8 == "none":
-            kept: dict[str, TwelveBits] = {"kernels bfloat16": "none", "twelve bits": "words"}
-            for kind, held in kept.items():
-                fused = FusedTransformer(slow, 1024, True, False, float8, held)
-                cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-                alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
-                hidden = torch.cat([before for before, _ in alone])
-                out[f"{kind}, step by step"] = error(fused.head(hidden, fused.norm(hidden), head), oracle)
-            fused = FusedTransformer(slow, 1024, True, False, float8, "tiles")
-            cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-            eights = [slice(i, i + 8) for i in range(0, steps, 8)]
-            those = [fused(x[0, eight].clone(), slots[eight], positions[eight], cache, "prompts") for eight in eights]
-            hidden, normed = (torch.cat(states) for states in zip(*those, strict=True))
-            out["twelve bits, by eights"] = error(fused.head(hidden, normed, head), oracle)
+        kind: Sharing = "none" if len(pieces) == steps else "prompts"
+        states = [fused(x[0, piece].clone(), slots[piece], positions[piece], cache, kind)[0] for piece in pieces]
+        hidden = torch.cat(states)
+        return error(fused.head(hidden, fused.norm(hidden), head), oracle)
+
+    alone = [slice(i, i + 1) for i in range(steps)]
+    for weights in BITS:
+        slow = model.held_as(weights).slow
+        out[f"kernels {weights}"] = drawn(slow, "none", [slice(0, steps)])
+        out[f"kernels {weights}, step by step"] = drawn(slow, "none", alone)
+    out["twelve bits, step by step"] = drawn(model.slow, "words", alone)
+    out["twelve bits, by eights"] = drawn(model.slow, "tiles", [slice(i, i + 8) for i in range(0, steps, 8)])
     return out
 
 

@@ -1,6 +1,8 @@
-"""A frame by rows and a prefill by positions, as CUDA graphs alone: python -m benchmarks.engine.frames [--out FILE]
+"""A frame by rows and a prefill by positions, as CUDA graphs alone, with weights of each kind.
 
-Full-size random weights in bfloat16, 600 positions in the cache; nothing of the loop, the codec or the host's part is
+python -m benchmarks.engine.frames [--weights KIND …] [--rows ROWS …] [--out FILE]
+
+Full-size random weights, 600 positions in the cache; nothing of the loop, the codec or the host's part is
 in these figures, so that states of the kernels can be compared on one GPU. Each frame waits for the host; in a row the
 GPU has no pause, as in `benchmarks.gpu`, which times whole frames.
 """
@@ -8,7 +10,7 @@ GPU has no pause, as in `benchmarks.gpu`, which times whole frames.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from benchmarks.engine.model import DEVICE, S2_PRO, random_model
 from benchmarks.gpu import floor, median_ms
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.compilation.compiling import compiling
+from engine.model.dual_ar import DualAR
+from engine.model.held_weight import BITS
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
 from engine.runtime.graphs import PREFILL_SIZES, Captured, no_garbage_collection
@@ -32,25 +36,39 @@ PREFIX, ASKED = 300, 40
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weights", nargs="+", choices=tuple(BITS), default=["bf16"])
+    parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--out", type=Path)
-    report = Report(parser.parse_args().out)
+    options = parser.parse_args()
+    report = Report(options.out)
     with torch.inference_mode():
         speed, least = floor()
         report.add({"device": torch.cuda.get_device_name(), "read_gb_s": round(speed), "floor_ms": round(least, 3)})
-        model, slots = random_model(), Slots(S2_PRO, max(ROWS), CONTEXT, DEVICE, torch.bfloat16)
-        cache = KVCache(S2_PRO.slow, max(ROWS), CONTEXT, DEVICE, torch.bfloat16, spare=True)
-        for filled in (cache.keys, cache.values, slots.input):
-            filled.normal_()
-        slots.seed.random_(2**62)
-        frame = FusedFrame(model, cache, slots, max(ROWS), CONTEXT, True, twelve_bits="tiles")
-        graphs = {rows: frame_graph(frame, slots, rows) for rows in ROWS}
-        report.add({"frame_ms": {rows: round(median_ms(graph.again), 3) for rows, graph in graphs.items()}})
-        report.add({"frame_ms_in_a_row": {rows: in_a_row_ms(graph) for rows, graph in graphs.items()}})
-        read = FusedPrefill(model, frame.slow, cache)
-        report.add({"prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES}})
-    for name, counted in (("frame_ms", "rows"), ("frame_ms_in_a_row", "rows"), ("prefill_ms", "positions")):
-        table(name, [{counted: count, "ms": ms} for count, ms in report.results[name].items()])
+        model = random_model()
+        for weights in options.weights:
+            times = measure(model.held_as(weights), options.rows)
+            report.add({f"{weights}_{name}": ms for name, ms in times.items()})
+            for name, counted in (("frame_ms", "rows"), ("frame_ms_in_a_row", "rows"), ("prefill_ms", "positions")):
+                table(f"{weights} {name}", [{counted: count, "ms": ms} for count, ms in times[name].items()])
     report.close()
+
+
+def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
+    """Milliseconds by rows of a frame, alone and in a row, and by positions of a prefill."""
+    most = max(sizes)
+    slots = Slots(S2_PRO, most, CONTEXT, DEVICE, torch.bfloat16)
+    cache = KVCache(S2_PRO.slow, most, CONTEXT, DEVICE, torch.bfloat16, spare=True)
+    for filled in (cache.keys, cache.values, slots.input):
+        filled.normal_()
+    slots.seed.random_(2**62)
+    frame = FusedFrame(model, cache, slots, most, CONTEXT, True, twelve_bits="tiles")
+    graphs = {rows: frame_graph(frame, slots, rows) for rows in sizes}
+    read = FusedPrefill(model, frame.slow, cache)
+    return {
+        "frame_ms": {rows: round(median_ms(graph.again), 3) for rows, graph in graphs.items()},
+        "frame_ms_in_a_row": {rows: in_a_row_ms(graph) for rows, graph in graphs.items()},
+        "prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES if size // ASKED < most},
+    }
 
 
 def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> Captured:
@@ -75,9 +93,9 @@ def in_a_row_ms(graph: Captured, frames: int = 200) -> float:
 
 def time_prefill(read: FusedPrefill, size: int) -> float:
     """Median milliseconds of reading so many positions of prompts, ASKED of each after PREFIX that are known."""
-    at = torch.arange(size, device=DEVICE)
+    at, text = torch.arange(size, device=DEVICE), torch.randn(size, S2_PRO.slow.dim, device=DEVICE).bfloat16()
     codes = torch.zeros(S2_PRO.num_codebooks, size, dtype=torch.int64, device=DEVICE)
-    return round(median_ms(_graph(read, at * 7, codes, at // ASKED, PREFIX + at % ASKED).again), 3)
+    return round(median_ms(_graph(read, text, at * 7, codes, at // ASKED, PREFIX + at % ASKED).again), 3)
 
 
 def _graph(work: Callable[..., Any], *inputs: Tensor) -> Captured:

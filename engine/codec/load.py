@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -13,13 +11,17 @@ from torch import Tensor, nn
 
 from engine.codec.codec_config import CodecConfig
 from engine.codec.model import Codec
+from engine.codec.transformer import WindowAttention
 from engine.engine_errors import CheckpointError
 from engine.model.shapes import only_shapes
+from engine.torch_file import read_torch_file
+from engine.transfer import Uploader
 
-_ONLY_DECODES = (
+ONLY_DECODES = (
     "decoder.", "quantizer.post_module.", "quantizer.upsample.",
     "timbre.default", "timbre.hidden.", "timbre.colouring.",
 )  # fmt: skip
+ONLY_ENCODES = "encoder.", "quantizer.pre_module.", "quantizer.downsample."
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (
     # (suffix of the gain, suffix of the direction, suffix of the folded weight)
@@ -33,34 +35,49 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
 
     Raises CheckpointError naming file, key, expected and found.
     """
-    path = folder / "codec.pth"
-    config = CodecConfig.of(folder)
+    return build_codec(CodecConfig.of(folder), read_codec(folder), folder / "codec.pth", device)
+
+
+def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, device: torch.device | str) -> Codec:
+    """The codec of these tensors in float32; ``path`` is what a message names. Raises CheckpointError."""
     with only_shapes():
         codec = Codec(config)
-    tensors = fold_weight_norm(_read(path))
-    check_tensors(path, codec, tensors)
-    codec.load_state_dict({key: value.float() for key, value in tensors.items()}, assign=True)
+    whole = _with_all_heads(codec, fold_weight_norm(tensors))
+    check_tensors(path, codec, {key: value.shape for key, value in whole.items()})
+    if wrong := [key for key, value in whole.items() if not value.is_floating_point()]:
+        raise CheckpointError(f"{path}: {wrong[0]} is {whole[wrong[0]].dtype}, expected numbers with a fraction")
+    codec.load_state_dict({key: value.float() for key, value in whole.items()}, assign=True)
     return codec.to(device).eval().requires_grad_(False)
+
+
+def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Codec:
+    """A codec that has copies on this device of all tensors whose names do not begin so, and shapes of those."""
+    with only_shapes():
+        part = Codec(codec.config)
+    upload, state = Uploader(device), codec.state_dict().items()
+    copies = {name: upload(value, value.dtype) for name, value in state if not name.startswith(without)}
+    part.load_state_dict(copies, assign=True, strict=False)
+    return part.eval().requires_grad_(False)
 
 
 def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
     """Sixteen hex digits over everything in a codec's state that decides which codes and which vector a clip gets."""
     digest = hashlib.sha256(repr(config).encode())
     for key, value in sorted(state.items()):
-        if not key.startswith(_ONLY_DECODES):
+        if not key.startswith(ONLY_DECODES):
             digest.update(value.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()[:16]
 
 
 def check_tensors(
-    path: Path, model: nn.Module, tensors: dict[str, Tensor], file_key: Callable[[str], str] = str
+    path: Path, model: nn.Module, shapes: Mapping[str, Sequence[int]], file_key: Callable[[str], str] = str
 ) -> None:
-    """Raise CheckpointError unless tensors has exactly the model's names and shapes.
+    """Raise CheckpointError unless there are exactly the model's names and shapes.
 
     file_key: our name of a tensor → the file's, for the message.
     """
     expected = {file_key(key): list(value.shape) for key, value in model.state_dict().items()}
-    found = {file_key(key): list(value.shape) for key, value in tensors.items()}
+    found = {file_key(key): list(shape) for key, shape in shapes.items()}
     problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in found]
     problems += [f"{key}: unexpected {shape}" for key, shape in found.items() if key not in expected]
     problems += [
@@ -73,7 +90,7 @@ def check_tensors(
         raise CheckpointError(f"{path} does not fit its config: " + "; ".join(problems[:5]) + more)
 
 
-def fold_weight_norm(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def fold_weight_norm(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Replace each weight-norm pair (gain, direction), parametrised or legacy, by the weight that it stands for."""
     folded = dict(tensors)
     for gain_suffix, direction_suffix, weight_suffix in _WEIGHT_NORM:
@@ -87,21 +104,30 @@ def fold_weight_norm(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return folded
 
 
-def _read(path: Path) -> dict[str, Tensor]:
-    """The codec's own tensors, out of "generator" or "state_dict" nestings and prefixes, without stale buffers."""
+def read_codec(folder: Path) -> dict[str, Tensor]:
+    """The tensors of folder/codec.pth, out of any nesting or prefix. Raises CheckpointError."""
+    path = folder / "codec.pth"
     if not path.is_file():
-        raise CheckpointError(f"{path} is missing: a checkpoint folder needs the codec's weights in codec.pth")
-    if not zipfile.is_zipfile(path):
-        raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short")
-    try:
-        tree = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read (damaged or cut short?): {error}") from error
-    for nesting in ("state_dict", "generator"):
-        if isinstance(tree, dict) and isinstance(tree.get(nesting), dict):
-            tree = tree[nesting]
-    if not isinstance(tree, dict) or not all(isinstance(value, Tensor) for value in tree.values()):
-        raise CheckpointError(f"{path} does not hold a dictionary of tensors")
+        raise CheckpointError(
+            f"{path} is missing: a checkpoint folder needs the codec's weights in codec.pth; "
+            "a merged LoRA uses those of the model that it was trained on"
+        )
+    tree = read_torch_file(path, ("state_dict", "generator"))
     if any(key.startswith("generator.") for key in tree):
         tree = {key.removeprefix("generator."): v for key, v in tree.items() if key.startswith("generator.")}
     return {key: value for key, value in tree.items() if key.rsplit(".", 1)[-1] not in _STALE_BUFFERS}
+
+
+def _with_all_heads(codec: Codec, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Attention in which several heads share keys and values, with a copy of these for every head."""
+    for name, part in codec.named_modules():
+        key = f"{name}.wqkv.weight"
+        if not isinstance(part, WindowAttention) or key not in tensors:
+            continue
+        weight, width = tensors[key], part.n_head * part.head_dim
+        groups, rest = divmod(len(weight) - width, 2 * part.head_dim)
+        if not rest and 0 < groups < part.n_head and part.n_head % groups == 0:
+            q, kv = weight[:width], weight[width:].unflatten(0, (2, groups, 1, part.head_dim))
+            copies = kv.expand(-1, -1, part.n_head // groups, -1, -1).flatten(0, 3)
+            tensors[key] = torch.cat([q, copies])
+    return tensors

@@ -1,1 +1,1 @@
-"""The autoregressive models over fused kernels (Triton), and which of their weights are held in float8."""
+"""The autoregressive models over fused kernels (Triton)."""

@@ -13,8 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from engine.config import TwelveBits, Weights
-from engine.fused.float8 import FLOAT8, Float8
+from engine.config import TwelveBits
 from engine.kernels import (
     SHORT,
     EmbedOut,
@@ -25,7 +24,6 @@ from engine.kernels import (
     linear,
     linear_norm,
     prefill_attention,
-    quantised,
     rms_norm,
     rope,
     sample,
@@ -34,6 +32,7 @@ from engine.kernels import (
 from engine.kernels.compilation.compiling import launched_alike, layers_alike
 from engine.kernels.gemv import GEMV_ROWS
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
+from engine.model.held_weight import HeldWeight, give, held_by
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
@@ -44,24 +43,21 @@ Sharing = Literal["none", "pairs", "prompts"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """Of a product (outputs, inputs), and for float8 a scale an output; packed12: what few rows read instead."""
+    """Of a product (outputs, inputs); packed12: what few rows read instead."""
 
-    values: Tensor
-    scales: Tensor | None = None
+    held: HeldWeight
     packed12: Packed12 | None = None
 
     @property
     def gemv_weights(self) -> Tensor:
         """What GEMV reads."""
-        return self.values if self.packed12 is None else self.packed12.words
+        return self.held.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, weight: Tensor, float8: bool, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
-        if float8:
-            return cls(*quantised(weight))
-        if twelve_bits == "none" or not Packed12.fits(weight, gated):
-            return cls(weight)
-        return cls(weight, packed12=Packed12.of(weight, tiled=gated and twelve_bits == "tiles"))
+    def of(cls, held: HeldWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
+        if twelve_bits == "none" or held.scales is not None or not Packed12.fits(held.values, gated):
+            return cls(held)
+        return cls(held, Packed12.of(held.values, tiled=gated and twelve_bits == "tiles"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -70,6 +66,7 @@ class FusedLayer:
 
     attention_norm: Tensor
     qkv: Weight
+    qkv_bias: Tensor | None
     norms: tuple[Tensor, Tensor] | None
     output: Weight
     ffn_norm: Tensor
@@ -78,30 +75,22 @@ class FusedLayer:
     down: Weight
 
     @classmethod
-    def of(cls, block: Block, float8: Float8, twelve_bits: TwelveBits) -> FusedLayer:
-        """Take a block's weights, so that nothing is held twice.
-
-        Its w1 and w3 become views of the joined tensor; of what is held in float8 the block has nothing any more.
-        """
+    def of(cls, block: Block, twelve_bits: TwelveBits) -> FusedLayer:
+        """Share a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
         attention, ffn = block.attention, block.feed_forward
-        gate_up, small = torch.cat([ffn.w1.weight, ffn.w3.weight]), float8 != "none"
-        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2) if not small else (gate_up.new_empty(0),) * 2
+        gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
+        for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
+            give(part, half)
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=_moved(attention.wqkv, float8 == "all", twelve_bits),
+            qkv=Weight.of(held_by(attention.wqkv), twelve_bits),
+            qkv_bias=attention.wqkv.bias,
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=_moved(attention.wo, float8 == "all", twelve_bits),
+            output=Weight.of(held_by(attention.wo), twelve_bits),
             ffn_norm=block.ffn_norm.weight,
-            gate_up=Weight.of(gate_up, small, twelve_bits, gated=True),
-            down=_moved(ffn.w2, small, twelve_bits),
+            gate_up=Weight.of(gate_up, twelve_bits, gated=True),
+            down=Weight.of(held_by(ffn.w2), twelve_bits),
         )
-
-
-def _moved(part: nn.Linear, float8: bool, twelve_bits: TwelveBits) -> Weight:
-    weight = part.weight.data
-    if float8:
-        part.weight.data = weight.new_empty(0)
-    return Weight.of(weight, float8, twelve_bits)
 
 
 class FusedTransformer:
@@ -113,15 +102,13 @@ class FusedTransformer:
         context: int,
         kernel_attention: bool,
         batch_invariant: bool,
-        float8: Float8,
         twelve_bits: TwelveBits,
     ) -> None:
         self._kernel_attention, self._batch_invariant = kernel_attention, batch_invariant
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
-        self._layers = [FusedLayer.of(block, float8, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
-        angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
-        self._table = torch.view_as_real(angles).contiguous()
+        self._layers = [FusedLayer.of(block, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
+        self._table = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
 
     def __call__(
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"
@@ -133,6 +120,8 @@ class FusedTransformer:
         ready = x if self._has_gemv(x) else rms_norm(x, self._layers[0].attention_norm, self._sizes.norm_eps)
         for index, layer in layers_alike(list(enumerate(self._layers))):
             qkv = self._product(ready, layer.qkv, norm=layer.attention_norm)
+            if layer.qkv_bias is not None:
+                qkv.add_(layer.qkv_bias)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             after = self._layers[index + 1] if index + 1 < len(self._layers) else None
             if sharing == "pairs" and not after:  # of the first of two only its keys and values are of use
@@ -171,10 +160,9 @@ class FusedTransformer:
         """`linear` of an input that has its norm already, unless GEMV does that."""
         return linear(
             ready,
-            weight.values,
+            weight.held,
             norm=norm if self._has_gemv(ready) else None,
             eps=self._sizes.norm_eps,
-            scales=weight.scales,
             packed12=weight.packed12,
             batch_invariant=self._batch_invariant,
             **fused,
@@ -185,7 +173,7 @@ class FusedTransformer:
         if self._has_gemv(y):
             x = self._product(y, weight, residual=x, **fused)
             return x, x
-        return linear_norm(y, weight.values, x, norm, self._sizes.norm_eps, weight.scales, self._batch_invariant)
+        return linear_norm(y, weight.held, x, norm, self._sizes.norm_eps, self._batch_invariant)
 
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """The final norm (rows, dim), into ``out`` where that is given."""
@@ -208,21 +196,25 @@ class FusedFrame:
         context: int,
         kernel_attention: bool,
         batch_invariant: bool = False,
-        weights: Weights = "dtype",
         twelve_bits: TwelveBits = "none",
     ) -> None:
         """batch_invariant: a row draws the same alone and beside others, bit by bit, at some cost of speed.
 
-        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. twelve_bits: of the other
-        weights, as rounded to bfloat16, which of them are held in twelve bits besides, for few rows to read.
+        twelve_bits: of weights that are not quantised, as rounded to bfloat16, which of them are held in twelve bits
+        besides, for few rows to read.
         """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
-        self._head = Weight.of(model.head().contiguous(), False, twelve_bits)
-        self._fast_head = Weight.of(model.fast_output.weight, False, twelve_bits)
-        slow, fast = FLOAT8[weights]
-        self.slow = FusedTransformer(model.slow, context, kernel_attention, batch_invariant, slow, twelve_bits)
-        self._fast = FusedTransformer(model.fast, books, kernel_attention, batch_invariant, fast, twelve_bits)
+        if model.weights != "bf16":  # twelve bits would save little besides
+            twelve_bits = "none"
+        head = model.head()
+        self._head, self._text = Weight.of(HeldWeight(head), twelve_bits), head
+        if model.slow_output is not None:
+            semantic = torch.arange(model.config.semantic_start, model.config.semantic_end + 1)
+            self._text = model.text(semantic).to(device)
+        self._fast_head = Weight.of(HeldWeight(model.fast_output.weight), twelve_bits)
+        self.slow = FusedTransformer(model.slow, context, kernel_attention, batch_invariant, twelve_bits)
+        self._fast = FusedTransformer(model.fast, books, kernel_attention, batch_invariant, twelve_bits)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
@@ -242,11 +234,11 @@ class FusedFrame:
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
         table = model.fast.embeddings.weight
         x = hidden.new_empty(2 * rows, table.shape[1])
-        if isinstance(model.fast_project_in, nn.Identity):
+        if isinstance(model.fast_project_in, nn.Identity) and model.config.fast_reads_norm:
             normed = self.slow.norm(hidden, out=x[:rows])
         else:
             normed = self.slow.norm(hidden)
-            x[:rows] = model.fast_project_in(normed)
+            x[:rows] = model.fast_input(hidden, normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, normed, self._head)
         drawn = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
@@ -258,9 +250,11 @@ class FusedFrame:
             x = torch.empty_like(hidden)
             sample(logits, *how, book + 1, None, EmbedOut(codes[:, book], table, x))
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
-        audio, start = model.codebook_embeddings.weight, model.config.semantic_start
-        text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
-        return end_frame(slots, codes, drawn, stop, text, audio, start, state.input, *counters, state.last_position)
+        audio, counters = model.codebook_embeddings.weight, (state.position, state.frame, state.recent)
+        divisor = model.config.code_divisor
+        return end_frame(
+            slots, codes, drawn, stop, self._text, audio, divisor, state.input, *counters, state.last_position
+        )
 
 
 class FusedPrefill:
@@ -269,9 +263,12 @@ class FusedPrefill:
     def __init__(self, model: DualAR, slow: FusedTransformer, cache: KVCache) -> None:
         self._model, self._slow, self._cache = model, slow, cache
 
-    def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
-        """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim)."""
-        x = self._model.embed(tokens[None], codes[None])[0]
+    def __call__(self, text: Tensor, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
+        """text (steps, dim): embeddings of tokens (steps,); codes (codebooks, steps), slots, positions (steps,).
+
+        Returns hidden states (steps, dim).
+        """
+        x = self._model.embed_codes(text[None], tokens[None], codes[None])[0]
         hidden, _ = self._slow(x, slots, positions, self._cache, "prompts")
         return hidden
 

@@ -1,14 +1,12 @@
 """The two ends of a frame, a kernel each: its rows' inputs from their slots, and what it leaves there and for the host.
 
 At the beginning x[r] = inputs[slots[r]] and position[r] = positions[slots[r]]. At the end the codes become the next
-input, input[slot] = (text[first_token + code₀] + Σ_b audio[b · size + code_b]) / √(codebooks + 1), rounded where the
+input, input[slot] = (text[code₀] + Σ_b audio[b · size + code_b]) / divisor, rounded where the
 plain model rounds: an embedding bag; and every slot's counters go on by one. A program has 1,024 channels of a row;
 that of the first also moves the slot's counters and writes what `host_frame` does. Our own.
 """
 
 from __future__ import annotations
-
-import math
 
 import torch
 import triton
@@ -56,7 +54,7 @@ def begin_frame_twin(slots: Tensor, inputs: Tensor, positions: Tensor) -> tuple[
 @triton.jit
 def _end_frame(
     slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
-    stop, first_token, books, size, width, divisor,
+    stop, books, size, width, divisor,
     WINDOW: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (rows, width / BLOCK): see `end_frame` for shapes."""
@@ -75,7 +73,7 @@ def _end_frame(
         if block == 0:
             tl.store(host + row * (books + 1) + book, code.to(tl.int16))
     kind = inputs.dtype.element_ty
-    word = tl.load(text + (first_token + main) * width + at, mask=inside, other=0.0).to(tl.float32)
+    word = tl.load(text + main * width + at, mask=inside, other=0.0).to(tl.float32)
     total = (total.to(kind).to(tl.float32) + word).to(kind).to(tl.float32) / divisor
     tl.store(inputs + slot * width + at, total.to(kind), mask=inside)
     if block == 0:
@@ -97,7 +95,7 @@ def end_frame(
     stop: int,
     text: Tensor,
     audio: Tensor,
-    first_token: int,
+    divisor: float,
     inputs: Tensor,
     positions: Tensor,
     frames: Tensor,
@@ -107,7 +105,7 @@ def end_frame(
     """Take in a frame's codes (rows, codebooks) int64 for these slots (rows,), each named once but the spare one.
 
     Returns it as `host_frame` lays it out, (rows, codebooks + 1) int16; a row has ended that has drawn (rows,) stop.
-    text (tokens, width): token embeddings, semantic ones from first_token on; audio (codebooks · size, width). Writes
+    text (semantic tokens, width): their embeddings; audio (codebooks · size, width). Writes
     inputs (slots in all, width), positions, frames (slots in all,) and recent (slots in all, window) where they are; no
     position goes beyond its slot's last_position (slots in all,) int64.
     """
@@ -119,7 +117,7 @@ def end_frame(
     launch(
         _end_frame, (rows, triton.cdiv(width, 1024)),
         slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
-        stop, first_token, books, audio.shape[0] // books, width, math.sqrt(books + 1),
+        stop, books, audio.shape[0] // books, width, divisor,
         WINDOW=recent.shape[1], BLOCK=1024, PDL=supports_pdl(codes.device), num_warps=4, **pdl_launch(codes.device),
     )  # fmt: skip
     return host
@@ -132,7 +130,7 @@ def end_frame_twin(
     stop: int,
     text: Tensor,
     audio: Tensor,
-    first_token: int,
+    divisor: float,
     inputs: Tensor,
     positions: Tensor,
     frames: Tensor,
@@ -142,7 +140,7 @@ def end_frame_twin(
     """The same in plain torch."""
     books = codes.shape[1]
     offsets = torch.arange(books, device=codes.device) * (audio.shape[0] // books)
-    inputs[slots] = (text[first_token + codes[:, 0]] + audio[codes + offsets].sum(1)) / math.sqrt(books + 1)
+    inputs[slots] = (text[codes[:, 0]] + audio[codes + offsets].sum(1)) / divisor
     recent[slots] = torch.cat([recent[slots][:, 1:], codes[:, :1]], 1)
     frames[slots] += 1
     positions[slots] = (positions[slots] + 1).minimum(last_position[slots])

@@ -27,7 +27,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from engine.kernels.gemv import MatmulTiles, store
 from engine.kernels.launch import SCRATCH, has_tma, launch, shared_memory
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
+from engine.kernels.six_bits import GROUP, six_bits
 from engine.kernels.split_k import semaphores
+from engine.model.held_weight import HeldWeight
 
 EARLY_LINES: tl.constexpr = tl.constexpr(2)
 """Lines of 128 bytes of each column that are fetched into the L2 cache before the grid wait: 0.05 ms less a frame."""
@@ -36,28 +38,31 @@ EARLY_LINES: tl.constexpr = tl.constexpr(2)
 @triton.jit(do_not_specialize=["rows"])
 def _split_k_gemm(
     x, weight, x_tiles, weight_tiles, scales, residual, out, partial, semaphore, rows, columns, depth, share,
-    SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr, SUM: tl.constexpr,
-    TMA: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
+    SIX: tl.constexpr, SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    SPLITS: tl.constexpr, SUM: tl.constexpr, TMA: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N, SPLITS, rows / BLOCK_M): a part `share` deep of a tile of x · Wᵀ, then `store`.
 
     x (rows, depth); weight (columns, depth), or where GATED (2 · columns, depth); x_tiles, weight_tiles: descriptors
-    of both, cut into tiles, where TMA; scales (lines of weight,) where SCALED; residual and out (rows, columns);
-    partial (SPLITS, rows, columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
+    of both, cut into tiles, where TMA; scales (lines of weight,) where SCALED; where SIX words of six bits and scales a
+    group as `HeldWeight` has them, and BLOCK_K is a group; residual and out (rows, columns); partial (SPLITS, rows,
+    columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
     """
     block, split = tl.program_id(0), tl.program_id(1)
     column = block * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
     place = semaphore + tl.program_id(2) * tl.num_programs(0) + block
     k = tl.arange(0, BLOCK_K)
-    up = columns.to(tl.int64) * depth
+    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # of a line, in words or weights
+    line, up = tl.minimum(column, columns - 1).to(tl.int64), columns.to(tl.int64) * size
     begin = split * share
     end = tl.minimum(depth, begin + share)
     x_at = x + tl.minimum(row, rows - 1)[:, None] * depth + k[None, :]
-    lines = weight + tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
+    lines = weight + line[:, None] * size
     if PDL:
         each: tl.constexpr = 128 * 8 // weight.dtype.element_ty.primitive_bitwidth
-        ahead = lines + begin + tl.arange(0, EARLY_LINES)[None, :] * each
+        ahead = lines + (begin // 16 if SIX else begin) + tl.arange(0, EARLY_LINES)[None, :] * each
         prefetch_l2(ahead)
         if GATED:
             prefetch_l2(ahead + up)
@@ -69,19 +74,16 @@ def _split_k_gemm(
         inside = (k < end - start)[None, :]
         if TMA:  # what is outside of the tensors comes as zeros
             xs = x_tiles.load([tl.program_id(2) * BLOCK_M, start])
-            ws = weight_tiles.load([block * BLOCK_N, start])
         else:
             xs = tl.load(x_at + start, mask=inside, other=0.0)
-            ws = tl.load(lines + k[None, :] + start, mask=inside, other=0.0)
-        if SCALED and xs.dtype == tl.bfloat16:  # float8 becomes float16 in one step, bfloat16 in three
+        if (SIX or SCALED) and xs.dtype == tl.bfloat16:  # integers become float16 in one step, bfloat16 in more
             xs = tl.clamp(xs.to(tl.float32), -65504.0, 65504.0).to(tl.float16)
-        total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
+        total = _added(total, lines, weight_tiles, block * BLOCK_N, scales, line, start, depth, inside, xs, SIX, TMA)
         if GATED:
-            if TMA:
-                ups = weight_tiles.load([columns + block * BLOCK_N, start])
-            else:
-                ups = tl.load(lines + k[None, :] + up + start, mask=inside, other=0.0)
-            total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
+            total_up = _added(
+                total_up, lines + up, weight_tiles, columns + block * BLOCK_N, scales, columns + line,
+                start, depth, inside, xs, SIX, TMA,
+            )  # fmt: skip
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
     if SPLITS > 1:
@@ -103,6 +105,29 @@ def _split_k_gemm(
 
 
 @triton.jit
+def _added(
+    total, lines, tiles, first, scales, line, start, depth, inside, xs, SIX: tl.constexpr, TMA: tl.constexpr
+):  # fmt: skip
+    """total (lines, rows) plus the product of x (rows, BLOCK_K) with the weights from `start` on of these lines.
+
+    `lines` points to their beginnings, `first` is the number of the first; in six bits BLOCK_K is a group.
+    """
+    if SIX:
+        words = tl.multiple_of(depth // 16, 4)
+        word = tl.multiple_of(start // 16, 4) + tl.arange(0, GROUP // 16)[None, :]
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
+        own = tl.load(scales + line * (depth // GROUP) + start // GROUP).to(tl.float32)
+        total += tl.dot(ws.to(xs.dtype), tl.trans(xs), input_precision="ieee") * own[:, None]
+    else:
+        if TMA:
+            ws = tiles.load([first, start])
+        else:
+            ws = tl.load(lines + start + tl.arange(0, xs.shape[1])[None, :], mask=inside, other=0.0)
+        total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
+    return total
+
+
+@triton.jit
 def _sum_of_parts(at, mask, apart, SPLITS: tl.constexpr):
     """The sum of SPLITS parts, `apart` from each other, in their order, so that it is always the same."""
     total = tl.zeros(mask.shape, tl.float32)
@@ -113,63 +138,69 @@ def _sum_of_parts(at, mask, apart, SPLITS: tl.constexpr):
 
 def gemm(
     x: Tensor,
-    weight: Tensor,
-    scales: Tensor | None,
+    weight: HeldWeight,
     gated: bool,
     residual: Tensor | None,
 ) -> Tensor:
     """`linear` for x (rows, depth) that is normed already; parameters and result as there."""
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(len(x), columns, device=x.device, dtype=x.dtype)
-    _run(x, weight, scales, gated, residual, out)
+    _run(x, weight, gated, residual, out)
     return out
 
 
-def is_split(weight: Tensor) -> bool:
+def is_split(weight: HeldWeight) -> bool:
     """Whether `gemm` splits the depth of a product with weight (columns, depth), which has no gates."""
     columns, depth = weight.shape
-    return _tiles(columns, depth, False, weight.element_size()).splits > 1
+    return _tiles(columns, depth, False, weight).splits > 1
 
 
-def gemm_parts(x: Tensor, weight: Tensor) -> Tensor:
-    """The partial sums (splits, rows, columns) float32 of a product that is split, before any scales."""
-    return _run(x, weight, None, False, None, None)
+def gemm_parts(x: Tensor, weight: HeldWeight) -> Tensor:
+    """The partial sums (splits, rows, columns) float32 of a product that is split, before a row's scales."""
+    return _run(x, weight, False, None, None)
 
 
-def _run(
-    x: Tensor, weight: Tensor, scales: Tensor | None, gated: bool, residual: Tensor | None, out: Tensor | None
-) -> Tensor:
+def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, out: Tensor | None) -> Tensor:
     """The partial sums, and where ``out`` is given the result there."""
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     block_m = min(64, max(16, triton.next_power_of_2(rows)))
-    tiles = _fitted(_tiles(columns, depth, gated, weight.element_size()), block_m, x, weight, gated)
+    values, six = weight.values, weight.has_six_bits
+    tiles = _fitted(_tiles(columns, depth, gated, weight), block_m, x, weight, gated)
     partial = x if tiles.splits == 1 else torch.empty(tiles.splits, rows, columns, device=x.device)
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
-    tma = has_tma(x.device) and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, weight))
+    tma = not six and has_tma(x.device) and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, values))
     launch(
         _split_k_gemm, (triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m)),
-        x, weight,
+        x, values,
         TensorDescriptor.from_tensor(x, [block_m, tiles.block_k]) if tma else None,
-        TensorDescriptor.from_tensor(weight, [tiles.block_n, tiles.block_k]) if tma else None,
-        x if scales is None else scales, x if residual is None else residual,
+        TensorDescriptor.from_tensor(values, [tiles.block_n, tiles.block_k]) if tma else None,
+        x if weight.scales is None else weight.scales, x if residual is None else residual,
         x if out is None else out, partial, semaphores(x.device, "gemm"), rows, columns, depth, share,
-        SCALED=weight.dtype != x.dtype, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
-        SUM=out is not None, TMA=tma, BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
+        SIX=six, SCALED=weight.row_scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
+        SPLITS=tiles.splits, SUM=out is not None, TMA=tma,
+        BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
     )  # fmt: skip
     return partial
 
 
-def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: Tensor, gated: bool) -> MatmulTiles:
+def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: HeldWeight, gated: bool) -> MatmulTiles:
     """With no more stages than the GPU's shared memory has room for, which changes no sum."""
     lines = tiles.block_n * (2 if gated else 1)
-    stage = tiles.block_k * (lines * weight.element_size() + block_m * x.element_size())
+    item = 1 if weight.has_six_bits else weight.values.element_size()
+    stage = tiles.block_k * (lines * item + block_m * x.element_size())
     return replace(tiles, num_stages=max(1, min(tiles.num_stages, (shared_memory(x.device) - SCRATCH) // stage)))
 
 
-def _tiles(columns: int, depth: int, gated: bool, item: int) -> MatmulTiles:
-    """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are."""
+def _tiles(columns: int, depth: int, gated: bool, weight: HeldWeight) -> MatmulTiles:
+    """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are.
+
+    Those of six bits were never measured.
+    """
+    if weight.has_six_bits:
+        return MatmulTiles(64, GROUP.value, 4, 3, 1 if gated or columns > depth else 4)
+    item = weight.values.element_size()
     if item > 2:  # float32 takes twice the shared memory
         return MatmulTiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
     if item == 1:

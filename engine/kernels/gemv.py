@@ -5,8 +5,9 @@ BLOCK_N columns and goes through the whole depth, BLOCK_K at a time, so that not
 RMSNorm it is Σₖ x[k] · g[k] · W[n, k] · (Σₖ x[k]² / depth + eps)^-½: the factor is applied to the sums, and x is read
 once. The usual GEMV of decoding; what is preloaded and prefetched around the grid wait is our own.
 
-The kernel's weight is (columns, depth), or where GATED (2 · columns, depth), scales (lines of weight,) where SCALED,
-norm (depth,), residual and out (ROWS, columns). PRELOAD weights a column are read before the grid wait, which the
+The kernel's weight is (columns, depth), or where GATED (2 · columns, depth); where SIX words of six bits and scales a
+group as `HeldWeight` has them, else scales (lines of weight,) where SCALED; norm (depth,), residual and out
+(ROWS, columns). PRELOAD weights a column are read before the grid wait, which the
 launcher allows only without norm and gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
 
 Made for a frame, where it stands among others: it is set up before the kernel before it has ended.
@@ -23,16 +24,18 @@ from torch import Tensor
 
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
+from engine.kernels.six_bits import GROUP, six_bits
+from engine.model.held_weight import HeldWeight
 
 GEMV_ROWS = 2
 """Up to so many rows GEMV is faster than a GEMM on the tensor cores: 4.9 ms a frame of two rows, against 5.6."""
 PRELOAD = 2048
 """Weights a column that are read into registers before the grid wait, where the kernel before leaves memory idle."""
 PREFETCH = 8192
-"""Bytes of the next product's weights that a program prefetches into L2 as it ends: saves 0.02 ms a frame with fp8."""
+"""Bytes of the next product's weights that a program prefetches into L2 as it ends, where weights are quantised."""
 PART = 16
 """Bytes of weights that a thread holds side by side and sums at once where it has too few registers for a sum of each:
-with float8 weights, and with two rows."""
+with quantised weights, and with two rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def epilogue(
     y, u, squares, scales, residual, out, column, columns, depth, eps,
     SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
 ):  # fmt: skip
-    """From a row's sums y and, where GATED, u (BLOCK_N,) to its outputs: float8 scales, RMSNorm's factor, `store`."""
+    """From a row's sums y and, where GATED, u (BLOCK_N,) to its outputs: a row's scales, RMSNorm's factor, `store`."""
     inside = column < columns
     if SCALED:
         y *= tl.load(scales + column, mask=inside, other=0.0)
@@ -94,17 +97,42 @@ def _partial_sums(products, LINES: tl.constexpr, DEPTH: tl.constexpr, PART: tl.c
 
 
 @triton.jit
+def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
+    """BLOCK_K weights of each line from `start` on as float32, before their scales."""
+    if SIX:
+        words = tl.multiple_of(depth // 16, 4)
+        word = tl.multiple_of(start // 16, 4) + tl.arange(0, BLOCK_K // 16)[None, :]
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
+    else:
+        k = start + tl.arange(0, BLOCK_K)[None, :]
+        ws = tl.load(lines + k, mask=k < depth, other=0.0).to(tl.float32)
+    return ws
+
+
+@triton.jit
+def _group_scales(scales, line, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
+    """Scales of each line's groups from `start` on; 1 where there are none."""
+    if SIX:
+        group = start // GROUP + tl.arange(0, BLOCK_K // GROUP)[None, :]
+        at = scales + line * (depth // GROUP) + group
+        own = tl.load(at, mask=group < depth // GROUP, other=0.0).to(tl.float32)
+    else:
+        own = 1.0
+    return own
+
+
+@triton.jit
 def _gemv(
     x, weight, scales, norm, residual, prefetch, out, columns, depth, eps, prefetch_bytes, ROWS: tl.constexpr,
-    SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    SIX: tl.constexpr, SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr,
     PART: tl.constexpr, PREFETCH: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N,); shapes and constants in the module's docstring."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    k = tl.arange(0, BLOCK_K)
-    line = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
-    up = columns.to(tl.int64) * depth
+    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # of a line, in words or weights
+    own_line = tl.minimum(column, columns - 1).to(tl.int64)[:, None]
+    line, up = own_line * size, columns.to(tl.int64) * size
     if PDL and HAS_RESIDUAL:
         launch_dependents()
     if PRELOAD > 0:
@@ -122,21 +150,22 @@ def _gemv(
     squares_1 = tl.zeros((BLOCK_K,), tl.float32)
     squares_2 = squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
-        inside = (k < depth - start)[None, :]
-        ws = tl.load(weight + line + (start + k)[None, :], mask=inside, other=0.0).to(tl.float32)
+        ws = _weights(weight + line, start, depth, BLOCK_K, SIX)
+        w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)
         if GATED:
-            ups = tl.load(weight + up + line + (start + k)[None, :], mask=inside, other=0.0).to(tl.float32)
+            ups = _weights(weight + up + line, start, depth, BLOCK_K, SIX)
+            up_scales = _group_scales(scales, columns + own_line, start, depth, BLOCK_K, SIX)
         wide, more = load_inputs(x, norm, start, depth, BLOCK_K, HAS_NORM)
         squares_1 += more
-        y_1 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART)
+        y_1 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART) * w_scales
         if GATED:
-            u_1 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART)
+            u_1 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART) * up_scales
         if ROWS == 2:
             wide, more = load_inputs(x + depth, norm, start, depth, BLOCK_K, HAS_NORM)
             squares_2 += more
-            y_2 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART)
+            y_2 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART) * w_scales
             if GATED:
-                u_2 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART)
+                u_2 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART) * up_scales
     if PDL and PREFETCH > 0:
         line = tl.program_id(0).to(tl.int64) * PREFETCH + tl.arange(0, PREFETCH // 128) * 128
         prefetch_l2(prefetch.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, prefetch_bytes - 128))
@@ -158,8 +187,7 @@ def _gemv(
 
 def gemv(
     x: Tensor,
-    weight: Tensor,
-    scales: Tensor | None,
+    weight: HeldWeight,
     norm: Tensor | None,
     eps: float,
     gated: bool,
@@ -171,26 +199,33 @@ def gemv(
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
-    tiles = _tiles(rows, columns, depth, gated, weight.element_size(), preload)
+    values, six = weight.values, weight.has_six_bits
+    preload = preload and not six
+    tiles = _tiles(rows, columns, depth, gated, weight, preload)
+    part = GROUP.value if six else PART // values.element_size()
     launch(
         _gemv, (triton.cdiv(columns, tiles.block_n),),
-        x, weight, x if scales is None else scales, x if norm is None else norm, x if residual is None else residual,
-        x if prefetch is None else prefetch, out, columns, depth, eps, 0 if prefetch is None else prefetch.nbytes,
-        ROWS=rows,
-        SCALED=scales is not None, HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
+        x, values, x if weight.scales is None else weight.scales, x if norm is None else norm,
+        x if residual is None else residual, x if prefetch is None else prefetch, out, columns, depth, eps,
+        0 if prefetch is None else prefetch.nbytes,
+        ROWS=rows, SIX=six, SCALED=weight.row_scales is not None,
+        HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
         BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
         PRELOAD=min(PRELOAD, triton.next_power_of_2(depth) // 2) if preload else 0,
-        PART=1 if scales is None and rows == 1 else PART // weight.element_size(),
+        PART=1 if weight.scales is None and rows == 1 else part,
         PREFETCH=0 if prefetch is None else PREFETCH,
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, **pdl_launch(x.device),
     )  # fmt: skip
     return out
 
 
-def _tiles(rows: int, columns: int, depth: int, gated: bool, item: int, preload: bool) -> MatmulTiles:
-    """The best measured on an H200 for one row and for two."""
+def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: HeldWeight, preload: bool) -> MatmulTiles:
+    """The best measured on an H200 for one row and for two. Of six bits, never measured, a thread loads four words."""
     if preload:
         return MatmulTiles(2, 512, 2, 4)
+    if weight.has_six_bits:
+        return MatmulTiles(8, 512, 2, 2 if gated else 3)
+    item = weight.values.element_size()
     if gated:
         one, two = (
             (MatmulTiles(4, 256, 2, 3), MatmulTiles(4, 256, 2, 6))

@@ -1,6 +1,7 @@
 """Matrix products of a frame and which kernel makes them: `gemv` up to two rows, split-K `gemm`, for many cuBLAS.
 
-Where weights are held in twelve bits too, `gemv` reads these, and gates and ups are read so up to eight rows.
+Where weights are held in twelve bits too, `gemv` reads these, and gates and ups are read so up to eight rows. Quantised
+weights (`HeldWeight`) are dequantised in registers, by `gemm` for any number of rows.
 
 out = residual + act(norm(x) · Wᵀ), x (rows, depth), W (columns, depth); act is silu(gate) · up (SwiGLU, Shazeer 2020)
 where W holds gates over ups.
@@ -16,7 +17,6 @@ gives a row the same result whatever stands beside it. `gemv` sums in another or
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -25,6 +25,7 @@ from engine.kernels.gemv import GEMV_ROWS, gemv
 from engine.kernels.packed12 import PACKED12_ROWS, Packed12, gated_packed12, gemv_packed12
 from engine.kernels.rms_norm import add_rms_norm, rms_norm, rms_norm_twin
 from engine.kernels.swiglu import swiglu
+from engine.model.held_weight import HeldWeight
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner, unless the norm
@@ -33,12 +34,11 @@ that follows adds the parts up (`linear_norm`)."""
 
 def linear(
     x: Tensor,
-    weight: Tensor,
+    weight: HeldWeight,
     norm: Tensor | None = None,
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
-    scales: Tensor | None = None,
     packed12: Packed12 | None = None,
     batch_invariant: bool = False,
     preload: bool = False,
@@ -48,48 +48,50 @@ def linear(
 
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
-    overwritten by the result. scales (rows of weight,) float32: weight is float8 (`quantised`), times these.
-    packed12: the same weights in twelve bits, which GEMV reads instead; with tiles, gates and ups of few rows too.
+    overwritten by the result. packed12: the same weights in twelve bits, which GEMV reads instead; with tiles, gates
+    and ups of few rows too.
     batch_invariant: a row's result must not depend on how many rows there are; always `gemm`, which costs speed.
     preload: the kernel before leaves memory idle: GEMV reads half of its weights or all before that kernel has ended.
-    prefetch: what the next product reads: GEMV with float8 weights prefetches the beginning of it into the L2 cache.
+    prefetch: what the next product reads: GEMV with quantised weights prefetches the beginning of it into the L2 cache.
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     if weight.shape[1] != depth or (norm is not None and norm.shape != (depth,)):
-        raise ValueError(f"x {tuple(x.shape)} does not fit weight {tuple(weight.shape)}")
+        raise ValueError(f"x {tuple(x.shape)} does not fit weight {weight.shape}")
     if residual is not None and residual.shape != (rows, columns):
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, columns)}")
-    if not (x.is_contiguous() and weight.is_contiguous()):
+    if not (x.is_contiguous() and weight.values.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
     if preload and (norm is not None or gated):
         raise ValueError("weights of a product with a norm or gates are not read early")
-    if (scales is None) != (weight.dtype == x.dtype) or (scales is not None and scales.shape != weight.shape[:1]):
-        raise ValueError(f"weight {weight.dtype} for x {x.dtype} needs {'a scale a row' if scales is None else 'none'}")
+    if (weight.scales is None) != (weight.values.dtype == x.dtype):
+        raise ValueError(
+            f"weight {weight.values.dtype} for x {x.dtype} needs {'scales' if weight.scales is None else 'none'}"
+        )
     if packed12 is not None and packed12.shape != weight.shape:
-        raise ValueError(f"weights in twelve bits {packed12.shape} are not those of weight {tuple(weight.shape)}")
+        raise ValueError(f"weights in twelve bits {packed12.shape} are not those of weight {weight.shape}")
     if packed12 is not None and gated and columns % 4:
         raise ValueError(f"gates in twelve bits come by fours, not {columns}")
     if rows <= GEMV_ROWS and not batch_invariant:
         if packed12 is not None:
             return gemv_packed12(x, packed12, norm, eps, gated, residual, preload)
-        return gemv(x, weight, scales, norm, eps, gated, residual, preload, prefetch if scales is not None else None)
+        return gemv(x, weight, norm, eps, gated, residual, preload, prefetch if weight.scales is not None else None)
     if norm is not None:
         x = rms_norm(x, norm, eps)
     if gated and rows <= PACKED12_ROWS and packed12 is not None and packed12.tiles is not None and not batch_invariant:
         return gated_packed12(x, packed12)
-    if rows > (CUBLAS_ROWS if residual is None else CUBLAS_ROWS_RESIDUAL) and not batch_invariant and scales is None:
-        return _cublas(x, weight, gated, residual)
-    return gemm(x, weight, scales, gated, residual)
+    is_wide = rows > (CUBLAS_ROWS if residual is None else CUBLAS_ROWS_RESIDUAL)
+    if is_wide and not batch_invariant and weight.scales is None:
+        return _cublas(x, weight.values, gated, residual)
+    return gemm(x, weight, gated, residual)
 
 
 def linear_norm(
     x: Tensor,
-    weight: Tensor,
+    weight: HeldWeight,
     residual: Tensor,
     norm: Tensor,
     eps: float,
-    scales: Tensor | None = None,
     batch_invariant: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """`linear` with a residual, and its result RMS-normalised with the gains norm (columns,): both (rows, columns).
@@ -98,16 +100,9 @@ def linear_norm(
     rows on an H200 than with cuBLAS, but 0.06 more with 32, and 0.18 with 16. The two norms round apart.
     """
     if CUBLAS_ROWS_RESIDUAL < x.shape[0] <= CUBLAS_ROWS and is_split(weight) and not batch_invariant:
-        return add_rms_norm(gemm_parts(x, weight), scales, residual, norm, eps)
-    y = linear(x, weight, residual=residual, scales=scales, batch_invariant=batch_invariant)
+        return add_rms_norm(gemm_parts(x, weight), weight.row_scales, residual, norm, eps)
+    y = linear(x, weight, residual=residual, batch_invariant=batch_invariant)
     return y, rms_norm(y, norm, eps)
-
-
-def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """weight (rows, depth) as float8 (e4m3) and a float32 scale for each row, so that the largest entry is kept."""
-    largest = torch.finfo(torch.float8_e4m3fn).max
-    scales = weight.float().abs().amax(1).clamp(min=1e-12) / largest
-    return (weight.float() / scales[:, None]).to(torch.float8_e4m3fn), scales
 
 
 def _cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> Tensor:
@@ -119,12 +114,11 @@ def _cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> 
 
 def linear_twin(
     x: Tensor,
-    weight: Tensor,
+    weight: HeldWeight,
     norm: Tensor | None = None,
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
-    scales: Tensor | None = None,
     packed12: Packed12 | None = None,
     batch_invariant: bool = False,
     preload: bool = False,
@@ -133,7 +127,7 @@ def linear_twin(
     """The same in plain torch, rounding where the plain model rounds."""
     if norm is not None:
         x = rms_norm_twin(x, norm, eps)
-    y = F.linear(x, weight if scales is None else (weight.float() * scales[:, None]).to(x.dtype))
+    y = F.linear(x, weight.dequantised(x.dtype))
     if gated:
         gates, ups = y.chunk(2, -1)
         y = F.silu(gates) * ups
@@ -142,13 +136,12 @@ def linear_twin(
 
 def linear_norm_twin(
     x: Tensor,
-    weight: Tensor,
+    weight: HeldWeight,
     residual: Tensor,
     norm: Tensor,
     eps: float,
-    scales: Tensor | None = None,
     batch_invariant: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The same in plain torch."""
-    y = linear_twin(x, weight, residual=residual, scales=scales)
+    y = linear_twin(x, weight, residual=residual)
     return y, rms_norm_twin(y, norm, eps)

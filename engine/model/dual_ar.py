@@ -6,15 +6,20 @@ Everything here is a plain function of tensors and a cache: the oracle of every 
 
 from __future__ import annotations
 
-import math
 from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig, TransformerSizes
+from engine.config import ModelConfig, TransformerSizes, Weights
+from engine.model.held_weight import BITS, Quantiser, product
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
+from engine.model.shapes import only_shapes
+from engine.transfer import sent
+
+TEXT_TABLE = "slow.embeddings.weight"
+"""Of the tensors the one that only prompts need."""
 
 
 class KeyValues(Protocol):
@@ -44,12 +49,12 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causa
 class Attention(nn.Module):
     """Grouped-query attention with optional RMSNorm of queries and keys before the rotation."""
 
-    def __init__(self, sizes: TransformerSizes) -> None:
+    def __init__(self, sizes: TransformerSizes, bits: int) -> None:
         super().__init__()
         self.sizes = sizes
         width = (sizes.n_head + 2 * sizes.n_kv_head) * sizes.head_dim
-        self.wqkv = nn.Linear(sizes.dim, width, bias=False)
-        self.wo = nn.Linear(sizes.n_head * sizes.head_dim, sizes.dim, bias=False)
+        self.wqkv = product(sizes.dim, width, bits, sizes.qkv_bias)
+        self.wo = product(sizes.n_head * sizes.head_dim, sizes.dim, bits)
         if sizes.qk_norm:
             self.q_norm = RMSNorm(sizes.head_dim, sizes.norm_eps)
             self.k_norm = RMSNorm(sizes.head_dim, sizes.norm_eps)
@@ -65,10 +70,10 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """Pre-norm attention and feed-forward."""
 
-    def __init__(self, sizes: TransformerSizes) -> None:
+    def __init__(self, sizes: TransformerSizes, bits: int) -> None:
         super().__init__()
-        self.attention = Attention(sizes)
-        self.feed_forward = FeedForward(sizes.dim, sizes.intermediate_size)
+        self.attention = Attention(sizes, bits)
+        self.feed_forward = FeedForward(sizes.dim, sizes.intermediate_size, bits)
         self.attention_norm = RMSNorm(sizes.dim, sizes.norm_eps)
         self.ffn_norm = RMSNorm(sizes.dim, sizes.norm_eps)
 
@@ -80,30 +85,36 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """Blocks and a final norm over (rows, steps, dim); positions (rows or 1, steps)."""
 
-    def __init__(self, sizes: TransformerSizes) -> None:
+    def __init__(self, sizes: TransformerSizes, bits: int = 16) -> None:
         super().__init__()
         self.sizes = sizes
         self.embeddings = nn.Embedding(sizes.vocab_size, sizes.dim)
-        self.layers = nn.ModuleList(Block(sizes) for _ in range(sizes.n_layer))
+        self.layers = nn.ModuleList(Block(sizes, bits) for _ in range(sizes.n_layer))
         self.norm = RMSNorm(sizes.dim, sizes.norm_eps)
 
     def forward(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        return self.norm(self.states(x, positions, cache))
+
+    def states(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        """The hidden states before the final norm."""
         rope = rope_angles(positions, self.sizes.head_dim, self.sizes.rope_base)
         for index, block in enumerate(self.layers):
             x = block(x, rope, index, cache)
-        return self.norm(x)
+        return x
 
 
 class DualAR(nn.Module):
     """Slow and fast AR with the table of codebook embeddings that feeds codes back into the slow one."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, weights: Weights = "bf16") -> None:
+        """weights: in how many bits the products of its layers are held; all else has one type, the model's."""
         super().__init__()
-        self.config = config
-        self.slow = Transformer(config.slow)
-        self.fast = Transformer(config.fast)
+        self.config, self.weights = config, weights
+        slow, fast = BITS[weights]
+        self.slow = Transformer(config.slow, slow)
+        self.fast = Transformer(config.fast, fast)
         self.codebook_embeddings = nn.Embedding(config.codebook_size * config.num_codebooks, config.slow.dim)
-        self.fast_output = nn.Linear(config.fast.dim, config.codebook_size, bias=False)
+        self.fast_output = nn.Linear(config.fast.dim, config.residual_codes or config.codebook_size, bias=False)
         self.slow_output: nn.Linear | None = None
         if not config.tie_word_embeddings:
             self.slow_output = nn.Linear(config.slow.dim, config.slow.vocab_size, bias=False)
@@ -111,18 +122,34 @@ class DualAR(nn.Module):
         if config.fast.dim != config.slow.dim:
             self.fast_project_in = nn.Linear(config.slow.dim, config.fast.dim)
 
-    def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
-        """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim).
+    def held_as(self, weights: Weights) -> DualAR:
+        """This model with its layers' weights quantised, sharing all others."""
+        with only_shapes():
+            model = DualAR(self.config, weights)
+        quantiser, state = Quantiser(model), self.state_dict().items()
+        held = {key: value for name, tensor in state for key, value in quantiser(name, tensor).items()}
+        model.load_state_dict(held, assign=True)
+        return model.eval().requires_grad_(False)
 
-        A semantic token's embedding is the scaled sum of its own and its frame's codebook rows, code 0
-        included; codes at other tokens are not looked at.
+    def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
+        """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim), beside the codes.
+
+        A semantic token's embedding is the sum of its own and its frame's codebook rows, code 0 included, scaled as
+        the config says; codes at other tokens are not looked at.
         """
+        return self.embed_codes(sent(self.text(tokens), codes.device), tokens.to(codes.device), codes)
+
+    def text(self, tokens: Tensor) -> Tensor:
+        """Rows of the table of text tokens, where that is; beside few bytes it is in the host's memory."""
+        return self.slow.embeddings(sent(tokens, self.slow.embeddings.weight.device))
+
+    def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
+        """`embed` with the tokens' `text` at hand."""
         config = self.config
-        offsets = torch.arange(config.num_codebooks, device=tokens.device) * config.codebook_size
-        text = self.slow.embeddings(tokens)
+        offsets = torch.arange(config.num_codebooks, device=codes.device) * config.codebook_size
         audio = self.codebook_embeddings(codes + offsets[:, None]).sum(1)
         spoken = (tokens >= config.semantic_start) & (tokens <= config.semantic_end)
-        return torch.where(spoken[..., None], (text + audio) / math.sqrt(config.num_codebooks + 1), text)
+        return torch.where(spoken[..., None], (text + audio) / config.code_divisor, text)
 
     def head(self) -> Tensor:
         """The head's legal rows: one a semantic token, in order, then the stop token; (semantic_size + 1, dim).
@@ -131,12 +158,16 @@ class DualAR(nn.Module):
         """
         weight = self.slow.embeddings.weight if self.slow_output is None else self.slow_output.weight
         semantic = weight[self.config.semantic_start : self.config.semantic_end + 1]
-        return torch.cat([semantic, weight[self.config.eos_token][None]])
+        return torch.cat([semantic, weight[self.config.eos_token][None]]).to(self.slow.norm.weight.device)
+
+    def fast_input(self, hidden: Tensor, normed: Tensor) -> Tensor:
+        """The fast AR's first input, of slow hidden states (…, slow dim) before and after the final norm."""
+        return self.fast_project_in(normed if self.config.fast_reads_norm else hidden)
 
     def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
-        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codebook_size).
+        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codes that may be drawn).
 
-        The input at position 0 is fast_project_in(slow hidden state), at position k the fast embedding
-        of code k − 1; the output at position k says code k.
+        The input at position 0 is `fast_input`, at position k the fast embedding of code k − 1; the output at
+        position k says code k.
         """
         return self.fast_output(self.fast(x, positions, cache))

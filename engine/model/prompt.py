@@ -1,4 +1,6 @@
-"""An utterance to the slow AR's prompt: upstream's chat layout, each part tokenised on its own.
+"""An utterance to the slow AR's prompt in the layout of its family, each part tokenised on its own.
+
+S2's chat:
 
     <|im_start|>system\\n … <|im_end|>\\n <|im_start|>user\\n TEXT <|im_end|>\\n <|im_start|>assistant\\n<|voice|>
 
@@ -6,6 +8,10 @@ Earlier turns of the conversation stand before the last one, each with its frame
 take is taken up again, its own frames so far stand at the end.
 With references, the system message carries their words and their frames as semantic tokens. As upstream,
 and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
+
+S1's interleave has no roles; each clip and each earlier turn is TEXT FRAMES <|im_end|>, and the text to say comes last:
+
+    <|interleave|> <|speaker:0|>TEXT FRAMES <|im_end|> … <|speaker:0|>TEXT
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ import numpy as np
 
 from engine.config import ModelConfig
 from engine.engine_errors import InvalidUtterance
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import IM_END, IM_START, INTERLEAVE, VOICE, Tokenizer
 from engine.types import Reference, Utterance
 
 _CONTROL = re.compile(r"<\|(?!speaker:\d+\|>|phoneme_start\|>|phoneme_end\|>)[^|>]*\|>")
@@ -64,30 +70,56 @@ class PrefillChunk:
 
 def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig) -> Prompt:
     """Lay out an utterance. Raises InvalidUtterance for control tokens in text and for codes that do not fit."""
-    refuse_control_tokens(utterance.text, "the text")
     writer = _Writer(tokenizer, config)
-    writer.control(tokenizer.im_start).known("system\n")
+    refuse_control_tokens(utterance.text, "the text")
+    for turn in utterance.history:
+        refuse_control_tokens(turn.text, "an earlier turn")
+    prefix = _LAYOUTS[config.prompt_layout](writer, utterance)
+    if utterance.so_far is not None and utterance.frames_so_far:
+        writer.frames(utterance.so_far, "so_far")
+    return writer.prompt(prefix, utterance.frames_so_far)
+
+
+def _chat(writer: _Writer, utterance: Utterance) -> int:
+    """Write the chat layout; the steps of its prefix."""
+    writer.control(IM_START).known("system\n")
     if utterance.references:
         writer.known("convert the provided text to speech reference to the following:\n\nText:\n")
-        writer.known(reference_text(utterance.references))
+        writer.clip_text(reference_text(utterance.references))
         writer.known("\n\nSpeech:\n")
         for reference in utterance.references:
             writer.frames(reference.codes)
     else:
         writer.known("convert the provided text to speech")
-    writer.control(tokenizer.im_end).known("\n")
-    writer.control(tokenizer.im_start).known("user\n")
+    writer.control(IM_END).known("\n")
+    writer.control(IM_START).known("user\n")
     prefix = writer.steps
     for turn in utterance.history:
-        refuse_control_tokens(turn.text, "an earlier turn")
-        writer.text(turn.text).control(tokenizer.im_end).known("\n")
-        writer.control(tokenizer.im_start).known("assistant\n").control(tokenizer.voice).frames(turn.codes)
-        writer.control(tokenizer.im_end).known("\n").control(tokenizer.im_start).known("user\n")
-    writer.text(utterance.text).control(tokenizer.im_end).known("\n")
-    writer.control(tokenizer.im_start).known("assistant\n").control(tokenizer.voice)
-    if utterance.so_far is not None and utterance.frames_so_far:
-        writer.frames(utterance.so_far, "so_far")
-    return writer.prompt(prefix, utterance.frames_so_far)
+        writer.text(turn.text).control(IM_END).known("\n")
+        writer.control(IM_START).known("assistant\n").control(VOICE).frames(turn.codes)
+        writer.control(IM_END).known("\n").control(IM_START).known("user\n")
+    writer.text(utterance.text).control(IM_END).known("\n")
+    writer.control(IM_START).known("assistant\n").control(VOICE)
+    return prefix
+
+
+def _interleave(writer: _Writer, utterance: Utterance) -> int:
+    """Write S1's layout, in which a clip and an earlier turn are the same; the steps of its prefix."""
+    writer.control(INTERLEAVE)
+    for reference in utterance.references:
+        refuse_control_tokens(reference.text, "a reference's text")
+        writer.spoken(reference)
+    prefix = writer.steps
+    for turn in utterance.history:
+        writer.spoken(turn)
+    writer.speaker(utterance.text)
+    if not utterance.history:
+        prefix = writer.steps
+    writer.text(utterance.text)
+    return prefix
+
+
+_LAYOUTS = {"chat": _chat, "interleave": _interleave}
 
 
 def reference_text(references: Sequence[Reference]) -> str:
@@ -142,15 +174,27 @@ class _Writer:
         self._ids: list[np.ndarray] = []
         self._codes: list[np.ndarray] = []
 
-    def control(self, token: int) -> _Writer:
-        return self._tokens([token])
+    def control(self, token: str) -> _Writer:
+        return self._tokens([self._tokenizer.control(token)])
 
     def text(self, text: str) -> _Writer:
-        return self._tokens(self._tokenizer.encode(text))
+        return self._tokens(self._tokenizer.encode(self._tokenizer.as_read(text)))
+
+    def clip_text(self, text: str) -> _Writer:
+        """A voice's text, which other prompts have too."""
+        return self.known(self._tokenizer.as_read(text))
 
     def known(self, text: str) -> _Writer:
-        """Text that other prompts have too."""
+        """Words of the layout."""
         return self._tokens(self._tokenizer.encode_again(text))
+
+    def spoken(self, turn: Reference) -> _Writer:
+        """Words and their frames, as the interleave layout has them."""
+        return self.speaker(turn.text).clip_text(turn.text).frames(turn.codes).control(IM_END)
+
+    def speaker(self, text: str) -> _Writer:
+        """The tag of a text's speaker, unless it begins with one itself."""
+        return self if _SPEAKER.match(text) else self.known("<|speaker:0|>")
 
     def frames(self, codes: np.ndarray, what: str = "a reference") -> _Writer:
         config = self._config

@@ -28,12 +28,9 @@ def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, nois
     """
     logits = logits.float()
     ranks = min(noise.shape[1], logits.shape[1])
-    # Equal logits, common in bfloat16, rank by index: lowered by less than half a float32 step, they differ in
-    # float64. Else topk's order among them would change with `ranks`, and so with the row's neighbours.
-    exact = logits.double()
-    lowered = exact.abs().clamp(1e-30, 1e30) * torch.arange(logits.shape[1], device=logits.device) * 2.0**-40
-    index = (exact - lowered).topk(ranks, dim=-1).indices
-    best = logits.gather(1, index)
+    # Equal logits, common in bfloat16, rank by index: topk's order among them would change with `ranks`, and so with
+    # the row's neighbours.
+    best, index = (part[:, :ranks] for part in logits.sort(dim=-1, descending=True, stable=True))
     cumulative = (best - logits.logsumexp(-1, keepdim=True)).exp().cumsum(-1)
     rank = torch.arange(ranks, device=logits.device)
     dropped = (cumulative > top_p[:, None]) | (rank >= top_k[:, None])

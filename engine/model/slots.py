@@ -14,13 +14,8 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.model.sampling import REPEAT_WINDOW
+from engine.transfer import sent
 from engine.types import Sampling
-
-
-def sent(values: np.ndarray, device: torch.device) -> Tensor:
-    """These values on the device, without waiting for what it still has to do."""
-    tensor = torch.from_numpy(values)
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 class Slots:
@@ -66,12 +61,12 @@ class Slots:
         whole = [(at, sampling.top_k, sampling.seed) for at, sampling in zip(positions, samplings, strict=True)]
         counts = np.column_stack([slots, whole, [len(tokens) for tokens in heard], recent])
         shares = np.array([(sampling.temperature, sampling.top_p) for sampling in samplings], np.float32)
-        numbers = sent(counts, self.input.device)  # at once, however many there are
+        numbers = sent(torch.from_numpy(counts), self.input.device)  # at once, however many there are
         which = numbers[:, 0]
         self.input[which] = last
         self.position[which], self.top_k[which], self.seed[which], self.frame[which] = numbers[:, 1:5].unbind(1)
         self.recent[which] = numbers[:, 5:]
-        self.temperature[which], self.top_p[which] = sent(shares, self.input.device).unbind(1)
+        self.temperature[which], self.top_p[which] = sent(torch.from_numpy(shares), self.input.device).unbind(1)
 
     def how(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """temperature, top_p and top_k of these slots, each (rows,)."""

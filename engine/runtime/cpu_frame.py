@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.config import TransformerSizes
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
+from engine.model.held_weight import give, held_by
 from engine.model.host_sampling import SlotDraws
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -47,6 +48,7 @@ class CpuLayer:
 
     attention_norm: Norm
     qkv: Tensor
+    qkv_bias: Tensor | None
     qk_norm: Norm | None
     output: Tensor
     ffn_norm: Norm
@@ -57,8 +59,9 @@ class CpuLayer:
     def of(cls, block: Block) -> CpuLayer:
         """Take a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
         attention, ffn, sizes = block.attention, block.feed_forward, block.attention.sizes
-        gate_up = torch.cat([ffn.w1.weight, ffn.w3.weight]).detach()
-        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
+        gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
+        for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
+            give(part, half)
         qk_norm = None
         if sizes.qk_norm:
             q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
@@ -66,17 +69,14 @@ class CpuLayer:
             qk_norm = Norm(gains, sizes.norm_eps)
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
-            qkv=_transposed(attention.wqkv),
+            qkv=held_by(attention.wqkv).values.t(),
+            qkv_bias=None if attention.wqkv.bias is None else attention.wqkv.bias.detach(),
             qk_norm=qk_norm,
-            output=_transposed(attention.wo),
+            output=held_by(attention.wo).values.t(),
             ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
-            gate_up=gate_up.t(),
-            down=_transposed(ffn.w2),
+            gate_up=gate_up.values.t(),
+            down=held_by(ffn.w2).values.t(),
         )
-
-
-def _transposed(part: nn.Linear) -> Tensor:
-    return part.weight.detach().t()
 
 
 class Buffers:
@@ -103,17 +103,21 @@ class CpuTransformer:
         self._sizes, self._norm = sizes, Norm(plain.norm.weight, sizes.norm_eps)
         self._layers = [CpuLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
         self._buffers: dict[int, Buffers] = {}
-        self.angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)[:, None]
+        angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)
+        self.angles = torch.view_as_complex(angles)[:, None]
         """Rotations by position, (positions, 1, head_dim / 2)."""
 
     def __call__(self, x: Tensor, rope: Tensor, attend: Attend) -> Tensor:
-        """Hidden states (steps, dim) of x (steps, dim); overwrites x, and the next call what this one returned.
+        """Hidden states (steps, dim) of x (steps, dim), after the final norm; those before it are left in x.
 
+        The next call overwrites what this one returned.
         rope: `angles` of one position a step, or of one for all.
         """
         own = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
         for index, layer in enumerate(self._layers):
             torch.mm(layer.attention_norm(x, own.length, own.normed), layer.qkv, out=own.qkv)
+            if layer.qkv_bias is not None:
+                own.qkv.add_(layer.qkv_bias)
             if layer.qk_norm is not None:
                 layer.qk_norm(own.qk, own.lengths, own.qk)
             own.pairs.mul_(rope)
@@ -197,19 +201,20 @@ class CpuFrame:
         self._model, self._input, self._draws = model, slots.input, SlotDraws(slots, books + 1)
         self._slow, self._fast = CpuTransformer(model.slow, context), CpuTransformer(model.fast, books)
         self._kept, self._fast_kept = SlotKeys(cache, rows, context), CodebookKeys(config.fast, rows, books)
-        self._head, self._fast_head = model.head().detach().t(), _transposed(model.fast_output)
+        self._head, self._fast_head = model.head().detach().t(), model.fast_output.weight.detach().t()
 
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:
         slots, positions = [row.slot for row in rows], [row.position for row in rows]
         at, model, stop = torch.tensor(slots), self._model, self._model.config.semantic_size
-        hidden = self._slow(self._input[at], self._slow.angles[positions], self._kept.steps(slots, positions))
+        hidden = self._input[at]
+        normed = self._slow(hidden, self._slow.angles[positions], self._kept.steps(slots, positions))
         frame = np.zeros((len(rows), model.config.num_codebooks + 1), np.int64)
-        for line, slot, logits in zip(frame, slots, (hidden @ self._head).numpy(), strict=True):
+        for line, slot, logits in zip(frame, slots, (normed @ self._head).numpy(), strict=True):
             first = self._draws.semantic(slot, logits, stop)
             line[0], line[-1] = (0, 1) if first == stop else (first, 0)
         drawn = torch.from_numpy(frame)
         codes = drawn[:, :-1]
-        self._residual(slots, hidden, codes)
+        self._residual(slots, model.fast_input(hidden, normed), codes)
         tokens = codes[:, :1] + model.config.semantic_start
         self._input[at] = model.embed(tokens, codes[:, :, None])[:, 0]
         self._draws.advance(slots, frame[:, 0])
@@ -219,11 +224,11 @@ class CpuFrame:
         """Put the keys and values of one step (1, dim) into the cache, as drawing a frame does; overwrites x."""
         self._slow(x, self._slow.angles[[position]], self._kept.steps([slot], [position]))
 
-    def _residual(self, slots: list[int], hidden: Tensor, codes: Tensor) -> None:
-        """Fill in codes (rows, codebooks), whose first are there, after the slow hidden states (rows, dim)."""
+    def _residual(self, slots: list[int], first: Tensor, codes: Tensor) -> None:
+        """Fill in codes (rows, codebooks), whose first are there, after the fast AR's first input (rows, fast dim)."""
         table, rows = self._model.fast.embeddings, len(slots)
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
-        x = torch.stack([self._model.fast_project_in(hidden), table(codes[:, 0])], 1).flatten(0, 1)
+        x = torch.stack([first, table(codes[:, 0])], 1).flatten(0, 1)
         for book in range(1, codes.shape[1]):
             steps = 2 if book == 1 else 1
             rope = self._fast.angles[book + 1 - steps : book + 1]

@@ -32,6 +32,8 @@ PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
 """Positions of a prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
 FIRST_PREFILL_SIZES = (64, 256, 1024)
 """Those that are captured first: a short text in a known voice, one in a new voice, and any other."""
+COMPACT_PREFILL_SIZES = (64, 256)
+"""The only ones where memory is short."""
 
 HIGH_PRIORITY, MIDDLE_PRIORITY = -2, -1
 """Of CUDA streams: frames, and sound that somebody waits for, go before sound of which its listeners have some in hand,
@@ -44,9 +46,9 @@ Step = Callable[[Tensor], Tensor]
 """slots (rows,) int64 → a frame as `sampling.host_frame` lays it out; every other state lives in slot tensors."""
 Draw = Callable[[Tensor, Tensor], Tensor]
 """hidden states (rows, dim), slots (rows,) int64 → a frame, as by `Step`."""
-Read = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache; returns
-hidden states (positions, dim)."""
+Read = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+"""embeddings (positions, dim) of tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all
+but the first int64: into the cache; returns hidden states (positions, dim)."""
 
 
 @contextmanager
@@ -106,7 +108,7 @@ class Captured:
     def replay(self, *values: Tensor) -> Any:
         """Run on these values (shaped as the inputs, in the host's memory); the outputs stand until the next replay."""
         for each, value in zip(self.inputs, values, strict=True):
-            each.copy_(value.pin_memory(), non_blocking=True)
+            each.copy_(value.pin_memory() if value.device.type == "cpu" else value, non_blocking=True)
         return self.again()
 
     def again(self) -> Any:
@@ -257,13 +259,25 @@ class FirstFrameGraphs(GraphSet[int]):
 class PrefillGraphs(GraphSet[int]):
     """Pieces of several prompts read at once; a batch is filled up with the one position of the spare slot."""
 
-    def __init__(self, read: Read, codebooks: int, spare_slot: int, device: torch.device) -> None:
-        def work(lines: Tensor) -> Tensor:
-            return read(lines[0], lines[3:], lines[1], lines[2])
+    def __init__(
+        self,
+        read: Read,
+        text: Callable[[Tensor], Tensor],
+        codebooks: int,
+        like: Tensor,
+        spare_slot: int,
+        sizes: Sequence[int] = PREFILL_SIZES,
+    ) -> None:
+        """text: embeddings of tokens, wherever these are. like: a tensor of embeddings (…, dim) on the device."""
 
-        self._spare, self._lines = spare_slot, codebooks + 3
-        inputs = {size: (self._blank(size).to(device),) for size in PREFILL_SIZES}
-        super().__init__(work, inputs, device, first=FIRST_PREFILL_SIZES)
+        def work(embeddings: Tensor, lines: Tensor) -> Tensor:
+            return read(embeddings, lines[0], lines[3:], lines[1], lines[2])
+
+        self._spare, self._lines, self._text, self._sizes = spare_slot, codebooks + 3, text, sizes
+        inputs = {
+            size: (like.new_zeros(size, like.shape[-1]), self._blank(size).to(like.device)) for size in self._sizes
+        }
+        super().__init__(work, inputs, like.device, first=set(FIRST_PREFILL_SIZES).intersection(sizes))
 
     def replay(self, pieces: Sequence[PrefillChunk]) -> Tensor:
         """Put keys and values of these pieces into the cache; together at most the largest size.
@@ -271,7 +285,7 @@ class PrefillGraphs(GraphSet[int]):
         Returns their hidden states (positions, dim), one piece after the other, valid until the next replay.
         """
         count = sum(len(piece.ids) for piece in pieces)
-        size = self.captured(size for size in PREFILL_SIZES if size >= count)
+        size = self.captured(size for size in self._sizes if size >= count)
         lines, at = self._blank(size), 0
         for piece in pieces:
             part = slice(at, at := at + len(piece.ids))
@@ -279,7 +293,7 @@ class PrefillGraphs(GraphSet[int]):
             lines[1, part] = piece.slot
             lines[2, part] = torch.arange(piece.start, piece.start + len(piece.ids))
             lines[3:, part] = torch.from_numpy(piece.codes)
-        return self[size].replay(lines)[:count]
+        return self[size].replay(self._text(lines[0]), lines)[:count]
 
     def _blank(self, size: int) -> Tensor:
         """Tokens, slots, positions and codes of nothing, at position 0 of the spare slot."""

@@ -8,21 +8,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from engine.codec import Codec, CodecConfig, Precision
+from engine.codec import ONLY_DECODES, Codec, CodecConfig, Precision
 from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
-from engine.fused.float8 import in_float8
-from engine.model.dual_ar import DualAR
+from engine.model.dual_ar import TEXT_TABLE, DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes
 
 GIB = 2**30
+MARGIN = GIB // 4
+"""Left free beside the encoder of clips where that is on the GPU only while it works."""
 UNPLANNED = GIB // 2
 """Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
+VOICES, VOICES_COMPACT = 2**29, 2**27
+"""Bytes for known voices where they are not set: a voice of ten seconds takes 38 MB of S2 Pro's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,8 @@ class MemoryPlan:
     """Bytes by item, in the order in which they are explained to people."""
 
     items: tuple[tuple[str, int], ...]
-    loading: int = 0
-    """Bytes held together while weights are still as they were read; float8 comes after that."""
+    on_demand: int = 0
+    """Bytes that must be free for a clip to be encoded on the GPU, where that is done by `OnDemandEncoder`."""
 
     @property
     def total(self) -> int:
@@ -43,14 +46,13 @@ class MemoryPlan:
 
     def fits(self, budget: int | None, spare: int = 0) -> bool:
         """Whether it fits the budget (bytes; None: unlimited) and leaves so much to spare."""
-        return budget is None or max(self.total, self.loading) + spare <= budget
+        return budget is None or self.total + spare <= budget
 
     def check(self, budget: int | None) -> None:
         """Raise ConfigError with the arithmetic when it does not fit the budget."""
         if budget is not None and not self.fits(budget):
-            before = f", and {self.loading / GIB:.2f} before weights are in 8 bits" if self.loading > self.total else ""
             raise ConfigError(
-                f"this needs {self}{before}, but {budget / GIB:.2f} GiB may be used; "
+                f"this needs {self}, but {budget / GIB:.2f} GiB may be used; "
                 "lower max_rows, max_context or the memory for known voices"
             )
 
@@ -61,21 +63,48 @@ class Size(NamedTuple):
     rows: int
     context: int
     weights: Weights
+    compact: bool = False
+    """Where memory is short: clips are encoded on the GPU only while it has room for that, fewer voices are kept and
+    fewer sizes of prompts have graphs."""
+
+    @property
+    def text_on_host(self) -> bool:
+        """Whether a GPU leaves the table of text tokens in the host's memory: 0.7 GiB of S2 Pro's, of which a prompt
+        needs a few rows."""
+        return self.compact or self.weights != "bf16"
 
 
 _SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)
 """Rows and positions of each, the best first: two rows of half the length are better than one."""
+_ROOMY, _SMALL, _SMALLEST = (*_SIZES[:3], (4, 2048)), _SIZES[3:-2], _SIZES[-2:]
+_KINDS: tuple[tuple[Weights, bool, tuple[tuple[int, int], ...]], ...] = (
+    ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _ROOMY + _SMALL), ("int6", True, _SMALLEST),
+)  # fmt: skip
+"""On a GPU, weights, whether compact, and sizes to try where none of them is set."""
 
 
 def sizes(
-    rows: int | None, context: int | None, weights: Weights | None, most_rows: int, most_context: int, float8: bool
+    rows: int | None,
+    context: int | None,
+    weights: Weights | None,
+    most_rows: int,
+    most_context: int,
+    quantise: bool,
+    compact: bool,
 ) -> list[Size]:
-    """Sizes to try, the best first, keeping to what is set. float8: this GPU can have weights in eight bits."""
-    kinds: tuple[Weights, ...] = (weights,) if weights else ("dtype", "fp8") if float8 else ("dtype",)
+    """Sizes to try, the best first, keeping to what is set.
+
+    quantise: weights may be held in fewer bits where that is not set; compact: as `Size` has it, is possible.
+    """
+    kinds = [kind for kind in _KINDS if compact or not kind[1]]
+    if weights or not quantise:
+        kinds = [(weights or "bf16", is_compact, _SIZES) for is_compact in (False, True)[: 1 + compact]]
+    elif not compact:
+        kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
-        Size(rows or min(some, most_rows), context or min(long, most_context), kind)
-        for kind in kinds
-        for some, long in _SIZES
+        Size(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
+        for kind, is_compact, candidates in kinds
+        for some, long in candidates
     ]
     return list(dict.fromkeys(tries))
 
@@ -83,77 +112,100 @@ def sizes(
 def largest(
     tries: Sequence[Size], plan: Callable[[Size], MemoryPlan], budget: int | None, spare: int
 ) -> tuple[Size, MemoryPlan]:
-    """The first that fits the budget and leaves so much to spare; the last one if it fits without.
+    """The first that fits the budget, leaves so much to spare and has room for the encoder of clips.
 
-    Raises ConfigError with the last one's arithmetic where that does not fit either.
+    Else the first that leaves so much to spare, or the last one if it fits without. Raises ConfigError with its
+    arithmetic where that does not fit either.
     """
-    for size in tries:
-        memory = plan(size)
-        if memory.fits(budget, spare):
-            return size, memory
+    for has_encoder in (True, False):
+        for size in tries:
+            memory = plan(size)
+            if memory.fits(budget, max(spare, memory.on_demand) if has_encoder else spare):
+                return size, memory
     memory.check(budget)
     return size, memory
+
+
+def voices_bytes(prefix_bytes: int | None, size: Size) -> int:
+    """For known voices: as set, else what an engine of this size has."""
+    if prefix_bytes is not None:
+        return prefix_bytes
+    return VOICES_COMPACT if size.compact else VOICES
 
 
 def plan_memory(
     config: ModelConfig,
     codec: CodecConfig,
     dtype: torch.dtype,
-    rows: int,
-    context: int,
-    prefix_bytes: int,
+    size: Size,
+    prefix_bytes: int | None,
     codec_graphs: Precision | None,
-    weights: Weights = "dtype",
     twelve_bits: TwelveBits = "none",
+    on_gpu: bool = True,
 ) -> MemoryPlan:
-    """The plan of an engine with these rows of this context, on one device.
+    """The plan of an engine of this size, on one device.
 
-    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
-    EngineConfig says. twelve_bits: how what is not in float8 is held in twelve bits besides.
+    prefix_bytes: for known voices; None: as many as the size has. codec_graphs: the precision of the codec's fused
+    decoder, None where plain torch decodes. twelve_bits: how weights are held in twelve bits besides.
     """
-    model, plain = _shapes(config, codec)
-    held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
-    held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)
+    model, plain = _shapes(config, codec, size.weights)
+    rows, context = size.rows, size.context
+    tensors = model.state_dict()
+    if on_gpu and size.text_on_host:
+        del tensors[TEXT_TABLE]
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
-    cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
-    items = [("weights" if weights == "dtype" else f"weights ({weights})", held + head)]
+    held = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
+    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", held)]
     if twelve_bits != "none":
-        items.append(("the same in twelve bits", _in_twelve_bits(model, weights, config)))
+        items.append(("the same in twelve bits", _in_twelve_bits(model, config)))
     if twelve_bits == "tiles":
-        items.append(("gates and ups again, as tiles", _in_tiles(model, weights)))
+        items.append(("gates and ups again, as tiles", _in_tiles(model)))
+    encoder = _encoder_bytes(plain)
+    clips = 4 * PIECE_SAMPLES * codec.encoder_dim * 4  # a layer's two inputs and two results
     items += [
-        ("codec", _codec_bytes(plain, codec_graphs)),
-        (f"{rows} row{'s' * (rows > 1)} of {context} positions", cache),
-        ("known voices", prefix_bytes),
+        ("codec", _codec_bytes(plain, codec_graphs) - size.compact * encoder),
+        (
+            f"{rows} row{'s' * (rows > 1)} of {context} positions",
+            KVCache.nbytes(config.slow, rows, context, dtype, spare=True),
+        ),
+        ("known voices", voices_bytes(prefix_bytes, size)),
         (f"{rows} codec stream{'s' * (rows > 1)}", rows * _stream_bytes(plain)),
     ]
     if codec_graphs:
         items.append(("graphs", rows * _graph_bytes(codec, codec_graphs)))
-        items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
-    loading = sum(p.numel() for p in model.parameters()) * dtype.itemsize + sum(p.nbytes for p in plain.parameters())
-    return MemoryPlan(tuple(items), loading + cache)
+    if codec_graphs and not size.compact:
+        items.append(("clips", clips))
+    return MemoryPlan(tuple(items), (encoder + clips + MARGIN) * size.compact)
 
 
-@functools.lru_cache(maxsize=1)
-def _shapes(config: ModelConfig, codec: CodecConfig) -> tuple[DualAR, Codec]:
+@functools.lru_cache(maxsize=3)
+def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[DualAR, Codec]:
     """Made once for all plans of a start."""
     with only_shapes():
-        return DualAR(config), Codec(codec)
+        return DualAR(config, weights), Codec(codec)
 
 
-def _in_twelve_bits(model: DualAR, weights: Weights, config: ModelConfig) -> int:
-    """Bytes of the products that are not held in float8."""
+def _held_bytes(name: str, tensor: Tensor, dtype: torch.dtype) -> int:
+    """Quantised weights and their scales have types of their own."""
+    is_own = name.endswith(".scales") or not tensor.is_floating_point()
+    return tensor.nbytes if is_own else tensor.numel() * dtype.itemsize
+
+
+def _in_twelve_bits(model: DualAR, config: ModelConfig) -> int:
     heads = (config.semantic_size + 1) * config.slow.dim + model.fast_output.weight.numel()
     layers: list[nn.Module] = [*model.slow.layers, *model.fast.layers]
-    products = sum(p.numel() for layer in layers for p in layer.parameters() if p.ndim == 2)
-    return (products - sum(p.numel() for p in in_float8(model, weights)) + heads) * 3 // 2
+    return (sum(p.numel() for layer in layers for p in layer.parameters() if p.ndim == 2) + heads) * 3 // 2
 
 
-def _in_tiles(model: DualAR, weights: Weights) -> int:
-    """Bytes of the products with gates, in twelve bits, where they are not held in float8."""
+def _in_tiles(model: DualAR) -> int:
+    """Bytes of the products with gates, in twelve bits."""
     layers: list[Any] = [*model.slow.layers, *model.fast.layers]
-    gated = {p for layer in layers for p in (layer.feed_forward.w1.weight, layer.feed_forward.w3.weight)}
-    return sum(p.numel() for p in gated.difference(in_float8(model, weights))) * 3 // 2
+    return sum(2 * layer.feed_forward.w1.weight.numel() for layer in layers) * 3 // 2
+
+
+def _encoder_bytes(codec: Codec) -> int:
+    """Of what only encodes; codebooks are part of it once tables have been made of them."""
+    return sum(value.nbytes for name, value in codec.state_dict().items() if not name.startswith(ONLY_DECODES))
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:

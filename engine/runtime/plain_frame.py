@@ -28,19 +28,24 @@ class PlainFrame:
         indices, positions = [row.slot for row in rows], [row.position for row in rows]
         slots = torch.tensor(indices, device=self._positions.device)
         x, steps = state.input[slots][:, None], state.position[slots][:, None]
-        hidden = model.slow(x, steps, self._cache.steps(indices, positions))[:, 0]
+        hidden = model.slow.states(x, steps, self._cache.steps(indices, positions))[:, 0]
         return self.draw(hidden, slots, max(row.sampling.top_k for row in rows))
 
     def draw(self, hidden: Tensor, slots: Tensor, ranks: int) -> Tensor:
-        """The frame without the slow AR, whose hidden states (rows, dim) are there; ``ranks``: the largest top_k."""
+        """The frame without the slow AR, whose hidden states (rows, dim), before the final norm, are there.
+
+        ranks: the largest top_k.
+        """
         state, model = self._slots, self._model
         books = model.config.num_codebooks
         noise = exponential_noise(state.seed[slots], state.frame[slots], books + 1, ranks)
         stop = model.config.semantic_size
-        logits = F.linear(hidden, self._head)
+        normed = model.slow.norm(hidden)
+        logits = F.linear(normed, self._head)
         semantic = draw_semantic(logits, *state.how(slots), noise[:, :2], state.recent[slots], stop)
         ended = semantic == stop
-        codes = self._residual(hidden, semantic.masked_fill(ended, 0), state.how(slots), noise[:, 2:])
+        first = semantic.masked_fill(ended, 0)
+        codes = self._residual(model.fast_input(hidden, normed), first, state.how(slots), noise[:, 2:])
         state.advance(slots, codes, model)
         return host_frame(codes, ended)
 
@@ -49,15 +54,15 @@ class PlainFrame:
         steps = torch.tensor([[position]], device=self._positions.device)
         self._model.slow(x[:, None], steps, self._cache.steps([slot], [position]))
 
-    def _residual(self, hidden: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
-        """The fast AR's passes: code 0 (rows,) and the slow hidden state (rows, dim) → codes (rows, codebooks)."""
+    def _residual(self, start: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
+        """The fast AR's passes: its first input (rows, fast dim) and code 0 (rows,) → codes (rows, codebooks)."""
         model, codes = self._model, [first]
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
-        x = torch.stack([model.fast_project_in(hidden), model.fast.embeddings(first)], 1)
+        x = torch.stack([start, model.fast.embeddings(first)], 1)
         for book in range(1, model.config.num_codebooks):
-            start = 0 if book == 1 else book
-            span = self._fast_cache.span(slice(0, len(first)), start)
-            logits = model.fast_logits(x, self._positions[:, start : book + 1], span)[:, -1]
+            at = 0 if book == 1 else book
+            span = self._fast_cache.span(slice(0, len(first)), at)
+            logits = model.fast_logits(x, self._positions[:, at : book + 1], span)[:, -1]
             codes.append(draw(logits, *how, noise[:, book - 1]))
             x = model.fast.embeddings(codes[-1])[:, None]
         return torch.stack(codes, 1)

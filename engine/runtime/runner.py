@@ -14,21 +14,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig, TwelveBits, Weights
+from engine.config import ModelConfig, TwelveBits
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import PrefillChunk, Prompt
-from engine.model.slots import Slots, sent
+from engine.model.slots import Slots
 from engine.runtime.cpu_frame import CpuFrame
-from engine.runtime.graphs import FIRST_FRAMES, FirstFrameGraphs, FrameGraphs, GraphSet, PrefillGraphs
+from engine.runtime.graphs import FIRST_FRAMES, PREFILL_SIZES, FirstFrameGraphs, FrameGraphs, GraphSet, PrefillGraphs
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
+from engine.transfer import sent
 
 PREFILL_POSITIONS = 512
-"""Positions of prompts that are read in one turn, so that rows already speaking go on between turns …"""
-GRAPH_POSITIONS = 1024
-"""… and where a graph reads them: on an H200 16 ms, and with a frame of 64 rows half of the time that a frame plays."""
+"""Positions of prompts that are read in one turn, so that rows already speaking go on between turns. Of graphs it is
+the largest: on an H200 16 ms, and with a frame of 64 rows half of the time that a frame plays."""
 FRAME_POSITIONS = 32
 """As many positions does a frame count for that is read by itself."""
 
@@ -44,7 +44,7 @@ class Runner:
         """
         self.config: ModelConfig = model.config
         self._model = model
-        weight = model.slow.embeddings.weight
+        weight = model.slow.norm.weight
         self.device = weight.device
         self.kernel_attention = False
         self.ahead = False
@@ -55,7 +55,7 @@ class Runner:
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], Tensor]
         self._read_frame: Callable[[int, int, Tensor], object]
-        if weight.device.type == "cpu" and weight.dtype == torch.float32:
+        if weight.device.type == "cpu" and weight.dtype == torch.float32 and model.weights == "bf16":
             frame: CpuFrame | PlainFrame = CpuFrame(model, self._cache, self._slots, rows, context)
         else:
             frame = PlainFrame(model, self._cache, self._slots)
@@ -77,13 +77,13 @@ class Runner:
         self,
         kernel_attention: bool,
         batch_invariant: bool = False,
-        weights: Weights = "dtype",
         twelve_bits: TwelveBits = "none",
+        prefills: Sequence[int] = PREFILL_SIZES,
     ) -> list[GraphSet[int]]:
         """Draw frames by CUDA graphs over fused kernels from now on, once these have been captured.
 
-        batch_invariant: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
-        EngineConfig says. Both need the kernel. twelve_bits: as `FusedFrame` says.
+        batch_invariant: a row's codes do not depend on what else is in the batch, not even by rounding; it needs the
+        kernel. twelve_bits: as `FusedFrame` says. prefills: positions of the graphs that read prompts.
         """
         from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
 
@@ -95,7 +95,6 @@ class Runner:
             self._context,
             kernel_attention,
             batch_invariant,
-            weights,
             twelve_bits,
         )
         frames = FrameGraphs(step, self._rows, self._rows, self.device)
@@ -104,11 +103,11 @@ class Runner:
         if not kernel_attention:  # then many positions of one slot would each copy the whole slot
             return [frames]
         read = FusedPrefill(self._model, step.slow, self._cache)
-        prefill = PrefillGraphs(read, self.config.num_codebooks, self._rows, self.device)
-        self._read, self._positions = prefill.replay, GRAPH_POSITIONS
+        like = self._slots.input
+        prefill = PrefillGraphs(read, self._model.text, self.config.num_codebooks, like, self._rows, prefills)
+        self._read, self._positions = prefill.replay, max(prefills)
         if batch_invariant:  # a prompt's last position is read as in a frame, wherever it stands
             return [frames, prefill]
-        like = self._slots.input
         first = FirstFrameGraphs(step.draw, like.shape[1], like.dtype, self._rows, self._rows, self.device)
         self._draw_first = first.replay
         return [frames, prefill, first]
@@ -211,7 +210,7 @@ class Runner:
         for row in rows:
             row.position += 1
         if self.device.type != "cuda":
-            return Frames(rows, frame, None)
+            return Frames(rows, frame.cpu(), None)
         host = torch.empty(frame.shape, dtype=frame.dtype, pin_memory=True)
         host.copy_(frame, non_blocking=True)
         done = torch.cuda.Event()
@@ -246,8 +245,7 @@ class Runner:
 
     def _embed(self, ids: np.ndarray, codes: np.ndarray) -> Tensor:
         """The input embeddings (1, steps, dim) of tokens (steps,) and codes (codebooks, steps)."""
-        tokens, books = (sent(part, self.device) for part in (ids, codes))
-        return self._model.embed(tokens[None], books[None])
+        return self._model.embed(torch.from_numpy(ids)[None], sent(torch.from_numpy(codes), self.device)[None])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

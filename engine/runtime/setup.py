@@ -7,22 +7,30 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from engine import checkpoint as checkpoints
-from engine.checkpoint import Checkpoint
-from engine.codec import Codec, CodecConfig, Precision
-from engine.config import EngineConfig, ModelConfig, TwelveBits, Weights
+from engine.checkpoint import Checkpoint, Source
+from engine.codec import ONLY_ENCODES, Codec, Precision, part_on
+from engine.config import EngineConfig, TwelveBits
 from engine.engine_errors import ConfigError
 from engine.model_card import ModelCard
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
-from engine.runtime.graphs import ClipGraphs, GraphSet, capture, capture_missing
+from engine.runtime.graphs import COMPACT_PREFILL_SIZES, PREFILL_SIZES, ClipGraphs, GraphSet, capture, capture_missing
 from engine.runtime.loop import Loop
-from engine.runtime.memory_plan import GIB, UNPLANNED, MemoryPlan, Size, largest, plan_memory, sizes
+from engine.runtime.memory_plan import (
+    GIB,
+    UNPLANNED,
+    MemoryPlan,
+    Size,
+    largest,
+    plan_memory,
+    sizes,
+    voices_bytes,
+)
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
 from engine.types import EngineInfo, Gpu
@@ -40,19 +48,17 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 class _Plan:
     """What a config comes to on this machine."""
 
-    folder: Path
+    source: Source
     device: torch.device
     codec_device: torch.device
     dtype: torch.dtype
-    rows: int
-    context: int
+    size: Size
     missing: str | None
     """Why the fused kernels are not used; None when they are."""
     kernel: bool
     """Whether attention reads the KV cache by its kernel."""
     precision: Precision | None
     """Of the codec's fused decoder; None where plain torch decodes."""
-    weights: Weights
     twelve_bits: TwelveBits
     memory: MemoryPlan
     kernel_settings: str
@@ -65,29 +71,34 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     The last of them makes the engine faster, and is for the time when it is ready: see `Loop.run_in_gaps`.
     """
     plan = _plan(config, tell)
-    card = ModelCard.read(plan.folder)
+    card = plan.source.card()
     tell(f"memory: {plan.memory}", 0.0)
     with _kept_kernels(plan) as kept:  # what compiles them takes as long to start as weights to load
-        checkpoint = checkpoints.load(plan.folder, plan.device, plan.codec_device, plan.dtype, tell)
-        codec, fingerprint = checkpoint.codec, checkpoint.fingerprint()
-        parameters = sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters())
-        runner = Runner(checkpoint.model, plan.rows, plan.context, config.prefix_bytes, repeats=config.reproducible)
+        codec_place = torch.device("cpu") if plan.size.compact else plan.codec_device
+        text_place = torch.device("cpu") if plan.size.text_on_host else plan.device
+        path, weights = plan.source.path, plan.size.weights
+        checkpoint = checkpoints.load(path, plan.device, codec_place, plan.dtype, tell, weights, text_place)
+        codec, prefix_bytes = checkpoint.codec, voices_bytes(config.prefix_bytes, plan.size)
+        runner = Runner(checkpoint.model, plan.size.rows, plan.size.context, prefix_bytes, repeats=config.reproducible)
         sets: list[GraphSet[Any]] = []
         if plan.missing is None:
-            sets += runner.use_graphs(plan.kernel, config.reproducible, plan.weights, plan.twelve_bits)
+            prefills = COMPACT_PREFILL_SIZES if plan.size.compact else PREFILL_SIZES
+            sets += runner.use_graphs(plan.kernel, config.reproducible, plan.twelve_bits, prefills)
         streams = _streams(codec, plan, config.codec_dtype or "float32")
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kept and sets:
             tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
-            # A reproducible take must not depend on when it is spoken either: there, all sizes come first.
-            told = functools.partial(tell, "capturing graphs")
-            capture(*sets, progress=told, kept=kept, only_first=not config.reproducible)
-    info = _info(config, plan, checkpoint, card, fingerprint, parameters)
+            # A reproducible take must not depend on when it is spoken either; and an encoder on demand gives memory
+            # back, which cannot be done beside a capture.
+            all_first = config.reproducible or plan.size.compact
+            progress = functools.partial(tell, "capturing graphs")
+            capture(*sets, progress=progress, kept=kept, only_first=not all_first)
+    info = _info(config, plan, checkpoint, card)
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
-    loop = Loop(runner, streams, plan.codec_device, plan.rows, info.max_waiting, frame_seconds)
+    loop = Loop(runner, streams, plan.codec_device, plan.size.rows, info.max_waiting, frame_seconds)
     fused = isinstance(encode, ClipGraphs)  # in plain torch nothing is gained by encoding several clips together
     read_timbre = None if codec.timbre is None else codec.timbre.encoder
     clips = ClipEncoder(
@@ -95,15 +106,18 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     )
     if fused:
         clips.prepare().result()
-        reserve(plan.rows * max(GraphStreams.FRAMES) * codec.config.frame_samples * 4)  # a decode of all, in float32
-    return checkpoint, info, loop, clips, _missing_graphs(sets, clips)
+    if plan.precision is not None:
+        longest = max(GraphStreams.FRAMES) * codec.config.frame_samples
+        reserve(plan.size.rows * longest * 4)  # a decode of all, in float32
+    return checkpoint, info, loop, clips, _missing_graphs(sets, clips if fused else None)
 
 
-def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder) -> Iterator[int]:
+def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder | None) -> Iterator[int]:
     """Capture them, one a step, and then give back the memory in which they were rehearsed."""
     yield from capture_missing(*sets)
     if sets:
         torch.cuda.empty_cache()
+    if clips:
         clips.prepare()  # whose reserve has gone with it
 
 
@@ -113,10 +127,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     _set_up_torch(device, config.threads)
     dtype = _dtype(config.dtype, device)
     tell("finding the checkpoint", 0.0)
-    folder = checkpoints.find(config.model)
+    source = checkpoints.open_source(checkpoints.find(config.model))
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
-    model, codec = ModelConfig.read(folder), CodecConfig.of(folder)
+    model, codec = source.config, source.codec_config
     _check(config, device, codec_device, missing, kernel)
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
@@ -124,38 +138,37 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     precision = (config.codec_dtype or "tf32") if is_fused else None
 
     def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
-        fixed = model, codec, dtype, size.rows, size.context, config.prefix_bytes, precision
-        return plan_memory(*fixed, size.weights, twelve_bits)
+        fixed = model, codec, dtype, size, config.prefix_bytes, precision
+        return plan_memory(*fixed, twelve_bits, on_gpu=device.type == "cuda")
 
-    tries, budget = _sizes(config, device, dtype, model, kernel), _budget(config, device)
-    is_set = config.max_rows and config.max_context
+    if config.max_context and config.max_context > model.max_context:
+        raise ConfigError(f"max_context {config.max_context} is more than the checkpoint's {model.max_context}")
+    rows, quantise = config.rows_on(device.type), device.type == "cuda"
+    compact = is_fused and not any(codec.encoder_transformer_layers[:-1])  # as `FusedEncoder` reads
+    tries = sizes(config.max_rows, config.max_context, config.weights, rows, model.max_context, quantise, compact)
+    budget, is_set = _budget(config, device), config.max_rows and config.max_context
     size, memory = largest(tries, plan, budget, spare=0 if is_set or device.type == "cpu" else UNPLANNED)
     twelve_bits: TwelveBits = "none"
-    for more in _twelve_bits(config, dtype, missing, size.rows):
+    for more in _twelve_bits(config, dtype, missing, size):
         if (larger := plan(size, more)).fits(budget, spare=GIB):
             twelve_bits, memory = more, larger
-    settings = model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
+    settings = model.family, model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
-        folder,
+        source,
         device,
         codec_device,
         dtype,
-        size.rows,
-        size.context,
+        size,
         missing,
         kernel,
         precision,
-        size.weights,
         twelve_bits,
         memory,
         repr(settings),
     )
 
 
-def _info(
-    config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: ModelCard, fingerprint: str, parameters: int
-) -> EngineInfo:
-    """fingerprint and parameters: as counted before fused kernels took weights over."""
+def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: ModelCard) -> EngineInfo:
     codec, missing = checkpoint.codec.config, plan.missing
     return EngineInfo(
         model=config.model,
@@ -164,17 +177,18 @@ def _info(
         sample_rate=codec.sample_rate,
         frame_samples=codec.frame_samples,
         num_codebooks=codec.num_codebooks,
-        max_context=plan.context,
-        max_rows=plan.rows,
+        max_context=plan.size.context,
+        max_rows=plan.size.rows,
         max_waiting=config.max_waiting,
         codec_fingerprint=checkpoint.codec_fingerprint.result(),
-        parameters=parameters,
-        fingerprint=fingerprint,
+        parameters=checkpoint.parameters,
+        fingerprint=checkpoint.fingerprint,
+        weights=plan.size.weights,
         memory=str(plan.memory),
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
         card=card,
-        cannot_align=_cannot_align(plan.weights),
+        family=checkpoint.config.family,
         gpu=_gpu(plan.device),
         timbre_dim=None if codec.timbre is None else codec.timbre.dim,
     )
@@ -198,29 +212,19 @@ def _check(
     """Raise ConfigError where the config asks for what this machine lacks. missing: why there are no fused kernels."""
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
-    for wanted, asked in (
-        ("reproducible takes", config.reproducible and device.type == "cuda"),
-        (f"{config.weights} weights", config.weights not in (None, "dtype")),
-    ):
-        if asked and not kernel:
-            raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
-    if config.weights not in (None, "dtype") and not _has_float8(device):
-        raise ConfigError(f"{config.weights} weights need a GPU of compute capability 8.9 (Ada, Hopper) or later")
+    if config.reproducible and device.type == "cuda" and not kernel:
+        raise ConfigError(f"reproducible takes need the KV-cache attention kernel: {missing or 'it is switched off'}")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
 
 
-def _cannot_align(weights: Weights) -> str | None:
-    if weights == "dtype":
-        return None
-    return f"the times of words are found with weights as they were published, and this engine holds them as {weights}"
-
-
-def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, rows: int) -> tuple[TwelveBits, ...]:
+def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, size: Size) -> tuple[TwelveBits, ...]:
     """How weights would be held in twelve bits, were there memory for it, each more than the one before."""
     if not config.twelve_bits or dtype != torch.bfloat16 or missing is not None or config.reproducible:
         return ()
-    return ("words", "tiles") if rows > 2 else ("words",)
+    if size.weights != "bf16":
+        return ()
+    return ("words", "tiles") if size.rows > 2 else ("words",)
 
 
 def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
@@ -229,36 +233,25 @@ def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
         return PlainStreams(codec, precision)
     from engine.codec.fused.decoder import FusedDecoder  # only here, for it needs Triton
 
-    decoder = FusedDecoder(codec, plan.rows, plan.precision, max(GraphStreams.FRAMES))
+    part = part_on(codec, plan.codec_device, without=ONLY_ENCODES) if plan.size.compact else codec
+    decoder = FusedDecoder(part, plan.size.rows, plan.precision, max(GraphStreams.FRAMES))
     codec.forget_decoder()
-    return GraphStreams(decoder, plan.rows)
+    return GraphStreams(decoder, plan.size.rows)
 
 
 def _encode(codec: Codec, plan: _Plan) -> Encode | ClipGraphs:
     """The encoder's side: over fused kernels, or plain torch's."""
     if plan.precision is not None:
         from engine.codec.fused.encoder import FusedEncoder  # only here, for it needs Triton
+        from engine.codec.fused.on_demand import OnDemandEncoder
 
+        if plan.size.compact:
+            return OnDemandEncoder(codec, plan.memory.on_demand)
         if FusedEncoder.reads(codec):
             encoder = FusedEncoder(codec, AT_ONCE)
             torch.cuda.empty_cache()  # what laying weights out anew has left free
             return ClipGraphs(encoder, codec.config.frame_samples, plan.codec_device)
     return codec.encode
-
-
-def _sizes(
-    config: EngineConfig, device: torch.device, dtype: torch.dtype, model: ModelConfig, kernel: bool
-) -> list[Size]:
-    """What to try to hold, the best first."""
-    if config.max_context and config.max_context > model.max_context:
-        raise ConfigError(f"max_context {config.max_context} is more than the checkpoint's {model.max_context}")
-    float8 = kernel and dtype == torch.bfloat16 and _has_float8(device)
-    most_rows = config.rows_on(device.type)
-    return sizes(config.max_rows, config.max_context, config.weights, most_rows, model.max_context, float8)
-
-
-def _has_float8(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 9)
 
 
 def _budget(config: EngineConfig, device: torch.device) -> int | None:
@@ -297,6 +290,8 @@ def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:
         return "graphs are switched off"
     if device.type != "cuda":
         return f"it needs a CUDA device, not {device.type}"
+    if torch.version.hip is not None:  # whose compute capabilities look like NVIDIA's
+        return "its kernels are for NVIDIA's GPUs, and this torch is for AMD's"
     if torch.cuda.get_device_capability(device) < (8, 0):
         return f"{torch.cuda.get_device_name(device)} is older than compute capability 8.0"
     try:
@@ -319,7 +314,7 @@ def _device(name: str | None) -> torch.device:
 
 def _dtype(name: str | None, device: torch.device) -> torch.dtype:
     if name is None:
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
     if name not in _DTYPES:
         raise ConfigError(f"dtype {name!r} is not one of {', '.join(_DTYPES)}")
     return _DTYPES[name]

@@ -1,4 +1,4 @@
-"""The HTTP API: OpenAI's speech contract and what goes beyond it, on the studio's services."""
+"""The HTTP API: OpenAI's speech API and its extensions, on the studio's services."""
 
 from studio.api.install import install_api
 

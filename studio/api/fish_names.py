@@ -1,4 +1,4 @@
-"""Names that Fish Audio's clients use: ids of voices, 32 hexadecimal digits made of our own and back, and fields."""
+"""Converts names for Fish Audio's clients: voice ids (32 hexadecimal digits there) and field names."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from studio.voices.resolver import DEFAULT
 
 _OURS = "voice_"
 _MARK = "f15a0d10"
-"""What an id begins with that was made of one of ours, whose 24 digits follow."""
-_MADE = re.compile(rf"{_MARK}([0-9a-f]{{24}})(@\d+)?")
+"""Prefix of Fish Audio ids made from the studio's, whose 24 digits follow."""
+_CONVERTED = re.compile(rf"{_MARK}([0-9a-f]{{24}})(@\d+)?")
 FIELDS = {"input": "text", "ref_text": "the text of a reference"}
-"""Fields of the studio's own API, and what a client of Fish Audio sends in their place."""
+"""Fields of the studio's API, and their names for clients of Fish Audio."""
 _VOICE_ID = re.compile(rf"(?<='){_OURS}[0-9a-f]{{24}}\b")
 SENT_UNASKED = frozenset(
     (
@@ -25,23 +25,23 @@ SENT_UNASKED = frozenset(
         "9a9cf47702da476aa4629e2506d4a857",
     )
 )
-"""Hosted voices that clients name as their default: here they mean the default voice, as OpenAI's names do."""
+"""Hosted voices that clients send by default; they mean the default voice."""
 
 
 def fish_id(voice_id: str) -> str:
-    """The id that Fish Audio's clients are given for one of ours."""
+    """The Fish Audio id of a voice."""
     return _MARK + voice_id.removeprefix(_OURS)
 
 
 def voice_of(reference: str) -> str:
-    """What the library knows a voice by that a client names: by such an id, or by a slug or name, which stay."""
-    if made := _MADE.fullmatch(reference):
-        return f"{_OURS}{made[1]}{made[2] or ''}"
+    """The library's reference for a client's: converts Fish Audio ids; slugs and names stay."""
+    if match := _CONVERTED.fullmatch(reference):
+        return f"{_OURS}{match[1]}{match[2] or ''}"
     return DEFAULT if reference in SENT_UNASKED else reference
 
 
-def in_client_words(message: str, param: str | None) -> str:
-    """A message about a field of the studio's own API, as clients of Fish Audio understand it."""
+def for_fish_client(message: str, param: str | None) -> str:
+    """An error message with the field names and voice ids of Fish Audio's clients."""
     theirs = FIELDS.get(param or "")
     if theirs and message.startswith(f"{param} "):
         message = theirs + message.removeprefix(param or "")

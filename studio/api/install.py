@@ -1,4 +1,4 @@
-"""Puts the API on an app: routes, errors, middleware, and an envelope for every other /v1 address."""
+"""Installs the API on an app: routes, errors, middleware, and JSON errors for unknown paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from studio.api.fish.asr import asr_routes
 from studio.api.fish.fish_voices import FishVoices
 from studio.api.fish.live import live_routes
 from studio.api.fish.model_routes import ModelRoutes
-from studio.api.fish.not_offered import not_offered
 from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
 from studio.api.http.docs_page import install_docs_page
@@ -27,10 +26,9 @@ from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
 from studio.api.routes.projects.project_routes import ProjectRoutes
 from studio.api.routes.pronunciation_routes import PronunciationRoutes
-from studio.api.routes.queue import queue_routes
 from studio.api.routes.share_routes import ShareRoutes
 from studio.api.routes.socket import socket_routes
-from studio.api.routes.speech_routes import speech_routes
+from studio.api.routes.speech_routes import queue_routes, speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.take_routes import TakeRoutes
 from studio.api.routes.trash_routes import TrashRoutes
@@ -43,12 +41,22 @@ from studio.projects.part_regeneration import PartRegeneration
 from studio.services import Studio
 
 PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
-"""Below these every address is the API's: /audio and /models are where OpenAI's clients call with a base URL without
-/v1; the four after them are Fish Audio's own."""
+"""All paths below these belong to the API: /audio and /models are called by OpenAI's clients if their base URL lacks
+/v1; the last four are Fish Audio's."""
+NOT_OFFERED = {
+    "/v1/voice-design": "Voices cannot be designed from a description; create one from a recording with POST /model.",
+    "/v1/audio/infill": "Recordings cannot be edited; POST /v1/takes/{take_id}/mend regenerates a sentence of a take.",
+    "/v1/agent": "There are no agents; generate their speech with the socket /v1/tts/live.",
+    "/v1/vqgan": "Audio codes are neither returned nor accepted; send recordings to POST /v1/tts.",
+    "/v1/chat": "The model does not chat; POST /v1/tts generates speech.",
+    "/compat": "Other services' APIs are not available below /compat; OpenAI's is at /v1/audio/speech.",
+    "/mcp": "There is no MCP server; POST /v1/tts generates speech.",
+}
+"""Paths of Fish Audio and fish-speech that the studio lacks, and the alternatives."""
 
 
 def install_api(app: FastAPI, studio: Studio) -> None:
-    """Give the app everything but the page; call it before a page is mounted at "/"."""
+    """Add everything except the page; call this before a page is mounted at "/"."""
     settings, speech = studio.settings, studio.speech
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
@@ -86,16 +94,16 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         routers.append(gradio_file_routes(studio.client_files))
     for router in routers:
         app.include_router(router)
-    nothing = NothingHere(routers)
-    own = [path for path in nothing.paths if not path.startswith(("/v1/", "/gradio_api/"))]
+    unknown = UnknownRoute(routers)
+    own = [path for path in unknown.paths if not path.startswith(("/v1/", "/gradio_api/"))]
     for path in own + [path for prefix in PREFIXES for path in (prefix, f"{prefix}/{{path:path}}")]:
-        app.router.routes.append(Route(path, nothing, include_in_schema=False))
+        app.router.routes.append(Route(path, unknown, include_in_schema=False))
 
 
-class NothingHere:
-    """An ASGI app, and so for whatever method: 405 where another one is right, else 404 with what the address lacks.
+class UnknownRoute:
+    """An ASGI app for all methods: answers 405 if another method is allowed, otherwise 404 with a hint.
 
-    A page mounted at "/" would take every address that no route fits, and answer in HTML.
+    Without it, a page mounted at "/" would answer unknown paths in HTML.
     """
 
     def __init__(self, routers: list[APIRouter]) -> None:
@@ -103,27 +111,32 @@ class NothingHere:
 
     @property
     def paths(self) -> list[str]:
-        """Of all routes, each once."""
+        """The paths of all routes, without repetitions."""
         return list(dict.fromkeys(route.path for route in self._routes))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         url = f"{scope['method']} {scope['path']}"
-        error = ApiError(404, not_offered(scope["path"]) or f"Invalid URL ({url}){self._hint(scope)}")
+        error = ApiError(404, _not_offered(scope["path"]) or f"Invalid URL ({url}){self._hint(scope)}")
         if allowed := self._methods(scope):
             error = ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
         await error_response(error, scope["path"])(scope, receive, send)
 
     def _methods(self, scope: Scope) -> set[str]:
-        """Those of the address; of /v1/takes/export those of its own routes, not of /v1/takes/{take} as well."""
-        fitting = [route for route in self._routes if route.matches(scope)[0] is not Match.NONE]
-        fewest = min((route.path.count("{") for route in fitting), default=0)
-        return {method for route in fitting if route.path.count("{") == fewest for method in route.methods or ()}
+        """The allowed methods of a path; for /v1/takes/export only its own, not those of /v1/takes/{take}."""
+        matches = [route for route in self._routes if route.matches(scope)[0] is not Match.NONE]
+        fewest = min((route.path.count("{") for route in matches), default=0)
+        return {method for route in matches if route.path.count("{") == fewest for method in route.methods or ()}
 
     def _hint(self, scope: Scope) -> str:
         path: str = scope["path"]
-        wanted = path.rstrip("/")
-        if not wanted.lower().startswith("/v1"):
-            wanted = f"/v1{wanted}"
-        if wanted == path or not self._methods({**scope, "path": wanted}):
+        correct = path.rstrip("/")
+        if not correct.lower().startswith("/v1"):
+            correct = f"/v1{correct}"
+        if correct == path or not self._methods({**scope, "path": correct}):
             return ""
-        return f": the address is {wanted}; a client's base URL ends in /v1"
+        return f": the address is {correct}; a client's base URL ends in /v1"
+
+
+def _not_offered(path: str) -> str | None:
+    path = "/" + path.lstrip("/")
+    return next((text for start, text in NOT_OFFERED.items() if path == start or path.startswith(f"{start}/")), None)

@@ -1,4 +1,4 @@
-"""Text that is spoken while it is being written, and the socket for it: a reader and a speaker side by side."""
+"""Sockets that generate speech while its text is written: a reader and a speaker side by side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from studio.speech.text import Sentences
 
 
 class TextSocket(ABC):
-    """One connection, in one protocol."""
+    """One connection; subclasses implement a protocol."""
 
     def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
         self._websocket = websocket
@@ -30,12 +30,12 @@ class TextSocket(ABC):
         self._caller: str = websocket.scope["state"]["caller"]
 
     async def serve(self) -> None:
-        """Until all is spoken, or the client is refused or has left."""
+        """Run until all speech is sent, an error occurs or the client disconnects."""
         await self._websocket.accept()
         try:
             await self._run()
         except (WebSocketDisconnect, TimeoutError):
-            return  # a client that has left needs no answer
+            return  # the client has disconnected
 
     async def _run(self) -> None:
         tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
@@ -54,18 +54,18 @@ class TextSocket(ABC):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _received(self, kind: str, wanted: str, param: str) -> Any:
-        """The next message, which must be of this kind, text or bytes. Raises InvalidRequest, WebSocketDisconnect."""
-        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
+    async def _received(self, kind: str, expected: str, param: str) -> Any:
+        """The next message. kind: text or bytes. Raises InvalidRequest, WebSocketDisconnect."""
+        await asyncio.sleep(0)  # let other tasks run even if many messages have arrived
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)
         if message.get(kind) is None:
-            raise InvalidRequest(f"messages must be {wanted}", param)
+            raise InvalidRequest(f"messages must be {expected}", param)
         return message[kind]
 
     async def _send(self, message: str | bytes) -> None:
-        """Raises TimeoutError where the client takes nothing for long."""
+        """Raises TimeoutError if the client stops receiving."""
         with anyio.fail_after(SEND_SECONDS):
             if isinstance(message, bytes):
                 await self._websocket.send_bytes(message)
@@ -74,38 +74,37 @@ class TextSocket(ABC):
 
     @abstractmethod
     async def _read(self) -> None:
-        """Take messages, to the last."""
+        """Process messages until the last."""
 
     @abstractmethod
     async def _speak(self) -> None:
-        """Answer with speech; the session ends when this does."""
+        """Send speech; the session ends when this returns."""
 
     @abstractmethod
     async def _refuse(self, error: ApiError) -> None:
-        """Tell the client why it ends."""
+        """Send the error that ends the session."""
 
     async def _finish(self) -> None:
-        """All was spoken."""
         await self._websocket.close()
 
 
 class WrittenText:
-    """Between a writer and a speaker on one event loop."""
+    """Splits text from a writer into sentences for a speaker, on one event loop."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """``limit``: characters after which a sentence is spoken as far as its last word, complete or not."""
+        """``limit``: characters after which an incomplete sentence is cut after its last complete word."""
         self._limit = limit
         self._held = Sentences()
         self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
-        self._waiting = 0  # characters in them
+        self._waiting = 0  # characters of these sentences
         self.is_complete = False
 
     def add(self, text: object) -> None:
-        """More of the text. Raises InvalidRequest where it is not a string, or too much of it is waiting."""
+        """Add text. Raises InvalidRequest if it is not a string or too much text is waiting."""
         if not isinstance(text, str):
             raise InvalidRequest("text must be a string", "text")
         if self._held.size + len(text) + self._waiting > MAX_INPUT:
-            raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
+            raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting", "text")
         self._put(self._held.add(text))
         if self._limit is not None and self._held.size > self._limit:
             for piece in self._held.flush():
@@ -114,17 +113,17 @@ class WrittenText:
                 self._held.add(tail if head else "")
 
     def flush(self) -> None:
-        """What is held is spoken, whether its sentence is complete or not."""
+        """Pass on the held text, even if its sentence is incomplete."""
         self._put(self._held.flush())
 
     def complete(self) -> None:
-        """No more is written."""
+        """End the text."""
         self.flush()
         self.is_complete = True
         self._sentences.put_nowait(None)
 
     def drop(self) -> None:
-        """Forget what is not being spoken yet."""
+        """Discard all sentences that are not taken yet."""
         self._held, self._waiting = Sentences(), 0
         while not self._sentences.empty():
             self._sentences.get_nowait()
@@ -140,6 +139,6 @@ class WrittenText:
     def _put(self, sentences: list[str]) -> None:
         for sentence in sentences:
             if PROBE.fullmatch(sentence):
-                continue  # an ellipsis between sentences is not a probe
+                continue  # an ellipsis between sentences must not become a probe request
             self._waiting += len(sentence)
             self._sentences.put_nowait(sentence)

@@ -90,7 +90,7 @@ def whole_wav(wav: bytes, sample_rate: int) -> bytes:
 
 
 def wav_samples(size: int) -> int:
-    """How many 16-bit mono samples a WAV of so many bytes has."""
+    """Number of 16-bit mono samples in a WAV of this size in bytes."""
     return (size - WAV_HEADER) // 2
 
 

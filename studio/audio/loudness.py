@@ -37,7 +37,7 @@ class Loudness:
     noise_floor: float
 
     def louder(self, gain: float) -> Loudness:
-        """The same sound with so many dB of gain."""
+        """The audio with a gain in dB applied."""
         integrated = None if self.integrated is None else self.integrated + gain
         levels = (self.true_peak, self.peak, self.rms, self.noise_floor)
         true_peak, peak, rms, floor = (max(QUIETEST, each + gain) if each > QUIETEST else QUIETEST for each in levels)

@@ -12,7 +12,7 @@ from studio.audio.loudness import Loudness, Meter, amplitude
 from studio.errors import InvalidRequest
 
 NONE = "none"
-"""Sound as it was spoken."""
+"""Audio as generated."""
 MOST_GAIN = 30.0
 """dB; a sound that needs more is next to silence, and its noise would be heard."""
 CLOSE = 0.25

@@ -1,4 +1,4 @@
-"""Streaming change of sample rate: the same samples whatever the cuts, no clicks, exact length."""
+"""Streaming change of sample rate: the same samples for any chunking, no clicks, exact length."""
 
 from __future__ import annotations
 

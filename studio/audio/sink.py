@@ -1,4 +1,4 @@
-"""What muxers and archives write to where there is no file: it cannot seek, and gives away what it has."""
+"""A write-only buffer for muxers and archives: it cannot seek, and is emptied as it is read."""
 
 from __future__ import annotations
 

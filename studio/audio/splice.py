@@ -1,4 +1,4 @@
-"""A piece of a spoken sound replaced by another one: cut where the pauses are quietest, as loud, and crossfaded."""
+"""Replaces a piece of speech: cut where the pauses are quietest, at equal loudness, and crossfaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FADE = 0.01
 REACH = 0.02
 """Seconds around the middle of a pause that are looked through at least: the times of words are no more exact."""
 AS_QUIET = 1.5
-"""A place with so many times the least energy is as good, and better if it is nearer to the middle."""
+"""Among cuts with up to this multiple of the least energy, the one nearest the middle is chosen."""
 LOUDEST = 0.99
 """What a gain may raise the piece's peak to."""
 

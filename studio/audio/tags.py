@@ -42,11 +42,11 @@ class Tags:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """By FFmpeg's names."""
+        """The tags by FFmpeg's names."""
         track = f"{self.track[0]}/{self.track[1]}" if self.track else ""
-        told = {"title": self.title, "artist": self.author, "album_artist": self.author, "album": self.album}
-        told |= {"track": track, "language": self.language, "genre": "Audiobook" if self.album else ""}
-        return {name: value for name, value in told.items() if value}
+        tags = {"title": self.title, "artist": self.author, "album_artist": self.author, "album": self.album}
+        tags |= {"track": track, "language": self.language, "genre": "Audiobook" if self.album else ""}
+        return {name: value for name, value in tags.items() if value}
 
     @property
     def iso_language(self) -> str:
@@ -91,9 +91,9 @@ def id3(tags: Tags) -> bytes:
 
 
 def _iso(tags: Tags) -> Mapping[str, str]:
-    told = tags.metadata
-    told.pop("language", None)
-    return told | ({"language": tags.iso_language} if tags.iso_language else {})
+    metadata = tags.metadata
+    metadata.pop("language", None)
+    return metadata | ({"language": tags.iso_language} if tags.iso_language else {})
 
 
 def _chapter(number: int, title: str, start: float, end: float) -> av.container.core.Chapter:

@@ -1,4 +1,4 @@
-"""The takes of a caller: under way, recent and kept; listed, starred, deleted and restored."""
+"""The active, recent and stored takes of a caller: list, star, delete and restore them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TakePage:
     data: list[TakeJson]
     """Newest first."""
     last_id: str | None
-    """What the next page comes after."""
+    """Cursor of the next page."""
     has_more: bool
 
 
 class History:
-    """Used from one event loop. ``sees`` is the caller whose takes are meant; None means everybody's."""
+    """Used from one event loop. ``sees`` is the caller whose takes are visible; None means everyone's."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class History:
 
     @property
     def undo_seconds(self) -> float:
-        """For how long a kept take that was deleted can be restored."""
+        """How long a deleted take can be restored."""
         return self._library.trash.seconds
 
     async def by_id(self, wanted: TakeFilter) -> TakeFilter:
@@ -80,7 +80,7 @@ class History:
         return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
 
     async def get(self, take_id: str, sees: str | None) -> TakeJson:
-        """All that is known of a take. Raises NotFound."""
+        """A take with all details. Raises NotFound."""
         try:
             take = await self.stored(take_id, sees)
         except (NotFound, UnderWay):
@@ -98,7 +98,9 @@ class History:
         take = await self.stored(take_id, sees)
         path = self._library.files.path(take.audio) if take.audio else None
         if path is None or not await to_thread.run_sync(path.exists):
-            raise NotFound(f"the sound of take {take_id} is not in the library; speak it again", "take_id", "no_audio")
+            raise NotFound(
+                f"the audio of take {take_id} is not in the library; generate it again", "take_id", "no_audio"
+            )
         return take, path
 
     async def sounds(self, wanted: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
@@ -109,13 +111,13 @@ class History:
         return [(take, path) for take, path in found if path.exists()]
 
     async def star(self, take_id: str, starred: bool, sees: str | None) -> TakeJson:
-        """Star a take, or no longer. Raises NotFound, UnderWay."""
+        """Star or unstar a take. Raises NotFound, UnderWay."""
         await self.stored(take_id, sees)
         take = await to_thread.run_sync(self._library.takes.star, take_id, starred, sees)
         return await to_thread.run_sync(whole_json, take, self._library)
 
     async def delete(self, take_id: str, sees: str | None) -> float:
-        """Delete it; for how many seconds it can be restored: 0 for one that was not kept.
+        """Delete a take and return the seconds for which it can be restored: 0 if it was not stored.
 
         Raises NotFound, UnderWay.
         """
@@ -128,12 +130,12 @@ class History:
         return self.undo_seconds if gone else 0
 
     async def count(self, wanted: TakeFilter) -> int:
-        """How many kept takes there are of these."""
+        """Number of stored takes that match."""
         await self._settle()
         return await to_thread.run_sync(self._library.takes.count, wanted)
 
     async def delete_all(self, wanted: TakeFilter) -> list[str]:
-        """Take many away, at most as many as the library allows at once; their ids."""
+        """Delete matching takes, at most as many as the library allows at once, and return their ids."""
         await self._settle()
         gone = await to_thread.run_sync(self._library.takes.delete, wanted)
         for take_id in gone:
@@ -153,7 +155,7 @@ class History:
         except NotFound:
             return
         if not ended:
-            raise UnderWay(f"the take {take_id} is still being spoken; ask again when it has ended", "take_id")
+            raise UnderWay(f"the take {take_id} is still being generated; try again when it has ended", "take_id")
 
     async def _settle(self, take_id: str | None = None) -> None:
         if self._recorder is not None:

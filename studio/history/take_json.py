@@ -1,4 +1,4 @@
-"""How takes look to API and page: in lists, and with all that is known of one."""
+"""Takes as JSON for the API and the page: in lists, and in detail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.speech.request import MAX_INPUT
 from studio.speech.timing.timestamps import Unit, as_json
 
 EXCERPT = 280
-"""Characters of a text that lists show."""
+"""Characters of the text shown in lists."""
 
 
 def listed_json(take: Take, library: Library | None) -> dict[str, object]:

@@ -45,12 +45,12 @@ __all__ = [
 
 TRASH_DAYS = 7
 CLEAR_SECONDS = 3600.0
-"""Between two looks for what has expired."""
+"""Between two removals of expired entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What belongs to the owner of the first key since this start, and was made without one."""
+    """Takes and projects made without a key that this start gave to the holder of the first key."""
 
     takes: int = 0
     projects: int = 0
@@ -60,14 +60,14 @@ class Library:
     """Everything in one folder: library.db and audio/. Any number of processes may open the same one."""
 
     def __init__(self, home: Path, trash_days: float = TRASH_DAYS) -> None:
-        """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds.
+        """Open or create the library in ``home`` and complete what a crash interrupted. Blocking: milliseconds.
 
-        ``trash_days``: for so long what was deleted can be restored.
+        ``trash_days``: how long deleted entries can be restored.
         """
         self.store = store = Store(home)
         self.home = home
         self.backup: Backup | None = None
-        """Whoever keeps copies of it, for saying how that goes."""
+        """The backup of this library, if there is one, for its status."""
         self.adopted = Adopted()
         self.files = store.files
         self.trash = trash = Trash(store, trash_days)
@@ -84,30 +84,29 @@ class Library:
         self.part_queue = PartQueue(store)
         self.audit = Audit(store)
         self.watch = HealthCheck("clearing")
-        """Over `clear_away`."""
+        """The health of `clear_away`."""
 
     async def clear_away(self) -> None:
-        """Remove what has expired now and again, for in a library that nobody uses nothing else would."""
+        """Remove expired entries every hour, also in a library that nobody uses."""
         while True:
             await asyncio.to_thread(self.trash.expire)
             self.watch.report_success()
             await asyncio.sleep(CLEAR_SECONDS)
 
     def hand_over(self, owner: str, to: str) -> None:
-        """Make one owner's takes and projects another's."""
+        """Transfer all takes and projects of one owner to another."""
         with self.store.writing() as db:
             _give(db, to, "= ?", owner)
 
     def adopt(self, owner: str) -> None:
-        """Make the takes and projects that were made without a key somebody's: they have an address, or nothing, in the
-        place of an owner. How many they were, `adopted` says."""
+        """Give ``owner`` the takes and projects made without a key (by an address or nobody), and set `adopted`."""
         with self.store.writing() as db:
             counts = [_give(db, owner, "like ?", "address %"), _give(db, owner, "= ?", "")]
         self.adopted = Adopted(sum(takes for takes, _ in counts), sum(projects for _, projects in counts))
 
 
 def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
-    """How many takes, and how many projects."""
+    """Change the owner; the numbers of takes and projects."""
     give = f"update takes set caller = ? where caller {condition} and part_id is"
     db.execute(f"{give} not null", [to, owner])
     takes = db.execute(f"{give} null", [to, owner]).rowcount

@@ -27,12 +27,12 @@ WRITERS = 4
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A file on its way into the folder."""
+    """A file that is not yet in the folder."""
 
     digest: str
     pieces: Sequence[bytes] = field(repr=False)
     path: Path
-    """Where its bytes are until it is kept."""
+    """Temporary path, until the file is kept."""
 
 
 class AudioFiles:
@@ -41,11 +41,11 @@ class AudioFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.added: list[str] = []
-        """Digests that `keep` has given their names, or begun to; a transaction that fails removes them again."""
+        """Digests of the files that `keep` added or began to add; a failed transaction removes them."""
         make_private_folder(folder)
 
     def path(self, digest: str) -> Path:
-        """Where the file of a digest is, whether it exists or not. Raises ValueError for what is no digest."""
+        """Path of the file with this digest, whether or not it exists. Raises ValueError if it is not a digest."""
         if not _DIGEST.fullmatch(digest):
             raise ValueError(f"{digest[:80]!r} is not a hexadecimal SHA-256")
         return self._folder / digest[:2] / digest
@@ -57,9 +57,9 @@ class AudioFiles:
 
     @contextlib.contextmanager
     def drafted(self, contents: Sequence[Sequence[bytes]]) -> Iterator[list[Draft]]:
-        """Write contents, each of them in pieces, to the disk under names that nobody reads; `keep` them in the block.
+        """Write contents, each given in pieces, to disk under temporary names; `keep` them in the block.
 
-        What takes time is done here, in several threads, and needs no lock. Drafts that were not kept are removed.
+        The slow work is done here, in several threads and without the lock. Drafts that are not kept are removed.
         Raises OSError.
         """
         drafts: list[Draft] = []
@@ -70,7 +70,7 @@ class AudioFiles:
                 draft.path.unlink(missing_ok=True)
 
     def keep(self, drafts: Sequence[Draft]) -> list[str]:
-        """Give drafts their final names, which are on the disk when this returns; their digests. Raises OSError."""
+        """Give drafts their final names, durably, and return their digests. Raises OSError."""
         folders = set[Path]()
         for draft in drafts:
             path = self.path(draft.digest)
@@ -79,7 +79,7 @@ class AudioFiles:
             self.added.append(draft.digest)
             try:
                 draft.path.replace(path)
-            except FileNotFoundError:  # it was not needed as it was made; or a start has cleared it away as a leftover
+            except FileNotFoundError:  # the file existed when it was drafted, or a start removed the draft
                 make_private_folder(path.parent)
                 _write_synced(draft.path, draft.pieces)
                 draft.path.replace(path)
@@ -119,7 +119,7 @@ class AudioFiles:
 
 
 def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """What ``work`` makes of each item, in several threads. Raises what the first that failed has raised."""
+    """Results of ``work`` for each item, in several threads. Raises the first error."""
     if len(items) == 1:
         return [work(items[0])]
     with ThreadPoolExecutor(WRITERS) as pool:
@@ -127,9 +127,9 @@ def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
 
 
 def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
-    """A file under its name when all of it is on the disk, or nothing. Raises OSError.
+    """Write a file atomically: complete under its name, or not at all. Raises OSError.
 
-    ``is_private``: only its owner may read it; otherwise the umask of the process decides.
+    ``is_private``: only its owner may read it; otherwise the umask applies.
     """
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)  # else it would keep the permissions with which a crash left it

@@ -16,7 +16,7 @@ _GENESIS = "0" * 64
 
 
 def note(db: Database, event: str, subject: str, **details: Scalar) -> None:
-    """Append an entry within the caller's write transaction, so that deed and entry stand or fall together."""
+    """Append an entry within the caller's write transaction, so that both are committed or neither is."""
     last = db.execute("select n, hash from audit order by n desc limit 1").fetchone() or (0, _GENESIS)
     number, at, text = last[0] + 1, time.time(), json.dumps(details, sort_keys=True, ensure_ascii=False)
     sealed = _seal(last[1], number, at, event, subject, text)
@@ -26,21 +26,21 @@ def note(db: Database, event: str, subject: str, **details: Scalar) -> None:
 
 
 class Audit:
-    """Reading the trail."""
+    """Reads the audit trail."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def entries(self, subject: str | None = None, event: str | None = None) -> list[AuditEntry]:
         """All entries, or those about one voice or consent, or of one kind; oldest first."""
-        asked = {"subject": subject, "event": event}
-        wanted = {column: value for column, value in asked.items() if value is not None}
-        where = " and ".join(f"{column} = :{column}" for column in wanted) or "1"
+        columns = {"subject": subject, "event": event}
+        filters = {column: value for column, value in columns.items() if value is not None}
+        where = " and ".join(f"{column} = :{column}" for column in filters) or "1"
         with self._store.reading() as db:
-            return [_entry(row) for row in db.table("audit").rows_where(where, wanted, order_by="n")]
+            return [_entry(row) for row in db.table("audit").rows_where(where, filters, order_by="n")]
 
     def verify(self) -> int:
-        """The number of entries, all of them unbroken. Raises StudioError naming the first that is not."""
+        """Check the hash of every entry and return their number. Raises StudioError naming the first invalid entry."""
         previous, count = _GENESIS, 0
         with self._store.reading() as db:
             for row in db.table("audit").rows_where(order_by="n"):

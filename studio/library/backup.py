@@ -25,12 +25,12 @@ from studio.supervisor import HealthCheck
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 30.0
-"""So long nothing is written before a snapshot is taken …"""
+"""A snapshot is taken when nothing was written for this long …"""
 LONGEST_SECONDS = 300.0
-"""… but no write waits longer than this."""
+"""… or this long after a write, at the latest."""
 POLL_SECONDS = 1.0
 KEPT = 3
-"""Snapshots that stay, the newest."""
+"""Number of snapshots kept, newest first."""
 
 _SNAPSHOT = re.compile(r"backup-([0-9]{1,12})\.db")
 _OWNERS = (
@@ -186,8 +186,8 @@ class Backup:
             self.snapshot()
             self._error = None
             if self._left_out:
-                told = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
-                self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {told}")
+                names = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
+                self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {names}")
             else:
                 self.watch.report_success()
             return True

@@ -1,1 +1,1 @@
-"""Long texts: projects made of documents, spoken part by part in the background, and put together as files."""
+"""Long-form projects: documents are split into parts, generated in the background and exported as files."""

@@ -1,4 +1,4 @@
-"""The takes of a timeline as one row of samples: any byte of it at once, and as a WAV file."""
+"""The takes of a timeline as one stream of samples with random access, and as a WAV file."""
 
 from __future__ import annotations
 
@@ -11,52 +11,51 @@ from studio.errors import InvalidRequest
 from studio.library.audio_files import AudioFiles
 from studio.projects.timeline import Timeline
 
-PIECE = 256 * 1024
-"""Bytes read at a time; even, as a sample has two."""
+CHUNK_BYTES = 256 * 1024
+"""Read at a time; an even number, as each sample has two bytes."""
 MAX_WAV = 2**32 - 1 - WAV_HEADER
-"""A WAV counts its bytes in 32 bits: 13 hours at 44.1 kHz."""
+"""Bytes: a WAV header has 32-bit sizes, which is 13 hours at 44.1 kHz."""
 
 
 class Concatenation:
-    """The 16-bit samples of a timeline as one row of bytes."""
+    """The 16-bit samples of a timeline as one sequence of bytes."""
 
     def __init__(self, timeline: Timeline, files: AudioFiles) -> None:
         self._timeline, self._files = timeline, files
-        self.size = 2 * timeline.samples
-        """Bytes."""
+        self.size = 2 * timeline.samples  # bytes
 
     def read(self, start: int = 0, stop: int | None = None) -> Generator[bytes, None, None]:
-        """The bytes from ``start`` to ``stop``, piece by piece. Raises OSError for a take whose file is gone."""
+        """Yield the bytes from ``start`` to ``stop`` in chunks. Raises OSError for a take whose file is missing."""
         at, stop = start, self.size if stop is None else min(stop, self.size)
-        for placed in self._timeline.placed:
-            begins, ends = 2 * placed.start, 2 * placed.end
-            if ends <= at:
+        for clip in self._timeline.placed:
+            clip_start, clip_end = 2 * clip.start, 2 * clip.end
+            if clip_end <= at:
                 continue
-            if begins >= stop:
+            if clip_start >= stop:
                 break
-            yield from _silence(min(begins, stop) - at)
-            at = max(at, begins)
-            with self._files.path(placed.take.audio).open("rb") as file:
-                file.seek(WAV_HEADER + 2 * placed.skipped + at - begins)
-                while at < min(ends, stop):
-                    data = file.read(min(PIECE, min(ends, stop) - at))
+            yield from _silence(min(clip_start, stop) - at)
+            at = max(at, clip_start)
+            with self._files.path(clip.take.audio).open("rb") as file:
+                file.seek(WAV_HEADER + 2 * clip.skipped + at - clip_start)
+                while at < min(clip_end, stop):
+                    data = file.read(min(CHUNK_BYTES, min(clip_end, stop) - at))
                     if not data:
-                        raise OSError(f"the audio file {placed.take.audio[:12]}… is shorter than it was")
+                        raise OSError(f"the audio file {clip.take.audio[:12]}… is shorter than it was")
                     at += len(data)
                     yield data
         yield from _silence(min(stop, self.size) - at)
 
     def floats(self) -> Generator[np.ndarray, None, None]:
-        """All of it, as samples in [-1, 1]."""
+        """All samples, in [-1, 1]."""
         for data in self.read():
             yield floats(data)
 
 
 class ConcatenatedWav:
-    """The same as a WAV file, any part of which can be read."""
+    """A timeline as a WAV file with random access."""
 
     def __init__(self, timeline: Timeline, files: AudioFiles) -> None:
-        """Raises InvalidRequest for more than a WAV can count."""
+        """Raises InvalidRequest if the timeline is too long for a WAV file."""
         check_wav(timeline)
         self._sound = Concatenation(timeline, files)
         self._header = wav_header(timeline.sample_rate, timeline.samples)
@@ -70,12 +69,12 @@ class ConcatenatedWav:
 
 
 def check_wav(timeline: Timeline) -> None:
-    """Raises InvalidRequest for more than a WAV can count."""
+    """Raises InvalidRequest if the timeline is too long for a WAV file."""
     if 2 * timeline.samples > MAX_WAV:
-        raise InvalidRequest("this is longer than a WAV file can be (13 hours): use flac, mp3 or m4b", "format")
+        raise InvalidRequest("this is too long for a WAV file (13 hours at most): use flac, mp3 or m4b", "format")
 
 
 def _silence(size: int) -> Generator[bytes, None, None]:
     while size > 0:
-        yield bytes(min(size, PIECE))
-        size -= PIECE
+        yield bytes(min(size, CHUNK_BYTES))
+        size -= CHUNK_BYTES

@@ -1,4 +1,4 @@
-"""Sentences of a part regenerated, as its project speaks: the part has one more take, which is the chosen one."""
+"""Regenerates sentences of a part with the settings of its project: the part gets another take, which is chosen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from studio.library.takes.take import Take
 from studio.projects.part_request import origin_of, request_of
 
 AT_ONCE = 2
-"""Sentences that are regenerated at once; others wait, and leave the places to those who listen."""
+"""Parts regenerated at the same time; others wait, so that live requests keep their rows."""
 
 
 class PartRegeneration:
@@ -29,29 +29,28 @@ class PartRegeneration:
         self._places = CapacityLimiter(AT_ONCE)
 
     async def add_take(self, project_id: str, sees: str | None, part_id: str, text: str, start: int, end: int) -> Part:
-        """The part with one more take, in which the sentences at these characters of its text are regenerated.
+        """Regenerate the sentences at ``start`` to ``end`` (characters of the part's text); returns the part.
 
-        Raises NotFound, InvalidRequest, Changed where the text is another one by now, and what Regeneration.regenerate
-        raises.
+        Raises NotFound, InvalidRequest, Changed if the text was edited, and what Regeneration.regenerate raises.
         """
-        project, part, take = await to_thread.run_sync(self._base, project_id, sees, part_id, text)
+        project, part, take = await to_thread.run_sync(self._load, project_id, sees, part_id, text)
 
         def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
             return select(part.text, start, end, words), partial(request_of, project.settings, part.voice)
 
         async with self._places:
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
-        spoken, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
-        take = replace(result.new.take, id=new_id, voice=spoken.voice, seed=spoken.seed, work_s=result.work_s)
+        request, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
+        take = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
         new = replace(result.new, take=take)
-        await to_thread.run_sync(self._queue.regenerated, new, len(spoken.text))
+        await to_thread.run_sync(self._queue.regenerated, new, len(request.text))
         return await to_thread.run_sync(self._projects.part, project_id, sees, part_id)
 
-    def _base(self, project_id: str, sees: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
+    def _load(self, project_id: str, sees: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
         project = self._projects.get(project_id, sees)
         part = self._projects.part(project_id, sees, part_id)
         if text.strip() != part.text:
-            raise Changed("the text of this part was changed meanwhile; look at it again", "text")
+            raise Changed("the text of this part has changed; reload it and try again", "text")
         if part.state != "done" or part.take is None:
-            raise Changed("this part has no sound of its present words and voice; speak all of it first", "part")
+            raise Changed("this part has no audio of its current text and voice; generate all of it first", "part")
         return project, part, part.take

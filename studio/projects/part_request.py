@@ -1,4 +1,4 @@
-"""How the words of a project are spoken: by its settings, patiently."""
+"""The speech request for a part: with the settings of its project, and at low priority."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from studio.speech.request import Origin, SpeechRequest
 
 
 def request_of(settings: ProjectSettings, voice: str | None, text: str, seed: int | None) -> SpeechRequest:
-    """``voice``: the part's own, if it has one; ``seed``: None where any will do."""
+    """``voice`` overrides the project's voice; ``seed`` None draws a random seed."""
     return SpeechRequest(
         text=text,
         voice=voice or settings.voice,
@@ -25,5 +25,5 @@ def request_of(settings: ProjectSettings, voice: str | None, text: str, seed: in
 
 
 def origin_of(project_id: str, owner: str) -> Origin:
-    """In the background, after all requests that somebody listens to."""
+    """A background origin: its requests queue behind all live ones."""
     return Origin(f"{project_id}.{secrets.token_hex(6)}", owner, patient=True, background=True)

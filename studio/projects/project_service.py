@@ -1,4 +1,4 @@
-"""What owners do with their projects, from page, API and clients alike: documents in, a timeline out."""
+"""Creates, edits, queues and exports projects for the page, the API and other clients."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from studio.library.projects.project_records import NewPart, Part, Project, Proj
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
+from studio.projects.casting.cast import CharacterVoice, proposed_voices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document
 from studio.projects.timeline import Timeline, lay_out
@@ -23,15 +24,18 @@ from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
 
+MOST_PROPOSED = 100
+"""Voices of the library among which those of characters are chosen."""
+
 
 class ProjectService:
-    """What owners do with their projects; ``sees`` is as for Projects.
+    """Operations on projects; ``sees`` is the owner filter, as in Projects.
 
-    `create` is used from one event loop; the other calls block for milliseconds, on any thread.
+    Call `create` from one event loop; the other methods block for milliseconds and may be called on any thread.
     """
 
     def __init__(self, library: Library, worker: ProjectWorker, voices: VoiceResolver, documents: WorkQueue) -> None:
-        """``documents``: in which they are read."""
+        """``documents``: the queue in which documents are read."""
         self.library = library
         self._documents = documents
         self._voices = voices
@@ -41,31 +45,45 @@ class ProjectService:
     async def create(
         self,
         owner: str,
-        wanted: DocumentImport,
+        request: DocumentImport,
         title: str = "",
         settings: ProjectSettings | None = None,
         start: bool = False,
     ) -> Project:
-        """A project of a document's parts, read in its turn; ``start`` has them spoken at once.
+        """Read a document and create a project of its parts; ``start`` queues all of them.
 
-        Without ``title`` it is called as the document says, else as its file. Being cancelled ends the reading, and no
-        project is made. Raises InvalidDocument, InvalidRequest, TooCostly, QueueFull, TooManyRequests, and UnknownVoice
-        for a voice of the settings or the cast; a part may name one that is not there, and fails alone when its turn
-        comes.
+        A blank ``title`` means the document's own title, else its file name. Cancelling the call stops the reading, and
+        no project is created. Raises InvalidDocument, InvalidRequest, TooCostly, QueueFull, TooManyRequests, and
+        UnknownVoice for a voice of the settings or the cast. A part may name an unknown voice: only that part fails,
+        when it is generated.
         """
         settings = settings or ProjectSettings()
-        is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *wanted.cast.values())
-        document = await wanted.read(self._documents, owner, is_voice)
-        return await to_thread.run_sync(self._keep, owner, wanted, document, title, settings, start)
+        is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *request.cast.values())
+        document = await request.read(self._documents, owner, is_voice)
+        return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
+
+    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[CharacterVoice]:
+        """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
+
+        Raises as `create`.
+        """
+        characters = await wanted.characters(self._documents, caller)
+
+        def proposed() -> list[CharacterVoice]:
+            voice = self._voices.find(narrator)
+            voices = self.library.voices.page(limit=MOST_PROPOSED)
+            return proposed_voices(characters, voices, voice.slug if voice else None)
+
+        return await to_thread.run_sync(proposed)
 
     def _checked_voices(self, *names: str | None) -> KnownVoices:
         self._check_voices(*names)
         return self.library.voices.known_now()
 
-    def _keep(
+    def _store(
         self,
         owner: str,
-        wanted: DocumentImport,
+        request: DocumentImport,
         document: Document,
         title: str,
         settings: ProjectSettings,
@@ -74,14 +92,14 @@ class ProjectService:
         parts = [
             NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end) for part in document.passages
         ]
-        named = " ".join(wanted.file_name.rpartition(".")[0].split())[:MAX_TITLE]
-        title = title.strip() or document.title or named or parts[0].text.splitlines()[0][:80]
+        file_title = " ".join(request.file_name.rpartition(".")[0].split())[:MAX_TITLE]
+        title = title.strip() or document.title or file_title or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, wanted.kind, parts, settings, document.cover, document.skipped)
+        project = self._projects.create(owner, title, request.kind, parts, settings, document.cover, document.skipped)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -91,12 +109,15 @@ class ProjectService:
         title: str | None,
         settings: Callable[[ProjectSettings], ProjectSettings],
     ) -> Project:
-        """Change title and settings, of which ``settings`` makes the new ones. Raises NotFound, InvalidRequest."""
+        """Change the title and the settings; ``settings`` maps the current ones to the new ones.
+
+        Raises NotFound, InvalidRequest.
+        """
         before = self._projects.get(project_id, sees).settings
-        wanted = settings(before)
-        if wanted.voice != before.voice:
-            self._check_voices(wanted.voice)
-        return self._projects.edit(project_id, sees, title, None if wanted == before else wanted)
+        after = settings(before)
+        if after.voice != before.voice:
+            self._check_voices(after.voice)
+        return self._projects.edit(project_id, sees, title, None if after == before else after)
 
     def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
@@ -104,7 +125,7 @@ class ProjectService:
         return self._projects.edit_part(project_id, sees, part_id, changes)
 
     def insert_part(self, project_id: str, sees: str | None, part: NewPart, after: str | None) -> Part:
-        """A new part after another one; None: before the first. Raises NotFound, InvalidRequest."""
+        """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
         self._check_voices(part.voice)
         return self.library.arrangement.insert(project_id, sees, part, after)
 
@@ -114,7 +135,7 @@ class ProjectService:
                 self._voices.find(name)
 
     def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
-        """Raises NotFound."""
+        """Queue parts for generation. Raises NotFound."""
         project = self._projects.ask(project_id, sees, which)
         self._worker.wake()
         return project
@@ -126,37 +147,40 @@ class ProjectService:
         return project
 
     def cancel(self, project_id: str, sees: str | None) -> Project:
-        """Forget what is not spoken yet, end what is being spoken. Raises NotFound."""
+        """Remove queued parts from the queue and stop those being generated. Raises NotFound."""
         project = self._projects.cancel(project_id, sees)
         self._worker.stop_project(project_id)
         return project
 
     def delete(self, project_id: str, sees: str | None) -> float:
-        """For how many seconds it can be restored; nothing of it is spoken meanwhile. Raises NotFound."""
+        """Delete a project and stop its parts; returns for how many seconds it can be restored. Raises NotFound."""
         self._projects.delete(project_id, sees)
         self._worker.stop_project(project_id)
         return self.library.trash.seconds
 
     def restore(self, project_id: str, sees: str | None) -> Project:
-        """Restore a deleted project, paused where parts of it wait. Raises NotFound, InvalidRequest."""
+        """Restore a deleted project; it is paused if it has queued parts. Raises NotFound, InvalidRequest."""
         self.library.trash.restore_one("project", project_id, sees, "project")
         return self._projects.get(project_id, sees)
 
     def seconds_left(self, project: Project) -> float | None:
-        """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""
+        """Estimated seconds until all queued parts are generated; None if unknown or paused."""
         if project.state != "running" or project.pace is None:
             return None
         return project.characters_left * project.pace / max(1, self._worker.at_once)
 
     def timeline(self, project_id: str, sees: str | None, partial: bool) -> Timeline:
-        """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
+        """The timeline of a project. ``partial`` leaves out missing parts; without it they raise NotFinished.
+
+        Raises NotFound.
+        """
         project = self._projects.get(project_id, sees)
         edges = self._edges if project.settings.trim else None
         timeline = lay_out(self._projects.parts(project_id, sees, only_chosen=True), project.settings, edges)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
-                f"{timeline.missing} of {sum(project.parts.values())} parts have not been spoken in their "
-                "present form; speak them first, or ask for what exists with partial=true",
+                f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text; "
+                "generate them first, or export the others with partial=true",
                 "partial",
             )
         return timeline
@@ -166,7 +190,7 @@ class ProjectService:
         return quiet_edges(self.library.files.path(take.audio), take.sample_rate)
 
     def tags(self, project_id: str, sees: str | None, timeline: Timeline) -> Tags:
-        """What the files of a project say of themselves. Raises NotFound."""
+        """The metadata written into exported files. Raises NotFound."""
         project = self._projects.get(project_id, sees)
         seconds = timeline.seconds
         return Tags(

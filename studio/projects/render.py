@@ -1,4 +1,4 @@
-"""A timeline as one file, take by take: WAV, MP3, FLAC and Opus while encoded, audio books (M4B) whole."""
+"""Renders a timeline as one file: WAV, MP3, FLAC and Opus as a stream, audiobooks (M4B) as a whole."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ M4B = "m4b"
 M4B_TYPE = "audio/mp4"
 M4B_BITS = 64_000
 STREAMED = {name: kind for name, kind in MEDIA_TYPES.items() if name in ("wav", "mp3", "flac", "opus")}
-"""Formats that can be sent while they are encoded."""
+"""Formats that can be streamed while they are encoded."""
 FORMATS = STREAMED | {M4B: M4B_TYPE}
-MOST_KNOWN = 256
-"""Masterings that are remembered, of a few hundred bytes each."""
+MAX_CACHED = 256
+"""Cached masterings; each takes a few hundred bytes."""
 
 
 def encoded(
     timeline: Timeline, files: AudioFiles, name: str, tags: Tags, mastering: Mastering | None = None
 ) -> Generator[bytes, None, None]:
-    """The whole in one of the formats that are STREAMED, while it is encoded; a WAV has no tags.
+    """Yield the timeline in one of the STREAMED formats while it is encoded; a WAV has no tags.
 
-    Raises InvalidRequest for more than a WAV can count.
+    Raises InvalidRequest if it is too long for a WAV file.
     """
     if name == "wav":
         check_wav(timeline)
@@ -53,10 +53,11 @@ def encoded(
 def write_m4b(
     timeline: Timeline, files: AudioFiles, tags: Tags, folder: Path, mastering: Mastering | None = None
 ) -> Generator[BinaryIO, None, None]:
-    """The whole as an audio book with its chapters: the same file again for each piece, complete the last time.
+    """Write the timeline as an audiobook with chapters. Yields the same file after each chunk; the last is complete.
 
-    It has no name, and is gone once it is closed, or when this is left before the end. Blocking. Raises OSError, for a
-    full disk too. An MP4 has its index, and the chapters in it, only when all of it is known.
+    The file is unnamed: it vanishes when it is closed, or when the generator is closed early. It cannot be streamed, as
+    the index of an MP4 and its chapters are written at the end. Blocking. Raises OSError, for example if the disk is
+    full.
     """
     whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
     try:
@@ -76,7 +77,7 @@ def write_m4b(
         file.mux(stream.encode(None))
         file.close()
         whole.seek(0)
-    except BaseException:  # closed first of all: into a closed file no index is written
+    except BaseException:  # closed first, so that PyAV does not write an index into it
         with contextlib.suppress(OSError):
             whole.close()
         raise
@@ -89,24 +90,23 @@ def _sound(timeline: Timeline, files: AudioFiles, mastering: Mastering | None) -
 
 
 class Masterings:
-    """Finds what a timeline needs, and remembers it."""
+    """Finds the mastering of a timeline, and caches it."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Mastering] = {}
+        self._cache: dict[tuple[str, str], Mastering] = {}
         self._lock = Lock()
 
     def find(self, timeline: Timeline, files: AudioFiles, standard: Standard) -> Generator[Mastering | int, None, None]:
-        """A number for every piece that is measured, so that it can be left; at last the Mastering. Blocking."""
+        """Yield a number per measured chunk, so that the caller can stop, and the Mastering at the end. Blocking."""
         key = timeline.fingerprint, standard.name
-        known = self._known.get(key)
-        if known is not None:
-            yield known
+        if (cached := self._cache.get(key)) is not None:
+            yield cached
             return
         sound = Concatenation(timeline, files)
         for step in find_mastering(sound.floats, timeline.sample_rate, standard):
             if isinstance(step, Mastering):
                 with self._lock:
-                    self._known[key] = step
-                    while len(self._known) > MOST_KNOWN:
-                        del self._known[next(iter(self._known))]
+                    self._cache[key] = step
+                    while len(self._cache) > MAX_CACHED:
+                        del self._cache[next(iter(self._cache))]
             yield step

@@ -1,4 +1,4 @@
-"""What is heard when, sentence by sentence: the cues of subtitles."""
+"""The cues of a project's subtitles, one per sentence."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from studio.projects.timeline import Timeline
 from studio.speech.timing.words import sentences
 
 Cue = tuple[float, float, str]
-"""From when to when, in seconds, and what is said."""
+"""Start and end in seconds, and the text."""
 
 
 def cues(timeline: Timeline, words: Mapping[str, Sequence[Timed]]) -> Iterator[Cue]:
-    """A sentence each; a whole part where it came as a subtitle, and where its words' times are not known.
+    """One cue per sentence; one for the whole part if it came from a subtitle or has no word times.
 
-    ``words``: by the ids of takes.
+    ``words``: timed words by take id.
     """
     for placed in timeline.placed:
         start, end = timeline.seconds(placed.start), timeline.seconds(placed.end)
-        known = words.get(placed.take.id) if placed.part.start is None else None
-        spoken = sentences(placed.take.text, known) if known else []
-        if not spoken:
+        timed = words.get(placed.take.id) if placed.part.start is None else None
+        cues_of_part = sentences(placed.take.text, timed) if timed else []
+        if not cues_of_part:
             yield start, end, placed.part.text
-        for each in spoken:
-            yield _within(start, end, start - timeline.seconds(placed.skipped), each)
-
-
-def _within(start: float, end: float, offset: float, each: Timed) -> Cue:
-    """At its place, and not in the silence that is left out around a take."""
-    return min(max(start, offset + each.start), end), min(max(start, offset + each.end), end), each.text
+        offset = start - timeline.seconds(placed.skipped)
+        for cue in cues_of_part:  # never in the silence that is trimmed around the take
+            yield min(max(start, offset + cue.start), end), min(max(start, offset + cue.end), end), cue.text

@@ -1,4 +1,4 @@
-"""When each part of a project is heard: take after take with the pauses between, or at the times of subtitles."""
+"""The timeline of a project: its takes one after the other with pauses, or at the times of subtitles."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from studio.library.takes.take import Take
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A part's take at its place, in samples of the timeline's rate."""
+    """A part's take on the timeline. Positions are samples at the timeline's rate."""
 
     part: Part
     take: Take
     start: int
-    """The first sample."""
     skipped: int = 0
-    """Samples at the beginning of the take that are left out; ``dropped`` are those at its end."""
+    """Samples trimmed from the beginning of the take."""
     dropped: int = 0
+    """Samples trimmed from its end."""
 
     @property
     def end(self) -> int:
@@ -30,12 +30,12 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What is to be heard, in order and without overlaps."""
+    """The placed takes, in order and without overlaps."""
 
     placed: tuple[Placed, ...]
     sample_rate: int
     missing: int
-    """Parts that are left out: they have no take of their present words."""
+    """Number of parts without a take of their current text; they are left out."""
     tail: int = 0
     """Samples of silence after the last part."""
 
@@ -45,7 +45,7 @@ class Timeline:
 
     @property
     def fingerprint(self) -> str:
-        """Tells this sound from others."""
+        """A hash of the audio."""
         lines = [f"{placed.take.audio} {placed.start} {placed.skipped} {placed.dropped}" for placed in self.placed]
         return hashlib.sha256("\n".join([*lines, str(self.tail)]).encode()).hexdigest()[:32]
 
@@ -54,7 +54,7 @@ class Timeline:
 
     @property
     def chapters(self) -> list[tuple[str, int, int]]:
-        """Title, first sample and end of each chapter; what comes before the first one belongs to it."""
+        """Title, first sample and end of each chapter. Parts before the first heading belong to that chapter."""
         starts = [(placed.part.chapter, placed.start) for placed in self.placed if placed.part.chapter]
         ends = [start for _, start in [*starts, ("", self.samples)][1:]]
         return [
@@ -63,19 +63,21 @@ class Timeline:
         ]
 
     def by_chapter(self, head: float = 0.0, tail: float = 0.0) -> list[tuple[str, Timeline]]:
-        """Each chapter by itself, with its title, from its first word to its last; what has no chapters is one without
-        a title. ``head`` and ``tail`` are seconds of silence before and after each."""
+        """One timeline per chapter, with the chapter's title; a project without chapters is one without a title.
+
+        ``head`` and ``tail`` are seconds of silence before and after each.
+        """
         begins = [number for number, placed in enumerate(self.placed) if placed.part.chapter][1:]
         spans = zip([0, *begins], [*begins, len(self.placed)], strict=True)
         before, after = round(head * self.sample_rate), round(tail * self.sample_rate)
 
-        def alone(placed: Sequence[Placed]) -> tuple[str, Timeline]:
+        def chapter(placed: Sequence[Placed]) -> tuple[str, Timeline]:
             offset = placed[0].start - before
             moved = tuple(replace(take, start=take.start - offset) for take in placed)
             title = next((take.part.chapter for take in placed if take.part.chapter), "")
             return title, Timeline(moved, self.sample_rate, 0, after)
 
-        return [alone(self.placed[start:end]) for start, end in spans if start < end]
+        return [chapter(self.placed[start:end]) for start, end in spans if start < end]
 
 
 Edges = Callable[[Take], tuple[int, int]]
@@ -83,17 +85,18 @@ Edges = Callable[[Take], tuple[int, int]]
 
 
 def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | None = None) -> Timeline:
-    """Every part that is done, at its place: as soon as the one before and its pause are over, or at its own start
-    where it has one that is later. Nothing is after the last take. With ``edges``, the silence around each take is left
-    out. Raises InvalidRequest for mixed sample rates."""
-    done = [(part, part.take) for part in parts if part.state == "done" and part.take is not None]
-    takes = [(part, take) for part, take in done if take is not None]
+    """The timeline of all parts that are done.
+
+    Each take starts after the previous one and its pause, or at the part's own start if that is later. ``edges`` trims
+    the silence around each take. Raises InvalidRequest for mixed sample rates.
+    """
+    takes = [(part, part.take) for part in parts if part.state == "done" and part.take is not None]
     rate = takes[0][1].sample_rate if takes else 44_100
     placed: list[Placed] = []
     for part, take in takes:
         if take.sample_rate != rate:
             raise InvalidRequest(
-                f"part {part.position + 1} was spoken at {take.sample_rate} Hz and others at {rate}: speak it again",
+                f"part {part.position + 1} has {take.sample_rate} Hz and others have {rate} Hz: regenerate it",
                 "parts",
             )
         at = placed[-1].end + round(_pause(placed[-1].part, part, settings) * rate) if placed else 0
@@ -104,7 +107,7 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | Non
 
 def _pause(before: Part, part: Part, settings: ProjectSettings) -> float:
     if part.start is not None:
-        return 0.0  # it has a time of its own, and is late already if the one before has only just ended
+        return 0.0  # it has its own start, and is already late if the previous take has only just ended
     if before.pause is not None:
         return before.pause
     return settings.chapter_pause if part.chapter else settings.pause

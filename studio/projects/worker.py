@@ -1,4 +1,4 @@
-"""Speaks the parts of projects in the background: a few at once, in places that nobody else wants, through crashes."""
+"""Generates queued parts in the background: a few at a time, on rows that no live request needs, and across crashes."""
 
 from __future__ import annotations
 
@@ -34,194 +34,191 @@ from studio.supervisor import HealthCheck
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.1
-"""How often a place is looked for while there is something to speak."""
-AGAIN_SECONDS = 1.0
-"""After the engine or the library could not be used; twice as long each time that a sound could not be kept …"""
-LONGEST_SECONDS = 60.0
-"""… up to this: to speak what then is thrown away costs the engine as much as a part that stays."""
+POLL_SECONDS = 0.1
+"""How often to look for a free row while there may be parts to generate."""
+RETRY_SECONDS = 1.0
+"""Delay after the engine or the library was unavailable; doubled each time that audio could not be stored, …"""
+MAX_RETRY_SECONDS = 60.0
+"""… up to this limit, as audio that cannot be stored costs the engine as much as any other."""
 
 RENEW_SECONDS = 5.0
-"""How often the leases of what is spoken are renewed, and how often it is looked for what another studio on the same
-library has queued, cancelled, or left behind."""
+"""How often to renew leases, and to look for parts that another studio on the same library has queued, cancelled or
+abandoned."""
 
-NOT_ITS_FAULT = (QueueFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
-"""What says nothing of the part: it is tried again until it goes."""
+TEMPORARY_ERRORS = (QueueFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
+"""Errors that are not due to the part: it is tried again until it succeeds."""
 
-Note = Callable[[], None]
-"""Writes what became of a part into the library."""
+Outcome = Callable[[], None]
+"""Writes the outcome of a part into the library."""
 
 
 class ProjectWorker:
-    """A studio's worker for the projects of its library, which other studios may work on too.
+    """Generates the parts of a library's projects, on which other studios may work too.
 
-    Made anywhere; `run` in the event loop of the SpeechService.
+    Create it anywhere; call `run` in the event loop of the SpeechService.
     """
 
     def __init__(self, service: SpeechService, rows: int | None = None) -> None:
-        """``rows``: so many parts at once at most, 0 none; None is half of the engine's places."""
+        """``rows``: how many parts to generate at the same time at most; None is half of the engine's rows."""
         self._service = service
         self._rows = rows
-        self._work = service.voices.library.part_queue
+        self._queue = service.voices.library.part_queue
         self._wake = asyncio.Event()
         self.watch = HealthCheck("projects")
-        self._speaking: dict[asyncio.Task[None], ClaimedPart] = {}
-        self._given_up = set[str]()
-        """Leases of parts that count as being spoken and are not: what became of them was not noted."""
+        self._running: dict[asyncio.Task[None], ClaimedPart] = {}
+        self._abandoned = set[str]()
+        """Leases of parts that stopped without an outcome."""
         self._stopped = set[str]()
-        """Projects that were stopped while a part was being claimed."""
+        """Projects stopped while a part was being claimed."""
         self._renew_at = 0.0
-        self._pause, self._not_before = AGAIN_SECONDS, 0.0
+        self._pause, self._not_before = RETRY_SECONDS, 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def at_once(self) -> int:
-        """How many parts are spoken at the same time when nobody else speaks. Raises NotReady, Unavailable."""
-        places = self._service.host.engine().info.max_rows
-        return max(1, places // 2) if self._rows is None else self._rows
+        """How many parts run at the same time without live requests. Raises NotReady, Unavailable."""
+        rows = self._service.host.engine().info.max_rows
+        return max(1, rows // 2) if self._rows is None else self._rows
 
     def wake(self) -> None:
-        """There is something to speak. From any thread."""
+        """Look for queued parts now. Thread-safe."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake.set)
 
     def stop_project(self, project_id: str) -> None:
-        """End at once what is being planned or spoken of a project. From any thread."""
+        """Stop all running parts of a project at once. Thread-safe."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._stop, project_id)
 
     def _stop(self, project_id: str) -> None:
         self._stopped.add(project_id)
-        for task, part in self._speaking.items():
+        for task, part in self._running.items():
             if part.project_id == project_id:
                 task.cancel()
 
     async def run(self) -> None:
-        """Speak until cancelled, or not at all without an engine; what is under way then goes back in line."""
+        """Generate parts until cancelled; running parts are then put back in the queue. Returns if no engine starts."""
         self._loop = asyncio.get_running_loop()
         if not await self._service.host.comes_up():
             return
         try:
             while True:
                 self._wake.clear()
-                with anyio.move_on_after(await self._begin()):
+                with anyio.move_on_after(await self._start_parts()):
                     await self._wake.wait()
         finally:
-            parts = dict(self._speaking)
+            parts = dict(self._running)
             for task in parts:
                 task.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
-            self._given_up |= {part.lease for part in parts.values()}
-            if self._given_up:
-                with self.watch.guarded("parts under way could not be put back in line"):
+            self._abandoned |= {part.lease for part in parts.values()}
+            if self._abandoned:
+                with self.watch.guarded("running parts could not be put back in the queue"):
                     await self._keep_leases()
 
-    async def _begin(self) -> float:
-        """Begin what there are places for; returns after how many seconds to look again if nothing wakes it."""
+    async def _start_parts(self) -> float:
+        """Start as many parts as there are free rows; returns the seconds until the next look, unless woken."""
         while True:
             try:
-                if self._given_up or time.monotonic() >= self._renew_at:
+                if self._abandoned or time.monotonic() >= self._renew_at:
                     await self._keep_leases()
                 if (wait := self._not_before - time.monotonic()) > 0:
                     return min(wait, RENEW_SECONDS)
-                if len(self._speaking) >= self.at_once:
+                if len(self._running) >= self.at_once:
                     return RENEW_SECONDS
-                if not self._has_place():
-                    return LOOK_SECONDS
+                if not self._has_free_row():
+                    return POLL_SECONDS
                 self._stopped.clear()
-                part = await to_thread.run_sync(self._work.claim)
+                part = await to_thread.run_sync(self._queue.claim)
             except (NotReady, Unavailable):
-                return AGAIN_SECONDS
+                return RETRY_SECONDS
             except (sqlite3.Error, OSError) as error:
                 self.watch.report_failure("the library cannot be used for projects", error)
-                return AGAIN_SECONDS
+                return RETRY_SECONDS
             if part is None:
-                if not self._speaking:
-                    self._all_well()
+                if not self._running:
+                    self._reset_delay()
                 return RENEW_SECONDS
             if part.project_id in self._stopped:
-                self._given_up.add(part.lease)
+                self._abandoned.add(part.lease)
                 continue
-            task = asyncio.create_task(self._speak(part))
-            self._speaking[task] = part
-            task.add_done_callback(self._ended)
+            task = asyncio.create_task(self._generate(part))
+            self._running[task] = part
+            task.add_done_callback(self._on_done)
 
     async def _keep_leases(self) -> None:
-        """Queue again what is not being spoken any more, renew the leases of what is being spoken here, and end what
-        has lost its own: it was cancelled or deleted, or taken over. Raises LibraryUnavailable."""
-        given_up, self._given_up = self._given_up, set()
-        speaking = {part.lease: task for task, part in self._speaking.items()}
+        """Queue abandoned parts again, renew the leases of running ones, and cancel parts that lost their lease because
+        they were cancelled, deleted or taken over. Raises LibraryUnavailable."""
+        abandoned, self._abandoned = self._abandoned, set()
+        running = {part.lease: task for task, part in self._running.items()}
         try:
-            held = await to_thread.run_sync(self._work.renew, list(speaking)) if speaking else set()
-            await to_thread.run_sync(self._work.recover, list(given_up))
+            held = await to_thread.run_sync(self._queue.renew, list(running)) if running else set()
+            await to_thread.run_sync(self._queue.recover, list(abandoned))
         except BaseException:
-            self._given_up |= given_up
+            self._abandoned |= abandoned
             raise
         self._renew_at = time.monotonic() + RENEW_SECONDS
-        for lease in speaking.keys() - held:
-            speaking[lease].cancel()
+        for lease in running.keys() - held:
+            running[lease].cancel()
 
-    def _has_place(self) -> bool:
-        """Nobody waits, and one place stays free for whoever comes next, where there are several."""
-        stats, places = self._service.stats(), self._service.host.engine().info.max_rows
-        taken = max(stats.running, len(self._speaking))
-        return not stats.waiting and taken < max(1, places - 1)
+    def _has_free_row(self) -> bool:
+        """Whether no request waits and, if there are several rows, one stays free for the next live request."""
+        stats, rows = self._service.stats(), self._service.host.engine().info.max_rows
+        taken = max(stats.running, len(self._running))
+        return not stats.waiting and taken < max(1, rows - 1)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        part = self._speaking.pop(task)
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        part = self._running.pop(task)
         self._wake.set()
         if task.cancelled():
-            self._given_up.add(part.lease)
+            self._abandoned.add(part.lease)
             return
         error = task.exception()
         if isinstance(error, Exception):
-            self._given_up.add(part.lease)
-            self._hold_off("a part could not be spoken", error)
+            self._abandoned.add(part.lease)
+            self._back_off("a part could not be generated", error)
 
-    def _hold_off(self, what: str, error: Exception) -> None:
-        """Begin nothing for a while, the longer the more often this comes in a row."""
+    def _back_off(self, what: str, error: Exception) -> None:
+        """Start nothing for a while, longer each time in a row."""
         self.watch.report_failure(what, error)
         self._not_before = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, LONGEST_SECONDS)
+        self._pause = min(2 * self._pause, MAX_RETRY_SECONDS)
 
-    def _all_well(self) -> None:
+    def _reset_delay(self) -> None:
         self.watch.report_success()
-        self._pause, self._not_before = AGAIN_SECONDS, 0.0
+        self._pause, self._not_before = RETRY_SECONDS, 0.0
 
-    async def _speak(self, part: ClaimedPart) -> None:
-        """Speak a part and note what became of it."""
+    async def _generate(self, part: ClaimedPart) -> None:
+        """Generate a part and store the outcome."""
         try:
-            note = await self._attempt(part)
+            outcome = await self._attempt(part)
         except Exception as error:
-            await to_thread.run_sync(
-                self._work.failed, part, f"an error of the studio: {type(error).__name__}: {error}"
-            )
+            await to_thread.run_sync(self._queue.failed, part, f"internal error: {type(error).__name__}: {error}")
             raise
-        await to_thread.run_sync(note)
+        await to_thread.run_sync(outcome)
 
-    async def _attempt(self, part: ClaimedPart) -> Note:
-        """Speak a part; what is to be noted of it."""
-        begun = time.perf_counter()
+    async def _attempt(self, part: ClaimedPart) -> Outcome:
+        started = time.perf_counter()
         try:
             request = request_of(part.settings, part.voice, part.text, part.seed)
             speech = await self._service.speak(request, origin_of(part.project_id, part.owner))
             async with aclosing(speech):
                 wav = b"".join([piece async for piece in speech.body])
-                words = await _times(speech)
-        except NOT_ITS_FAULT as error:
-            log.info("a part of %s waits: %s", part.project_id, error)
-            await asyncio.sleep(AGAIN_SECONDS)
-            return partial(self._work.release, part)
+                words = await _word_times(speech)
+        except TEMPORARY_ERRORS as error:
+            log.info("a part of %s has to wait: %s", part.project_id, error)
+            await asyncio.sleep(RETRY_SECONDS)
+            return partial(self._queue.release, part)
         except Cancelled:
-            return partial(self._work.dropped, part)
+            return partial(self._queue.dropped, part)
         except (StudioError, EngineError) as error:
-            return partial(self._work.failed, part, str(error))
-        return await self._keep(part, speech, wav, words, time.perf_counter() - begun)
+            return partial(self._queue.failed, part, str(error))
+        return await self._store(part, speech, wav, words, time.perf_counter() - started)
 
-    async def _keep(
+    async def _store(
         self, part: ClaimedPart, speech: Speech, wav: bytes, words: list[Timed] | None, seconds: float
-    ) -> Note:
-        """Keep what was spoken; what is left to be noted. A library that cannot have it is none of the part's fault."""
+    ) -> Outcome:
+        """Store the take; returns the outcome that is still to be written."""
         take = replace(
             speech.record,
             id=f"ptake_{secrets.token_hex(12)}",
@@ -235,22 +232,18 @@ class ProjectWorker:
         )
         new = NewTake(take, [whole_wav(wav, speech.sample_rate)], speech.codes, words)
         try:
-            await to_thread.run_sync(self._work.done, part, new)
+            await to_thread.run_sync(self._queue.done, part, new)
         except (sqlite3.Error, OSError) as error:
-            self._hold_off("the sound of a part could not be kept", error)
-            return partial(self._work.release, part, f"the sound could not be kept: {error}")
-        self._all_well()
-        return _nothing
+            self._back_off("the audio of a part could not be stored", error)
+            return partial(self._queue.release, part, f"the audio could not be stored: {error}")
+        self._reset_delay()
+        return lambda: None  # `done` has written it
 
 
-async def _times(speech: Speech) -> list[Timed] | None:
-    """When its words are heard; None where nobody can tell, which is no reason to lose the sound."""
+async def _word_times(speech: Speech) -> list[Timed] | None:
+    """The times of the words, or None if they cannot be aligned: the audio is kept all the same."""
     try:
         return await speech.timestamps("word")
     except EngineError as error:
-        log.info("the words of %s have no times: %s", speech.request_id, error)
+        log.info("%s has no word times: %s", speech.request_id, error)
         return None
-
-
-def _nothing() -> None:
-    """What is left to be noted of a part that is done."""

@@ -1,4 +1,4 @@
-"""A project as a zip, written as it is sent: a WAV for each part with a table of them, or a tagged file per chapter."""
+"""Streams a project as a zip: a WAV per part with a CSV manifest, or a tagged file per chapter."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from studio.projects.timeline import Timeline
 from studio.unicode_text import safe_file_name
 
 COLUMNS = ("file", "chapter", "text", "voice", "pause", "seed", "start", "seconds")
-DATED = (1980, 1, 1, 0, 0, 0)
-"""The same takes give the same bytes."""
+DATE = (1980, 1, 1, 0, 0, 0)
+"""Fixed, so that the same takes give the same bytes."""
 LONGEST_NAME = 80
-"""Characters of a chapter's title in its file's name."""
+"""Characters of a chapter's title in a file name."""
 
 
 def zipped(timeline: Timeline, files: AudioFiles) -> Generator[bytes, None, None]:
-    """The zip, piece by piece, one part in memory at a time. Its manifest.csv can be made a project again."""
+    """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project."""
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
-        archive.writestr(zipfile.ZipInfo("manifest.csv", DATED), _manifest(timeline))
+        archive.writestr(zipfile.ZipInfo("manifest.csv", DATE), _manifest(timeline))
         for placed in timeline.placed:
-            archive.writestr(zipfile.ZipInfo(_name(placed.part.position), DATED), files.read(placed.take.audio))
+            archive.writestr(zipfile.ZipInfo(_name(placed.part.position), DATE), files.read(placed.take.audio))
             yield sink.take()
     yield sink.take()
 
@@ -58,20 +58,20 @@ def chapters_zipped(
     masterings: Masterings,
     standard: Standard | None = None,
 ) -> Generator[bytes, None, None]:
-    """The zip, piece by piece. Each chapter meets the standard by itself, as shops measure file by file."""
+    """Yield the zip in chunks. Each chapter is mastered by itself, as shops check each file separately."""
     sink = Sink()
     head, tail = (standard.head, standard.tail) if standard else (0.0, 0.0)
     chapters = timeline.by_chapter(head, tail)
     digits = max(2, len(str(len(chapters))))
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
-        for number, (named, chapter) in enumerate(chapters, start=1):
-            title = named or book.title
+        for number, (chapter_title, chapter) in enumerate(chapters, start=1):
+            title = chapter_title or book.title
             tags = replace(book, title=title, album=book.title, track=(number, len(chapters)), chapters=())
             mastering = None
             for step in masterings.find(chapter, files, standard) if standard else ():
                 mastering = step if isinstance(step, Mastering) else None
-                yield b""  # a place to be left at
-            info = zipfile.ZipInfo(_file_name(f"{number:0{digits}}", title, name), DATED)
+                yield b""  # lets the caller stop here
+            info = zipfile.ZipInfo(_file_name(f"{number:0{digits}}", title, name), DATE)
             with archive.open(info, "w", force_zip64=name == "wav") as file:
                 for data in encoded(chapter, files, name, tags, mastering):
                     file.write(data)

@@ -17,13 +17,13 @@ class CancelToken:
     """
 
     def __init__(self, error: Callable[[], Exception]) -> None:
-        """``error`` makes the exception that the awaiting task gets."""
+        """``error`` creates the exception raised in the awaiting task."""
         self._error = error
         self._is_cancelled = False
         self._task: asyncio.Task[Any] | None = None
 
     def cancel(self) -> None:
-        """Cancel what is awaited now, and whatever is awaited later."""
+        """Cancel the work awaited now and any awaited later."""
         if self._task is not None and not self._is_cancelled:
             self._task.cancel()
         self._is_cancelled = True
@@ -42,7 +42,7 @@ class CancelToken:
             if not self._is_cancelled:
                 raise
             if task.uncancel() > others:
-                raise  # somebody else has cancelled the task too
+                raise  # the task was also cancelled by someone else
             raise self._error() from None
         finally:
             self._task = None

@@ -1,4 +1,4 @@
-"""A take on its way to a listener: its sounds are pulled and encoded one by one; closing it frees the engine's row."""
+"""Delivers a take: pulls and encodes its audio piece by piece; closing it frees the engine's row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Delivery:
         self.live = live
         self.encoding = encoding
         self.body = self._body(first)
-        """The file's bytes as they are made; leaving the iteration cancels the take."""
+        """The file's bytes as they are generated; leaving the iteration cancels the take."""
         self._sounds = sounds
         self._is_closed = False
 
@@ -73,7 +73,7 @@ class Delivery:
 
 
 async def _next(live: LiveTake, sounds: AsyncGenerator[Sound, None]) -> Sound | None:
-    """The next piece, counted; None when there is no more."""
+    """The next piece, counted; None at the end."""
     sound = await live.run(next_sound(sounds))
     if sound is None:
         return None

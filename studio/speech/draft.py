@@ -1,4 +1,4 @@
-"""The record of a take that begins: everything in its plan that is needed to speak it again."""
+"""The record of a new take: everything in its plan that is needed to generate it again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from studio.speech.request import Origin, SpeechRequest
 
 
 def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
-    """The record of a take that begins now; its delivery completes it. A clip of the request's own is not in it."""
+    """The record of a new take, completed by its delivery. It does not contain uploaded clips."""
     own = OWN_CLIP if request.clips else plan.voice.address if plan.voice else RANDOM
     return Take(
         id=origin.request_id,
@@ -44,7 +44,7 @@ def _dialogue(request: SpeechRequest, plan: Plan, own: str) -> dict[str, object]
     The sampling stays as it was wished: each voice has defaults of its own. ``voice_ids``: whom the names meant.
     """
     cast = {part.speaker: part.voice.address if part.voice else RANDOM for part in plan.parts if part.speaker}
-    told = all(part.speaker for part in plan.parts)
+    all_named = all(part.speaker for part in plan.parts)
     wishes = {name: value for name, value in request.wishes.items() if name != "seed"}
     ids = {part.voice.address: part.voice.id for part in plan.parts if part.voice}
-    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if told else own, "voice_ids": ids}
+    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if all_named else own, "voice_ids": ids}

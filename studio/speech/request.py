@@ -1,4 +1,4 @@
-"""What can be asked of the studio: a SpeechRequest, checked, and where it comes from."""
+"""A SpeechRequest, validated, and its origin."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ MAX_INPUT = 16_384
 """Characters of text in one request; OpenAI allows 4096."""
 MIN_PART, MAX_PART = 100, 1000
 MAX_FRAMES = 4096
-"""The largest budget of frames that a request may ask for."""
+"""Maximum frames per request."""
 MAX_CLIP_TEXT = 2000
 MAX_CLIPS = 8
-"""Of one request; their words and sound are in every part's prompt."""
+"""Maximum clips per request; their text and audio are in the prompt of every part."""
 MAX_VOLUME = 20.0
 DEFAULT_SAMPLING = Sampling()
 PAGE = "page"
-"""The caller of requests that come from this process itself."""
+"""The caller of requests from this process itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnClip:
-    """A clip of a request's own and the words spoken in it. Raises InvalidRequest, InvalidClip."""
+    """An uploaded clip and its transcript. Raises InvalidRequest, InvalidClip."""
 
     sound: bytes | str = field(repr=False)
     """A recording in any readable container, 1 to 30 s; or its data:, https:, http: or file: address."""
@@ -48,35 +48,35 @@ class OwnClip:
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
-    """What somebody wants to hear; None means: choose for me. Raises InvalidRequest.
+    """A request to generate speech; None chooses a default. Raises InvalidRequest.
 
-    Its text is cut up, and refused if that makes no sense, where it is planned to be spoken, once.
+    The text is split and checked later, once, when the request is planned.
     """
 
     text: str
     voice: str | None = None
-    """An id, slug, name or alias of a voice, with @REVISION if wanted; must be None when there is a clip."""
+    """An id, slug, name or alias of a voice, with an optional @REVISION; must be None if there are clips."""
     clips: tuple[OwnClip, ...] = ()
-    """Recordings of the voice to speak in, in the place of ``voice``; at most MAX_CLIPS."""
+    """Recordings of the voice to use instead of ``voice``; at most MAX_CLIPS."""
     format: str = DEFAULT_FORMAT
     sample_rate: int | None = None
-    """Hz, of the file; None is the format's own: 24 kHz for pcm, 48 for opus, the model's for all others."""
+    """Sample rate in Hz; None is the format's default: 24 kHz for pcm, 48 for opus, the model's for all others."""
     bit_rate: int | None = None
-    """Bits a second of a compressed file; None is the format's own."""
+    """Bits per second of a compressed file; None is the format's default."""
     volume: float = 0.0
     """Decibels by which the file is louder than the take, -20 to 20; a limiter keeps loud peaks below full scale."""
     seed: int | None = None
-    """None takes the voice's default, and draws one where it has none."""
+    """None uses the voice's default, or a random seed if it has none."""
     temperature: float | None = None
-    """None takes the voice's default, and Sampling's where it has none; top_p and top_k too."""
+    """None uses the voice's default, or else Sampling's; the same for top_p and top_k."""
     top_p: float | None = None
     top_k: int | None = None
     max_frames: int | None = None
-    """The take ends here at the latest (21.5 frames a second for S2 Pro); None: when all is said."""
+    """Maximum frames of the take (21.5 per second for S2 Pro); None: no limit but the text."""
     speed: float = 1.0
-    """0.25 to 4, the pitch kept."""
+    """0.25 to 4; the pitch is unchanged."""
     chunk_length: int = PART_BYTES
-    """Longer text is cut at sentence ends into parts of so many bytes of UTF-8, spoken in one conversation."""
+    """Longer text is split at sentence ends into parts of this size, in UTF-8 bytes, within one conversation."""
     cast: Mapping[str, str] | None = None
     """Makes it a dialogue: lines that begin with a name and a colon are spoken in the voice that the cast gives it.
     A name that is not in it must be that of a voice; what stands before the first name is spoken in ``voice``."""
@@ -86,9 +86,9 @@ class SpeechRequest:
     """Whether numbers, prices, dates and the like are read as words before the model; None leaves it to the model's
     card."""
     dictionary: bool = True
-    """Whether words are said as the dictionaries have them."""
+    """Whether the pronunciation dictionaries apply."""
     pronunciations: tuple[Pronunciation, ...] = ()
-    """Entries that count for this request before those of its voice and of everybody."""
+    """Entries for this request, which take precedence over those of the voice and the global ones."""
     store: bool = True
     """Whether the take may be kept in the library."""
 
@@ -111,32 +111,32 @@ class SpeechRequest:
             raise InvalidRequest(f"there are {len(self.clips)} clips; at most {MAX_CLIPS} are allowed", "references")
 
     def sampling(self, defaults: Mapping[str, Scalar]) -> Sampling:
-        """Its wishes, then a voice's defaults, then Sampling's own; a seed is drawn where there is none."""
+        """Values of the request, then of the voice, then of Sampling; a random seed if none is given."""
         wished = {name: value for name, value in self.wishes.items() if value is not None}
         chosen: dict[str, Any] = {"seed": secrets.randbelow(2**31), **defaults, **wished}
         return Sampling(**chosen)
 
     @property
     def wishes(self) -> dict[str, Scalar]:
-        """How it wants to be drawn; None leaves it to the voice."""
+        """Sampling of the request; None uses the voice's defaults."""
         return {name: getattr(self, name) for name in ("seed", "temperature", "top_p", "top_k")}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request comes from."""
+    """The origin of a request."""
 
     request_id: str = field(default_factory=lambda: new_request_id())
     caller: str = PAGE
-    """Whose share it counts to."""
+    """The caller to whose limit it counts."""
     patient: bool = False
-    """Whether it waits for a place in a full queue instead of being refused: one piece of something under way."""
+    """Whether it waits when the queue is full instead of being refused, as a piece of a longer request."""
     background: bool = False
-    """A part of a project: it counts to nobody's share, and the project keeps it instead of the takes."""
+    """A part of a project: it counts to no limit, and is stored in the project instead of the takes."""
 
     @property
     def is_bounded(self) -> bool:
-        """Whether something else bounds how many there are of these at a time."""
+        """Whether another limit bounds the number of concurrent requests."""
         return self.patient or self.background
 
 

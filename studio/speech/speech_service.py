@@ -1,4 +1,4 @@
-"""The service that speaks, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
+"""Generates speech for the page and the API: takes a SpeechRequest and streams a Speech."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ from studio.work.work_queues import WorkQueues
 log = logging.getLogger(__name__)
 
 WARMED = 16
-"""Favourites that the engine is made to remember at the start."""
+"""Number of favourite voices that the engine caches at the start."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Speech:
-    """An answer under way, its first bytes ready. Iterate ``body`` once; `aclose` in any case."""
+    """A take being generated, with its first bytes ready. Iterate ``body`` once; always `aclose` it."""
 
     request_id: str
     media_type: str
     sample_rate: int
-    """Hz, of the file."""
+    """Sample rate of the file in Hz."""
     seed: int
     voice: str
     revision: int | None
@@ -73,12 +73,12 @@ class Speech:
 
     @property
     def take(self) -> Take:
-        """What is known of the take by now; complete once the body has ended."""
+        """The take so far; complete once the body has ended."""
         return self.delivery.live.take
 
     @property
     def body(self) -> AsyncGenerator[bytes, None]:
-        """The file's bytes as they are made. Leaving the iteration cancels the take."""
+        """The file's bytes as they are generated. Leaving the iteration cancels the take."""
         return self.delivery.body
 
     @property
@@ -101,13 +101,13 @@ class Speech:
         return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
 
     async def aclose(self) -> None:
-        """End the take now. Calling it again, or after the body has ended, does nothing."""
+        """Cancel the take. Calling it again, or after the body has ended, does nothing."""
         await self.body.aclose()
         await self.delivery.aclose()
 
 
 class SpeechService:
-    """Speaks requests with the host's engine in the library's voices. Used from one event loop."""
+    """Generates speech with the host's engine and the library's voices. Used from one event loop."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class SpeechService:
         fetcher: Fetcher | None = None,
         make_register: Callable[[Limits, Metrics], Register] = Register,
     ) -> None:
-        """``retention``: what stays of the takes in the library; None keeps none."""
+        """``retention``: limits on the takes kept in the library; None keeps none."""
         self.host = host
         self.voices = voices
         self._parts = RecentTakes()  # of projects, which nobody lists
@@ -175,7 +175,7 @@ class SpeechService:
             delivery = await Delivery.open(live, sounds, file)
         except EngineFull as error:
             refusal = QueueFull(str(error), self._seconds_to_wait(engine))
-            live.forget()  # a caller who is refused ten times a second would push every real take out
+            live.forget()  # a caller refused ten times a second would push out every real take
             live.end(refusal)
             raise refusal from error
         except BaseException as error:
@@ -196,7 +196,7 @@ class SpeechService:
         )
 
     async def _begin(self, request: SpeechRequest, draft: Take, origin: Origin, info: EngineInfo) -> LiveTake:
-        """Those of a project count to nobody's share, and the project keeps them itself."""
+        """Parts of a project count to no limit, and the project stores them itself."""
         take = draft.without_words()
         if origin.background:
             live = LiveTake(take, self._parts, self.register.part_left, info.sample_rate, request.speed)
@@ -258,17 +258,17 @@ class SpeechService:
 
     @property
     def at_a_time(self) -> int:
-        """How many requests of one caller can be spoken at a time. Raises NotReady, Unavailable."""
+        """Number of concurrent requests per caller. Raises NotReady, Unavailable."""
         rows = self.host.engine().info.max_rows
         return rows if (most := self.register.at_a_time) is None else min(rows, most)
 
     def close(self) -> None:
-        """Have the last takes written. Blocking, some seconds at most."""
+        """Write the last takes. Blocks for some seconds at most."""
         if self.recorder is not None:
             self.recorder.stop()
 
     def _seconds_to_wait(self, engine: SpeechEngine) -> int:
-        """When a place should be free, at the pace of the latest takes; 1 to 30."""
+        """Estimated seconds until a place is free, from the pace of the latest takes; 1 to 30."""
         latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
         pace = sum(latest) / len(latest) if latest else 1.0
         takes = engine.stats().waiting / engine.info.max_rows + 1
@@ -283,7 +283,7 @@ class SpeechService:
             return
         engine, favourites, troubles = self.host.engine(), 0, 0
         if engine.info.card.normalize:
-            await to_thread.run_sync(normalised, "It is 5 pm.")  # its rules are compiled at the first use
+            await to_thread.run_sync(normalised, "It is 5 pm.")  # compiles its rules
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
             try:

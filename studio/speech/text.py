@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from studio.errors import InvalidRequest, NothingToSay
 from studio.speech.script.brackets import PAUSE, TAG, manner_of, pauses_before_manner
 from studio.speech.script.sentence_ends import find_ends
-from studio.speech.script.signs import UNSEEN
+from studio.speech.script.signs import INVISIBLE
 
 PART_BYTES = 300
 """A part has at most so many bytes of UTF-8: about 20 s of English, and as long in scripts of 2 or 3 bytes a letter."""
@@ -51,7 +51,7 @@ Script = tuple[Words | Pause, ...]
 def is_blank(text: str) -> bool:
     """Whether there is nothing in it that anybody could see, or say."""
     return all(
-        sign.isspace() or sign in UNSEEN or sign in _SELECTORS or unicodedata.category(sign) in ("Cc", "Cf")
+        sign.isspace() or sign in INVISIBLE or sign in _SELECTORS or unicodedata.category(sign) in ("Cc", "Cf")
         for sign in text
     )
 
@@ -87,11 +87,11 @@ def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) ->
 
 
 def check_pauses(script: Iterable[Words | Pause]) -> None:
-    """Raises InvalidRequest for more than MAX_PAUSES seconds of them together."""
+    """Raises InvalidRequest if the pauses add up to more than MAX_PAUSES seconds."""
     silence = sum(step.seconds for step in script if isinstance(step, Pause))
     if silence > MAX_PAUSES:
-        told = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
-        raise InvalidRequest(told, "input")
+        message = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
+        raise InvalidRequest(message, "input")
 
 
 class Sentences:

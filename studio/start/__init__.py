@@ -1,1 +1,1 @@
-"""The start: the engine first, then services, API and page on one web app; and what the terminal says of it."""
+"""The start: the engine, then services, API and page on one web app; and the messages on the terminal."""

@@ -1,4 +1,4 @@
-"""Starts the studio: one FastAPI app of API and page, served until it is stopped, on a Space too."""
+"""Starts the studio: one FastAPI app with API and page, served until stopped, also on a Space."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 if os.environ.get("SPACES_ZERO_GPU"):
-    import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
+    import spaces  # noqa: F401  (replaces CUDA there, and must be imported before torch)
 
-# Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
+# Only the imports that the engine's start needs: the web layer takes as long to import as a GPU's weights to load.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
 from studio.engine_host import EngineHost, Reporter, StartEngine, trim_heap_regularly
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from studio.serving.server import FrontEnds
     from studio.speech.speech_service import SpeechService
 
-# Gradio sets the second one too, while the engine starts: there already, it is changed in place, and CUDA, which reads
-# the environment without a lock, finds no list that has moved.
+# Gradio also sets the second variable, while the engine starts. CUDA reads the environment without a lock: a variable
+# that exists is changed in place, so that the list does not move meanwhile.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
-"""STUDIO_FISH_KVCACHE_ATTN, in the engine's words."""
+"""Values of STUDIO_FISH_KVCACHE_ATTN, and the engine's names for them."""
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def engine_config(settings: Settings) -> EngineConfig:
-    """What the settings say to the engine."""
+    """The engine's configuration from the settings."""
     weights = settings.weights
     return EngineConfig(
         model=settings.model,
@@ -60,7 +60,7 @@ def engine_config(settings: Settings) -> EngineConfig:
         threads=settings.threads,
         memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
-        weights="dtype" if weights == "float32" or weights == "bfloat16" else weights,
+        weights="bf16" if weights == "float32" or weights == "bfloat16" else weights,
         reproducible=settings.reproducible,
     )
 
@@ -70,16 +70,16 @@ def create_app(
     start_engine: StartEngine = Engine.start,
     reporter: Reporter | None = None,
 ) -> FastAPI:
-    """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
+    """The studio as one ASGI app; its lifespan starts the engine in the background and stops it.
 
-    ``start_engine`` makes the engine, ``reporter`` hears how that goes.
-    On ZeroGPU the page is not on it: Gradio launches that itself.
+    ``reporter`` receives the progress of ``start_engine``.
+    On ZeroGPU the app does not contain the page: Gradio launches it.
     """
-    return _app_around(EngineHost(engine_config(settings), start_engine, reporter), settings)
+    return _create_app(EngineHost(engine_config(settings), start_engine, reporter), settings)
 
 
-def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
-    """As `create_app`, for an engine that may be starting already."""
+def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
+    """Like `create_app`, for an engine that may already be starting."""
     from fastapi import FastAPI
 
     from studio.api import install_api
@@ -87,7 +87,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
 
     studio, worker = open_studio(settings, host)
     library, service = studio.library, studio.speech
-    jobs = [(library.watch, library.clear_away)]  # on ZeroGPU, nothing speaks in the background
+    jobs = [(library.watch, library.clear_away)]  # on ZeroGPU, nothing is generated in the background
     jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if not on_zero_gpu() else []
     watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
     service.background += watches
@@ -97,14 +97,14 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
         host.start()
         if library.backup:
             library.backup.start()
-        heaps = asyncio.create_task(trim_heap_regularly())
-        work = [asyncio.create_task(watch.restart_forever(job)) for watch, job in jobs]
+        tasks = [asyncio.create_task(watch.restart_forever(job)) for watch, job in jobs]
+        tasks.append(asyncio.create_task(trim_heap_regularly()))
         try:
             yield
         finally:
-            for task in (heaps, *work):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(heaps, *work, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await studio.recogniser_fetch.cancel()
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
@@ -117,33 +117,33 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     app.state.studio = studio
     install_api(app, studio)
     if settings.page and not on_zero_gpu():
-        from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
+        from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API does not need it
 
         mount_page(app, studio)
     return app
 
 
 def _start_engine(settings: Settings) -> StartEngine:
-    """An engine in this process, or a fleet of them."""
+    """The function that starts an engine in this process, or a fleet."""
     if not settings.has_fleet:
         return Engine.start
-    from fleet.start import start_fleet  # who has one engine needs no Ray
+    from fleet.start import start_fleet  # one engine needs no Ray
 
     return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
 
 
 def _front_ends(settings: Settings, service: SpeechService, terminal: Terminal) -> FrontEnds:
-    """Speech processes, which have the engines that this one has."""
+    """Speech processes, which use the same engines as this process."""
     from fleet.frontends.worker_pool import WorkerPool
-    from fleet.start import way_in
+    from fleet.start import fleet_joiner
 
-    return WorkerPool(settings, engine_config(settings), service, way_in, terminal.tell)
+    return WorkerPool(settings, engine_config(settings), service, fleet_joiner, terminal.print_line)
 
 
-def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
-    """The engine is ready once there is a server before it, and all that both have loaded is frozen.
+def _freeze_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
+    """A start that waits for the server and then freezes the heap with everything loaded so far.
 
-    For this process alone: who makes an app after the other would never be rid of one.
+    Only for this process, which creates one app: the garbage collector never frees frozen objects.
     """
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SpeechEngine:
@@ -156,10 +156,10 @@ def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartE
 
 
 def main() -> int:
-    """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
+    """Serve until stopped. Returns 1 if a setting is invalid or the engine cannot start."""
     names = ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
     epilog = f"Settings are environment variables, or lines of a file .env; see docs/settings.md: {names}."
-    about = "Serves the voice studio. “voices” as the first word is the command line of the library: add --help to it."
+    about = "Serves the voice studio. “voices --help” shows the commands of the voice library."
     parser = argparse.ArgumentParser("fish-voice-studio", "%(prog)s [voices COMMAND …]", about, epilog)
     parser.add_argument("--version", action="version", version=__version__)
     parser.parse_args()
@@ -169,45 +169,45 @@ def main() -> int:
         terminal = Terminal(settings)
         if on_zero_gpu():
             return _serve_zero(settings, terminal)
-        port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
+        port = PublicPort(settings)  # before anything is loaded, so that a port in use is reported at once
         _check_home(settings)
         terminal.starting()
     except SettingsError as error:
-        return _not_started(error)
-    check_interrupt = _interruptible()
+        return _report_failure(error)
+    check_interrupt = _defer_interrupts()
     serving = threading.Event()
-    host = EngineHost(engine_config(settings), _frozen_after(_start_engine(settings), serving), terminal)
-    if not settings.has_fleet:  # neither imports what the other does, so that none finds a module half made
+    host = EngineHost(engine_config(settings), _freeze_after(_start_engine(settings), serving), terminal)
+    if not settings.has_fleet:  # the fleet imports modules that the web layer imports too: not at the same time
         host.start()
     try:
         return _serve(settings, terminal, port, host, serving, check_interrupt)
     except SettingsError as error:
-        return _not_started(error)
+        return _report_failure(error)
     except KeyboardInterrupt:  # while the web layer was imported
         return 0
     finally:
-        host.begin_stop()  # before its start, which waits for the server, goes on
+        host.begin_stop()  # before its start, which waits for the server, continues
         serving.set()
         host.stop()
 
 
-def _interruptible() -> Callable[[], None]:
-    """From now on SIGINT and SIGTERM are noted, a second one raised; returns what raises the one that was noted.
+def _defer_interrupts() -> Callable[[], None]:
+    """Defer the first SIGINT or SIGTERM; a second one raises. Returns a function that raises the deferred one.
 
     Raised within an import, it could be lost in a callback, or leave a lock of the import system held for all threads.
-    Also where a shell has what it starts in the background ignore this signal: the server heeds it later, too.
+    This overrides shells that make background jobs ignore SIGINT, as the server does later.
     """
-    has_come = threading.Event()
+    received = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if has_come.is_set():
+        if received.is_set():
             raise KeyboardInterrupt
-        has_come.set()
+        received.set()
 
     def check() -> None:
         for number in STOPPING:
             signal.signal(number, signal.default_int_handler)
-        if has_come.is_set():
+        if received.is_set():
             raise KeyboardInterrupt
 
     for number in STOPPING:
@@ -216,18 +216,18 @@ def _interruptible() -> Callable[[], None]:
 
 
 def _check_home(settings: Settings) -> None:
-    """Raises SettingsError where the library's folder cannot be made, or nothing can be put into it."""
+    """Create the library's folder. Raises SettingsError if that fails or the folder is not writable."""
     home = Path(settings.home)
     try:
         home.mkdir(0o700, parents=True, exist_ok=True)
         if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "the studio's user may not write there")
     except OSError as error:
-        why = error.strerror or str(error)
-        raise SettingsError(f"STUDIO_HOME={settings.home!r} cannot be used: {why}") from error
+        reason = error.strerror or str(error)
+        raise SettingsError(f"STUDIO_HOME={settings.home!r} cannot be used: {reason}") from error
 
 
-def _not_started(error: SettingsError) -> int:
+def _report_failure(error: SettingsError) -> int:
     print(f"The studio did not start: {error}", file=sys.stderr)
     return 1
 
@@ -240,13 +240,13 @@ def _serve(
     serving: threading.Event,
     check_interrupt: Callable[[], None],
 ) -> int:
-    """Serve until stopped; the exit code. ``serving`` is set once the port is listened at.
+    """Serve until stopped; returns the exit code. ``serving`` is set once the server listens.
 
-    Raises KeyboardInterrupt for one that came while the web layer was imported.
+    Raises KeyboardInterrupt for an interrupt during the import of the web layer.
     """
     from studio.serving.server import StudioServer, config_of
 
-    app = _app_around(host, settings)
+    app = _create_app(host, settings)
     front_ends = _front_ends(settings, app.state.studio.speech, terminal) if settings.has_fleet else None
     server = StudioServer(config_of(app, settings), port, serving, front_ends)
 
@@ -265,7 +265,7 @@ def _serve(
 
 
 def _serve_zero(settings: Settings, terminal: Terminal) -> int:
-    """Serve on ZeroGPU, where each of Gradio's requests has a GPU for one call; Gradio launches the page itself."""
+    """Serve on ZeroGPU, where each of Gradio's requests gets a GPU for one call and Gradio launches the page."""
     import spaces
 
     def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
@@ -273,7 +273,7 @@ def _serve_zero(settings: Settings, terminal: Terminal) -> int:
 
     terminal.starting()
     try:
-        # In this thread: the host's stand-in for CUDA is there for the one that imported it.
+        # In this thread: the replacement of CUDA works only in the thread that imported it.
         engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)
     except (EngineError, OSError, RuntimeError, MemoryError) as error:
         terminal.failed(str(error))

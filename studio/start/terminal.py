@@ -1,4 +1,4 @@
-"""What the person who started the studio reads: what is done, how far it is, where to go when ready."""
+"""Messages on the terminal: the steps of the start, their progress, and the address once the studio is ready."""
 
 from __future__ import annotations
 
@@ -11,47 +11,44 @@ from studio.settings import Settings
 
 
 class Terminal:
-    """Reports the engine's start on standard output, a line for every step and every tenth of a long one."""
+    """Reports the engine's start on standard output, one line for each step and each tenth of a long one."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._said: tuple[str, int] = ("", -1)
+        self._last: tuple[str, int] = ("", -1)
         self.has_failed = False
         self.on_failure: Callable[[], None] = lambda: None
-        """Called once the engine has failed to start."""
+        """Called if the engine fails to start."""
 
     def starting(self) -> None:
-        """The port is bound, and nothing is loaded yet."""
+        """Report the start, once the port is bound."""
         settings = self._settings
         what = "page" if settings.page else "API"
         where = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
-        self._say(f"Loading {settings.model}. The {what} will be {where}")
+        self.print_line(f"Loading {settings.model}. The {what} will be {where}")
 
     def progress(self, doing: str, fraction: float) -> None:
-        line = (doing, int(fraction * 10))
-        if line != self._said:
-            self._said = line
-            self._say(f"{fraction:4.0%}  {doing}")
+        step = (doing, int(fraction * 10))
+        if step != self._last:
+            self._last = step
+            self.print_line(f"{fraction:4.0%}  {doing}")
 
     def ready(self, info: EngineInfo) -> None:
-        is_there = self._settings.page and not self._settings.root_path
-        hint = f"Open {self._settings.address} or try:" if is_there else "Try:"
-        self._say(f"Ready on {info.device} ({info.dtype}). {hint}")
-        self._say(curl_line(self._settings.address))
-
-    def tell(self, line: str) -> None:
-        self._say(line)
+        has_page = self._settings.page and not self._settings.root_path
+        hint = f"Open {self._settings.address} or try:" if has_page else "Try:"
+        self.print_line(f"Ready on {info.device} ({info.dtype}). {hint}")
+        self.print_line(curl_line(self._settings.address))
 
     def failed(self, reason: str) -> None:
-        self._say(f"The engine could not start: {reason}")
+        self.print_line(f"The engine could not start: {reason}")
         self.has_failed = True
         self.on_failure()
 
-    def _say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         print(line, flush=True)
 
 
 def curl_line(address: str) -> str:
-    """A command that speaks: the shortest use of the API."""
+    """A curl command that generates speech: the shortest use of the API."""
     body = shlex.quote(json.dumps({"input": "Hello from the studio."}))
     return f"curl {address}/v1/audio/speech -H 'Content-Type: application/json' -d {body} -o hello.mp3"

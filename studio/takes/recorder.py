@@ -23,34 +23,34 @@ from studio.supervisor import HealthCheck
 log = logging.getLogger(__name__)
 
 MAX_HELD = 256 * 2**20
-"""Bytes of sound, under way and waiting for the disk; takes beyond it are kept without their sound."""
+"""Bytes of audio in memory, recording or waiting for the disk; takes beyond this are kept without audio."""
 MAX_WAITING = 1000
-"""Takes that wait for the disk; those beyond it are not kept."""
+"""Takes waiting for the disk; those beyond this are not kept."""
 BATCH = 32
-"""Takes that one transaction writes at most."""
+"""Maximum takes per transaction."""
 PATIENCE = 5.0
 """Seconds that a request for a take waits for the disk."""
 
 Outcome = Literal["kept", "soundless", "lost"]
 NOT_WHOLE: tuple[Outcome, ...] = ("soundless", "lost")
-"""What the owner should know: the disk was too slow, or full."""
+"""Outcomes to report to the owner: the disk was too slow, or full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What stays: all starred takes, and the newest others."""
+    """Limits on the takes that are not starred; starred takes are always kept, and the oldest others removed first."""
 
     takes: int
     """0 keeps none."""
     bytes: int
-    """Of the audio of those that are not starred."""
+    """Total size of their audio."""
 
 
 class Recorder:
     """Writes takes into a library, in the order in which they end. Any thread may use it."""
 
     def __init__(self, library: Library, retention: Retention, report: Callable[[str, Outcome | None], None]) -> None:
-        """``report`` gets the id of a take, with None once it is handed over, then with its outcome; on any thread."""
+        """``report`` gets a take's id with None when it has ended, then with its outcome; on any thread."""
         self._takes = library.takes
         self.retention = retention
         self._report = report
@@ -66,9 +66,9 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def open(self, draft: Take, made_by: str) -> Recording:
-        """A recording of one take, to be closed when it ends; ``draft`` is what is known of it by now.
+        """Start recording a take; close the recording when it ends. ``draft`` is the take so far.
 
-        ``made_by`` is what TakeCodes says of the model.
+        ``made_by`` identifies the model, as in TakeCodes.
         """
         recording = Recording(self, draft, made_by)
         with self._lock:
@@ -81,31 +81,31 @@ class Recorder:
             self._pending[take_id] = Future()
 
     def was_written(self, take_id: str) -> None:
-        """Or not: its outcome is known. End the wait for it."""
+        """The outcome of the take is known, written or not; end the wait for it."""
         with self._lock:
             written = self._pending.pop(take_id, None)
         if written is not None:
             written.set_result(None)
 
     async def settle(self, take_id: str | None = None) -> None:
-        """Wait until a take that has ended, or all of them, are written; PATIENCE at most."""
+        """Wait until one ended take, or all of them, are written, for at most PATIENCE."""
         with self._lock:
             pending = [done for name, done in self._pending.items() if take_id in (None, name)]
         if pending:
             await asyncio.wait([asyncio.wrap_future(done) for done in pending], timeout=PATIENCE)
 
     def stop(self, seconds: float = 10.0) -> None:
-        """Write what waits and end. Blocking, ``seconds`` at most."""
+        """Write the waiting takes and stop. Blocks for at most ``seconds``."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify()
         if self._thread is not None:
             self._thread.join(seconds)
             if left := len(self._pending):
-                log.error("%d takes were not kept: the disk was too slow at the end", left)
+                log.error("%d takes were not saved: the disk was too slow at shutdown", left)
 
     def hold(self, size: int) -> bool:
-        """Ask for room in memory; False when there is none. A negative size gives room back."""
+        """Reserve memory, in bytes; False when none is left. A negative size releases memory."""
         with self._lock:
             if size > 0 and self._held + size > MAX_HELD:
                 return False
@@ -113,7 +113,7 @@ class Recorder:
             return True
 
     def put(self, ended: Recording) -> None:
-        """Have a take written; never blocks."""
+        """Queue a take for writing; never blocks."""
         self._report(ended.take.id, None)
         with self._changed:
             self._open.discard(ended)
@@ -132,7 +132,7 @@ class Recorder:
             )
 
     def keep(self, new: NewTake) -> None:
-        """Keep a take whose sound is there already, for a request that waits for it. Blocking.
+        """Write a take that is already complete, and return when it is saved. Blocking.
 
         Raises LibraryUnavailable, LibraryFull.
         """
@@ -141,14 +141,14 @@ class Recorder:
         self._remove_old()
 
     def forget(self, recording: Recording) -> None:
-        """A recording that has ended, whatever became of it."""
+        """Remove a recording that has ended."""
         with self._lock:
             self._open.discard(recording)
 
     def check(self) -> tuple[int, int]:
-        """Bytes of sound as they were counted, and as they are held when nothing is recorded or waits for the disk.
+        """Bytes of audio as counted, and as really held if nothing is being recorded or waiting for the disk.
 
-        From then on the count is right: else a mistake in it would some day leave no take its sound.
+        Corrects the count, as an error in it would eventually leave every take without audio.
         """
         with self._lock:
             counted = self._held
@@ -171,7 +171,7 @@ class Recorder:
             self.check()
 
     def _next(self) -> list[Recording]:
-        """Wait for takes to write, BATCH at most; none when it is time to end."""
+        """Wait for takes to write, at most BATCH; empty when stopping."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._is_stopping)
@@ -186,7 +186,7 @@ class Recorder:
                 return recordings
 
     def _outlived(self) -> int:
-        """How many of the takes that wait need not be written: newer ones that wait too leave them no room."""
+        """Number of waiting takes that need not be written, as newer waiting takes already fill the retention."""
         size = 0
         for newer, recording in enumerate(reversed(self._waiting)):
             size += recording.size
@@ -195,7 +195,7 @@ class Recorder:
         return 0
 
     def _write(self, recordings: Sequence[Recording]) -> None:
-        """Keep these takes; if one of them cannot be kept, one by one."""
+        """Write these takes in one transaction; if that fails, one by one."""
         is_kept = False
         with self.watch.guarded("a take could not be kept"):
             self._takes.add_all([recording.new for recording in recordings])
@@ -213,18 +213,18 @@ class Recorder:
         recording.free()
 
     def _remove_old(self) -> None:
-        """Remove takes for which the newer ones leave no room."""
+        """Remove the oldest takes beyond the retention."""
         with self.watch.guarded("old takes could not be removed"):
             self._takes.keep_newest(self.retention.takes, self.retention.bytes)
 
 
 class Recording:
-    """The sound of one take while it is made, as 16-bit mono. `close` it once, when the take has ended."""
+    """The audio of one take while it is generated, as 16-bit mono. `close` it once, when the take has ended."""
 
     def __init__(self, recorder: Recorder, draft: Take, made_by: str) -> None:
         self.take = draft
         self.size = 0
-        """Bytes of the sound."""
+        """Bytes of audio."""
         self._recorder = recorder
         self._made_by = made_by
         self._parts: list[SpokenPart] = []
@@ -234,7 +234,7 @@ class Recording:
 
     @property
     def new(self) -> NewTake:
-        """What is written. Codes are of no use without the sound."""
+        """The take to write; its codes only if it has audio."""
         if not self._sound:
             return NewTake(self.take)
         codes = TakeCodes(self._made_by, tuple(self._parts)) if self._parts else None
@@ -248,19 +248,19 @@ class Recording:
         if self._recorder.hold(len(piece)):
             self._sound.append(piece)
             self.size += len(piece)
-        else:  # half of a take would sound like a fault of the model: rather none of it
+        else:  # half a take would sound like a fault of the model, so keep none
             self.free()
             self._is_whole = False
 
     def keep(self, parts: Sequence[SpokenPart], is_unfinished: bool) -> None:
-        """Add parts that have ended, and whether a limit left something unsaid after them."""
+        """Add parts that have ended, and whether a limit cut off text after them."""
         self._parts += parts
         self._is_unfinished |= is_unfinished
 
     def close(self, take: Take, sample_rate: int) -> None:
-        """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz.
+        """Hand the take to the library; its audio, if any, has ``sample_rate`` Hz.
 
-        It cannot be continued where its tempo was changed, nor without the clip.
+        Takes at another tempo, or with an uploaded clip, cannot be continued.
         """
         self.take = take = take.with_words_of(self.take)
         if self._sound:
@@ -275,12 +275,12 @@ class Recording:
         self._recorder.put(self)
 
     def drop(self) -> None:
-        """Keep nothing of it."""
+        """Discard the recording."""
         self.free()
         self._recorder.forget(self)
 
     def free(self) -> None:
-        """Let the sound go."""
+        """Discard the audio and release its memory."""
         self._recorder.hold(-self.size)
         self._sound.clear()
         self.size = 0

@@ -1,4 +1,4 @@
-"""Requests under way, in whichever process of the studio: shares of callers, how each is ended, what became of it."""
+"""Active requests in all processes of the studio: limits per caller, cancellation and outcomes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Outcome
 
 RECENT = 4096
-"""Takes that are remembered: more than are ever under way, in all processes together."""
+"""Number of takes remembered: more than are ever active in all processes together."""
 
 
 class OpenRequest(Protocol):
-    """A request that waits or speaks."""
+    """A request that is queued or generating."""
 
     @property
     def take(self) -> Take:
-        """What is known of it by now."""
+        """The take so far."""
 
     def cancel(self) -> None:
-        """End it from outside."""
+        """Cancel the request."""
 
 
 class Register:
@@ -34,65 +34,65 @@ class Register:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.takes = RecentTakes(RECENT)
         self.speech_processes: tuple[int, int] | None = None
-        """How many take connections, of how many there are to be; None where this process does."""
+        """Processes that accept connections, and processes configured; None if this process does the work."""
         self._limits = limits
         self._metrics = metrics
         self._active: dict[str, OpenRequest] = {}
         self.outcomes: Counter[Outcome] = Counter()
-        """What became of the takes that were to be kept, since the start."""
+        """Number of takes by outcome, since the start."""
         self._lock = threading.Lock()
 
     @property
     def at_a_time(self) -> int | None:
-        """How many requests one caller may have at a time; None: no limit."""
+        """Concurrent requests allowed per caller; None: no limit."""
         return self._limits.at_a_time
 
     async def enter(self, take: Take) -> None:
-        """Count a request to its caller's share; `left` must follow. Raises TooManyRequests, and then it must not."""
+        """Count a request towards its caller's limit; call `left` when it ends, unless this raises TooManyRequests."""
         self.count_in(take)
 
     def count_in(self, take: Take) -> None:
-        """As `enter`, at once."""
+        """As `enter`, but synchronous."""
         self._limits.enter(take.caller)
 
     def add(self, request: OpenRequest) -> None:
-        """From now on it can be found and ended by its id."""
+        """Make a request available to `active` and `cancel`."""
         self._active[request.take.id] = request
 
     def put(self, take: Take) -> None:
-        """What is known of a take now."""
+        """Update a take."""
         self.takes.put(take)
 
     def left(self, take: Take) -> None:
-        """It has come to its end, whatever end."""
+        """Remove a request that has ended, however it ended."""
         self._limits.leave(take.caller)
         self.part_left(take)
 
     def part_left(self, take: Take) -> None:
-        """As `left`, for a part of a project, which has not entered: it counts to nobody's share."""
+        """As `left`, for a part of a project, which does not count towards a caller's limit."""
         self._active.pop(take.id, None)
         self._metrics.ended(take)
 
     def recorded(self, take_id: str, outcome: Outcome | None) -> None:
-        """What the library kept of a take; None: that is to be seen. Any thread may call it."""
+        """Count a take's outcome in the library; None: not known yet. Any thread may call it."""
         if outcome is not None:
             with self._lock:
                 self.outcomes[outcome] += 1
             self._metrics.recorded(outcome)
 
     def active(self, caller: str) -> list[Take]:
-        """A caller's requests that wait or speak, oldest first."""
+        """A caller's active requests, oldest first."""
         return [request.take for request in self._active.values() if request.take.caller == caller]
 
     def cancel(self, request_id: str) -> None:
-        """End a request that waits or speaks. Raises NotFound when there is none under way."""
+        """Cancel an active request. Raises NotFound if there is none with this id."""
         request = self._active.get(request_id)
         if request is None:
             raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
         request.cancel()
 
     def cancel_all(self, prefix: str) -> None:
-        """End every request under way whose id begins so."""
+        """Cancel every active request whose id begins with ``prefix``."""
         for request_id, request in self._active.items():
             if request_id.startswith(prefix):
                 request.cancel()

@@ -1,4 +1,4 @@
-"""Gradio's Blocks as the studio needs them: inputs are checked, files are references, calls are bounded."""
+"""Gradio's Blocks with checked inputs, files as references, and a limited number of calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from studio.unicode_text import check_strings
 log = logging.getLogger(__name__)
 
 LARGEST = 2**64
-"""Of the numbers that a field takes; larger than any limit of an endpoint's, unlike infinity and NaN."""
+"""Largest number that a field accepts: above every limit of the endpoints, but neither infinity nor NaN."""
 KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
     gr.Textbox: (lambda value: isinstance(value, str), "a text"),
     gr.Checkbox: (lambda value: isinstance(value, bool), "true or false"),
@@ -32,28 +32,28 @@ KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
         f"a number of at most {LARGEST:g}",
     ),
 }
-"""What the values of fields have to be; Gradio itself does not look."""
-LONGEST_MESSAGE = 1000
-"""Characters of a refusal."""
-MOST_SESSIONS = 100
-"""Gradio's own limit is 10,000; each call of a program makes one, with a copy of the page's description."""
+"""Checks of field values, which Gradio does not make."""
+MAX_MESSAGE = 1000
+"""Characters of an error message."""
+MAX_SESSIONS = 100
+"""Gradio's default is 10,000; each call of a program creates a session with a copy of the page's description."""
 
 
 class NoSession(SessionState):
-    """Gradio would keep the inputs of each call in its caller's session. This keeps nothing, so one serves all."""
+    """Stores nothing, so one serves all callers. Gradio's own would store the inputs of each call."""
 
     def _update_value_in_config(self, key: int, value: Any) -> None:
         pass
 
 
 class StudioBlocks(gr.Blocks):
-    """Programs call these; the page itself uses the studio's own API."""
+    """The endpoints for programs; the page itself uses the studio's own API."""
 
     def __init__(self, files: ClientFiles, **named: Any) -> None:
         super().__init__(**named)
         self._client_files = files
         self._session: NoSession | None = None
-        self.state_session_capacity = MOST_SESSIONS
+        self.state_session_capacity = MAX_SESSIONS
 
     def queue(self, *given: Any, **named: Any) -> StudioBlocks:
         super().queue(*given, **named)
@@ -61,7 +61,7 @@ class StudioBlocks(gr.Blocks):
         return self
 
     def get_config_file(self) -> BlocksConfigDict:
-        """Of the pages of ours only the first is to be seen: told of others, Gradio puts a bar with links above it."""
+        """Gradio's configuration with only the first page: for others, Gradio would show a bar with links."""
         config = super().get_config_file()
         config["pages"] = config["pages"][:1]
         return config
@@ -76,9 +76,9 @@ class StudioBlocks(gr.Blocks):
         *more: Any,
         **named: Any,
     ) -> dict[str, Any]:
-        """One call, or the next item of one, with its inputs checked before anything of Gradio's looks at them.
+        """Process one call, or the next item of one; its inputs are checked before Gradio reads them.
 
-        Raises only gr.Error: Python's own messages can name files of this machine.
+        Raises only gr.Error, because Python's own messages can contain paths of this machine.
         """
         function = self.fns[block_fn] if isinstance(block_fn, int) else block_fn
         try:
@@ -86,8 +86,8 @@ class StudioBlocks(gr.Blocks):
                 inputs = self._checked(function, inputs, request)
             self._session = self._session or NoSession(self)
             return await super().process_api(function, inputs, self._session, request, iterator, *more, **named)
-        except gr.Error as error:  # some of Gradio's hold a whole value, and would print it
-            error.message, error.print_exception = str(error.message)[:LONGEST_MESSAGE], False
+        except gr.Error as error:  # some of Gradio's contain a whole value and would print it
+            error.message, error.print_exception = str(error.message)[:MAX_MESSAGE], False
             raise
         except (StudioError, EngineError, ComponentProcessingError) as error:  # the last: a value of a wrong type
             raise _refusal(str(error)) from error
@@ -96,29 +96,29 @@ class StudioBlocks(gr.Blocks):
             raise _refusal("The server had an error; its log has the details.") from error
 
     async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
-        """Return what an endpoint returned, unchanged. In answers, too, Gradio would take an object with a path for a
-        file, copy it and serve it."""
+        """Return the endpoint's results unchanged. Gradio would treat an object with a path as a file, copy it and
+        serve it."""
         is_one = len(block_fn.outputs) == 1
         values = [predictions] if is_one else list(predictions)
-        # What Gradio gets in their place. A member of an enumeration is its own sign that an iteration has ended.
+        # Gradio gets blanks. A member of an enumeration is Gradio's own sign that an iteration has ended.
         blank: list[Any] = [value if isinstance(value, Enum) else None for value in values]
-        shown = await super().postprocess_data(block_fn, blank[0] if is_one else blank, state)
+        outputs = await super().postprocess_data(block_fn, blank[0] if is_one else blank, state)
         for position, (field, value) in enumerate(zip(block_fn.outputs, values, strict=True)):
             if value is not None and not isinstance(value, Enum):
-                shown[position] = await to_thread.run_sync(_shown, field, value)
-        return shown
+                outputs[position] = await to_thread.run_sync(_output, field, value)
+        return outputs
 
     def _checked(self, function: Any, inputs: list[Any], request: gr.Request | None) -> list[Any]:
-        """The inputs, with the caller's uploads in the place of references to them. Raises gr.Error, InvalidRequest."""
+        """The inputs, with uploads in place of references to them. Raises gr.Error, InvalidRequest."""
         if function.fn is None or isinstance(request, list):
-            raise _refusal("this is not an endpoint that can be called so; GET /gradio_api/info describes all")
+            raise _refusal("this endpoint cannot be called this way; GET /gradio_api/info describes all endpoints")
         if len(inputs) < (needed := len(function.inputs)):
-            raise _refusal(f"{needed} values are needed, and {len(inputs)} came; GET /gradio_api/info describes them")
+            raise _refusal(f"{needed} values are needed, not {len(inputs)}; GET /gradio_api/info describes them")
         owner = request.state.sees if request else None
         return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:
-        """Gradio parses bodies itself, without checking strings or paths. Raises InvalidRequest."""
+        """Gradio parses bodies without checking strings or paths. Raises InvalidRequest."""
         label = str(getattr(field, "label", None) or "a value")
         check_strings(value, label)
         if isinstance(field, gr.File):
@@ -133,10 +133,10 @@ class StudioBlocks(gr.Blocks):
         return value
 
 
-def _shown(field: Any, value: Any) -> Any:
+def _output(field: Any, value: Any) -> Any:
     """Blocking, for a large value."""
-    shown = field.postprocess(value)
-    return shown.model_dump() if isinstance(shown, GradioModel | GradioRootModel) else shown
+    output = field.postprocess(value)
+    return output.model_dump() if isinstance(output, GradioModel | GradioRootModel) else output
 
 
 def _refusal(message: str) -> gr.Error:

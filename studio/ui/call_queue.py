@@ -1,4 +1,4 @@
-"""The queue of Gradio's calls, bounded for each caller; unread answers do not end it."""
+"""Gradio's call queue with limits for each caller; unread answers do not block it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import gradio as gr
 from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
-MOST_CALLS = 1500
-"""Calls of all callers at a time; the engine and the library keep their own order. Gradio keeps 2,000 sessions."""
-MOST_OF_CALLER = 100
-"""Calls of one caller that wait, are under way, or have an answer that was not fetched …"""
-MOST_BYTES = 16 * 2**20
-"""… and the bytes of those that are not over."""
-MOST_MESSAGES = 4096
-"""Of a session that nobody fetches: more than the pieces of the longest take."""
+MAX_CALLS = 1500
+"""Concurrent calls of all callers; the engine and the library have queues of their own. Gradio keeps 2,000 sessions."""
+MAX_CALLS_PER_CALLER = 100
+"""Calls of one caller that wait, run, or have an unread answer."""
+MAX_BYTES_PER_CALLER = 16 * 2**20
+"""Bytes of one caller's unfinished calls."""
+MAX_MESSAGES = 4096
+"""Unread messages of a session: more than the longest take has pieces."""
 UNREAD_SECONDS = 600
-"""How long an answer is kept for its caller."""
+"""How long an unread answer is kept."""
 SETTLE_SECONDS = 60
-"""Between two looks for answers that have expired."""
+"""Interval of the search for expired answers."""
 SESSION = re.compile(r"[A-Za-z0-9_-]{1,128}")
-"""Names of sessions, which callers choose."""
-LOOKS_EVERY, PROGRESS_LOOKS_EVERY = 0.02, 0.1
-"""Seconds. Gradio's own (6.31: 0.001 and 0.01) take a twelfth of a slow core from the server's loop at rest."""
+"""Session names, which callers choose."""
+POLL_SECONDS, PROGRESS_POLL_SECONDS = 0.02, 0.1
+"""Gradio's own values (6.31: 0.001 and 0.01) take a twelfth of a slow core while the server is idle."""
 
 
 @dataclass(slots=True)
 class _Call:
-    """``owner``: the only caller who may have its answer; None, where no keys are set: anyone who knows its id.
+    """``owner``: the only caller that may read the answer; None without keys: anyone who knows the call's id.
 
-    ``size``: bytes of its body. ``over_since``: a time of the monotonic clock, once it is neither waiting nor running.
+    ``size``: bytes of the body. ``over_since``: monotonic time at which it no longer waited or ran.
     """
 
     caller: str
@@ -47,27 +47,29 @@ class _Call:
 
 
 class CallQueue(Queue):
-    """Gradio's own (6.31) drops the oldest of 2,000 sessions. If a call of that session was waiting, the next message
-    to it ended the queue for everybody. It also keeps the body of a call until its answer is fetched. Nothing public
-    tells which calls are under way or unread, so its fields are read; ``tests/browser/hosting`` fails if they change.
+    """Limits the calls of each caller.
+
+    Gradio's own queue (6.31) drops the oldest of 2,000 sessions; a waiting call of a dropped session then ended the
+    queue for all callers. It also keeps the body of a call until the answer is read. It has no public list of running
+    or unread calls, so this class reads its fields; ``tests/browser/hosting`` fails if they change.
     """
 
     def __init__(self, blocks: gr.Blocks) -> None:
         super().__init__(
             live_updates=True,
-            concurrency_count=MOST_CALLS,
+            concurrency_count=MAX_CALLS,
             update_intervals=1,
-            max_size=MOST_CALLS,
+            max_size=MAX_CALLS,
             blocks=blocks,
             default_concurrency_limit=None,
         )
-        self.sleep_when_free = LOOKS_EVERY
-        self.progress_update_sleep_when_free = PROGRESS_LOOKS_EVERY
+        self.sleep_when_free = POLL_SECONDS
+        self.progress_update_sleep_when_free = PROGRESS_POLL_SECONDS
         self._calls: dict[str, _Call] = {}
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_check: asyncio.TimerHandle | None = None
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
-        """As Gradio's: whether the call was accepted, its id or the reason, and the kind of refusal."""
+        """Add a call, as in Gradio. Returns whether it was accepted, its id or the reason, and the kind of refusal."""
         caller, owner = request.state.caller, request.state.sees
         if body.session_hash is not None and not SESSION.fullmatch(body.session_hash):
             return False, "session_hash may have 1 to 128 letters, digits, _ and -", "error"
@@ -76,13 +78,13 @@ class CallQueue(Queue):
         if body.batched:
             return False, "calls cannot be batched; send them one by one", "error"
         length = request.headers.get("content-length", "")
-        size = int(length) if length.isdecimal() and len(length) < 12 else MOST_BYTES // 4
+        size = int(length) if length.isdecimal() and len(length) < 12 else MAX_BYTES_PER_CALLER // 4
         if (refusal := self._refusal(caller, size)) is not None:
             return False, refusal, "queue_full"
         answer = await super().push(body, request, username)
         if answer[0] and (event := self.event_ids_to_events.get(str(answer[1]))) is not None:
             self._calls[event._id] = _Call(caller, owner, size, event)
-            self._look_again()
+            self._schedule_check()
         return answer
 
     def is_foreign(self, owner: str | None, session: str | None) -> bool:
@@ -90,7 +92,7 @@ class CallQueue(Queue):
         return any(call.owner != owner for call in self._calls.values() if call.event.session_hash == session)
 
     def can_fetch(self, owner: str | None, name: str) -> bool:
-        """Whether there are messages of the call of this id, or of this session, and they are for this owner."""
+        """Whether this owner may read the messages of the call or session of this name, and there are any."""
         calls = [call for key, call in self._calls.items() if name in (key, call.event.session_hash)]
         sessions = {call.event.session_hash for call in calls}
         return bool(calls) and not any(
@@ -98,7 +100,7 @@ class CallQueue(Queue):
         )
 
     async def cancel(self, owner: str | None, name: str) -> bool:
-        """End the call of this id; whether there is one of this owner.
+        """Cancel a call by its id. Returns whether this owner has such a call.
 
         Gradio's own cancels all calls of the session to the same endpoint, and answers only one of them.
         """
@@ -106,7 +108,7 @@ class CallQueue(Queue):
         if call is None or call.owner != owner:
             return False
         if not call.is_cancelled:
-            call.is_cancelled = True  # to cancel a task that is ending already would keep it from ending
+            call.is_cancelled = True  # cancelling a task again would interrupt its cleanup
             await self.remove_from_queue(name)
             tasks = [task for task in self._asyncio_tasks if task.get_name().endswith(f"<gradio-sep>{name}")]
             for task in tasks:
@@ -117,39 +119,40 @@ class CallQueue(Queue):
         return True
 
     def send_message(self, event: Event, event_message: EventMessage) -> None:
-        """A call ends at its next step when its session is gone, or nobody fetches its messages."""
+        """Send a message; a call whose session is gone or unread ends at its next step."""
         messages = self.pending_messages_per_session.get(event.session_hash)
-        if messages is None or messages.qsize() >= MOST_MESSAGES:
+        if messages is None or messages.qsize() >= MAX_MESSAGES:
             event.alive = False
         else:
             super().send_message(event, event_message)
         if isinstance(event_message, ProcessCompletedMessage):
-            event.data = event.request = None  # type: ignore[assignment]  # nothing needs the body any more
+            event.data = event.request = None  # type: ignore[assignment]  # the body is no longer needed
 
     def compute_analytics_summary(self, records: Any) -> Any:
-        """For the monitoring page, which is not offered; it would take longer than most calls."""
+        """Skip the summary for the monitoring page, which is disabled; it would take longer than most calls."""
         return self.cached_event_analytics_summary
 
     def _refusal(self, caller: str, size: int) -> str | None:
-        """Why a caller cannot make another call now."""
+        """The reason why a caller cannot make another call now, or None."""
         self._settle()
         counts = Counter(call.caller for call in self._calls.values())
-        if counts.total() >= MOST_CALLS:
+        if counts.total() >= MAX_CALLS:
             largest = counts.most_common(1)[0][0]
             over = (name for name, call in self._calls.items() if call.caller == largest and call.over_since)
             if (oldest := next(over, None)) is not None:
                 self._drop(oldest)
                 counts[largest] -= 1
-        if counts[caller] >= MOST_OF_CALLER or counts.total() >= MOST_CALLS:
-            limits = f"{MOST_OF_CALLER} calls of one caller and {MOST_CALLS} of all"
-            return f"at most {limits} can be under way or unread; fetch their answers first"
+        if counts[caller] >= MAX_CALLS_PER_CALLER or counts.total() >= MAX_CALLS:
+            limits = f"{MAX_CALLS_PER_CALLER} calls of one caller and {MAX_CALLS} of all"
+            return f"at most {limits} can be running or unread; read their answers first"
         unfinished = sum(call.size for call in self._calls.values() if call.caller == caller and not call.over_since)
-        if unfinished + size > MOST_BYTES:
-            return f"at most {MOST_BYTES >> 20} MiB of one caller's calls can be under way; wait for some of them"
+        if unfinished + size > MAX_BYTES_PER_CALLER:
+            most = MAX_BYTES_PER_CALLER >> 20
+            return f"at most {most} MiB of one caller's calls can be running; wait for some of them to finish"
         return None
 
     def _settle(self) -> None:
-        """Forget the calls that are over: answered and fetched, left by their callers, or not fetched for too long."""
+        """Drop calls that are read, abandoned, or unread for too long."""
         now = time.monotonic()
         under_way = {event._id for waiting in self.event_queue_per_concurrency_id.values() for event in waiting.queue}
         under_way |= {event._id for job in self.active_jobs if job is not None for event in job}
@@ -171,14 +174,14 @@ class CallQueue(Queue):
             self.pending_event_ids_session.pop(session, None)
             self.pending_messages_per_session.pop(session, None)
 
-    def _look_again(self) -> None:
-        """As long as there are calls, also when no further one comes."""
+    def _schedule_check(self) -> None:
+        """Check regularly while there are calls, even if no new ones are made."""
 
-        def look() -> None:
-            self._next_look = None
+        def check() -> None:
+            self._next_check = None
             self._settle()
             if self._calls:
-                self._look_again()
+                self._schedule_check()
 
-        if self._next_look is None:
-            self._next_look = asyncio.get_running_loop().call_later(SETTLE_SECONDS, look)
+        if self._next_check is None:
+            self._next_check = asyncio.get_running_loop().call_later(SETTLE_SECONDS, check)

@@ -1,4 +1,4 @@
-"""The words of Gradio's own fields, and the small markup around them: by key, filled in as the page is sent."""
+"""The texts of Gradio's own fields and of the small markup around them, as placeholders for phrases."""
 
 from studio.i18n import marked
 
@@ -7,7 +7,7 @@ TITLE = "Voice Studio"
 SAMPLE = (
     "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
-"""English in every language of the page: the bundled model speaks no other."""
+"""In English in every language of the page, because the bundled model speaks only English."""
 
 TEMPORARY = f'<p id="temporary" role="note">{marked("shell.temporary")}</p>'
 

@@ -1,4 +1,4 @@
-"""Files of the named endpoints: what crosses Gradio is a reference of `ClientFiles`, never a path of this machine."""
+"""Files of the named endpoints: Gradio passes on references of `ClientFiles`, never paths of this machine."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ FILE_ROUTE = "/gradio_api/file="
 
 
 def file_field(label: str | None = None) -> gr.File:
-    """Of an endpoint, which gets an `Upload` from it, or returns a `ClientFile` for it; None where there is none.
+    """A field from which an endpoint gets an `Upload`, or for which it returns a `ClientFile`; None without a file.
 
-    Also for sound: for gr.Audio, hidden or not, every visitor's browser would fetch a player and a recorder, 200 kB.
-    Not a class: Gradio writes a stub beside the source of each that is derived from a component.
+    It is used for audio too: for gr.Audio, even hidden, every browser would load a player and a recorder, 200 kB.
+    It is not a class, because Gradio writes a stub beside the source of each subclass of a component.
     """
     field = gr.File(label=label)
-    field.api_info()  # it is cached: clients still see a file …
-    field.data_model = None  # … but Gradio does not look for a path in the value
+    field.api_info()  # cached, so that clients still see a file
+    field.data_model = None  # Gradio does not look for a path in the value
     field.preprocess = _content  # type: ignore[method-assign, assignment]
     field.postprocess = _description  # type: ignore[method-assign, assignment]
     return field
 
 
 def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) -> ClientFile | None:
-    """The upload that a client's value for the field ``name`` means; used now, it may go when its caller needs room.
+    """The upload that a client's value for the field ``name`` refers to. It may be removed when its caller needs space.
 
-    Raises InvalidRequest; its message has no path.
+    Raises InvalidRequest; the message has no path.
     """
     if value is None:
         return None
@@ -41,8 +41,8 @@ def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) ->
         file = files.find(reference, owner)
     except NotFound as error:
         raise InvalidRequest(
-            f"{name} is not a file that you have uploaded here, or it has expired: upload it to {UPLOAD_ROUTE} first, "
-            "as gradio_client's handle_file does for a file of yours, and send the answer as its path",
+            f"{name} is not a file that you have uploaded here, or it has expired: upload it to {UPLOAD_ROUTE} first "
+            "and send the answer as its path; gradio_client's handle_file does both",
             name,
         ) from error
     file.is_spare = True
@@ -50,7 +50,7 @@ def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) ->
 
 
 def carries_file(value: object) -> bool:
-    """Whether Gradio would take some part of a parsed value for a file, and copy what lies at its path."""
+    """Whether Gradio would treat a part of a parsed value as a file and copy it from its path."""
     waiting = [value]
     while waiting:
         entry = waiting.pop()
@@ -64,12 +64,12 @@ def carries_file(value: object) -> bool:
 
 
 def _content(file: ClientFile | None) -> Upload | None:
-    """Gradio calls it in a thread. Raises NotFound."""
+    """Called by Gradio in a thread. Raises NotFound."""
     return None if file is None else file.read()
 
 
 def _description(file: ClientFile | None) -> dict[str, Any] | None:
-    """As Gradio's clients expect a file, which they then fetch."""
+    """A file in the form that Gradio's clients expect; they then download it."""
     if file is None:
         return None
     url = FILE_ROUTE + quote(file.reference)

@@ -1,4 +1,4 @@
-"""The page's HTML with a head of its own: what a shared link shows of it, and what must be known before it is drawn."""
+"""The page's HTML with a head of its own: the preview of links to it, and data needed before it is drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from http.client import OK
 from pathlib import Path
-from typing import Any
 
 from gradio.route_utils import get_root_url
 from starlette.datastructures import MutableHeaders
@@ -25,10 +24,10 @@ from studio.ui.bundle import PageFiles, script_in
 
 _HEAD = b"<head>"
 _OTHERS = re.compile(rb'\s*<meta\s+(?:property="og:|name="twitter:)[^>]*>')
-"""Gradio speaks of itself in these."""
+"""Tags in which Gradio describes itself."""
 _LANGUAGE = re.compile(rb'(<html\b)(?:\s+lang="[^"]*")?')
 _ONE_LANGUAGE = "<script>Object.defineProperty(navigator,'language',{value:document.documentElement.lang})</script>"
-"""Gradio's own words are chosen by this: they shall be in the language of the rest."""
+"""Makes Gradio's own texts use the page's language."""
 
 _END_OF_START = """<script>(() => {
   const ask = window.requestAnimationFrame;
@@ -39,12 +38,12 @@ _END_OF_START = """<script>(() => {
     window.requestAnimationFrame = ask;
   });
 })()</script>"""
-"""Gradio's start screen (StatusTracker, 6.31) counts its seconds frame by frame and goes on after it is gone: without
-this, a page at rest takes 6 % of a core, not 0.3 %. It took the function with its script; once the page is ready, only
-that screen still has this one."""
+"""Gradio's start screen (StatusTracker, 6.31) counts seconds frame by frame and does not stop when it is removed: an
+idle page would take 6 % of a core instead of 0.3 %. It keeps this replacement of requestAnimationFrame, which does
+nothing once the page is ready; everything else then uses the original."""
 
-MOST_KEPT = 16
-"""Pages for other languages and addresses; an address is what a request says it is."""
+MAX_CACHED = 16
+"""Cached pages, by language and address; the address comes from the request."""
 PREVIEW = "preview.png"
 PREVIEW_SIZE = (1200, 630)
 
@@ -55,13 +54,12 @@ UNTIL_DRAWN = (
     "left:calc(max(0px,50vw - 560px) + 4.3rem);font:600 1.3rem system-ui,sans-serif;opacity:.45}"
     "@media(min-width:1600px){body:not([data-area])::before{left:calc(50vw - 700px + 4.3rem)}}"
 )
-"""Gradio draws the page piece by piece, and each would push the others about: it is seen once all are there,
-and after ten seconds in any case."""
+"""Hides the page until Gradio has drawn all of its parts, which would shift one another; at most for ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Whole and compressed."""
+    """An answer of Gradio's, plain and compressed."""
 
     start: Message
     whole: bytes
@@ -80,17 +78,16 @@ class _Answer:
 
 
 class FrontPage:
-    """Pure ASGI, inside of all that decides who may come in: what it has made once it gives to everybody.
+    """ASGI middleware, inside the access layers, that caches the page for all callers.
 
-    ``files``: the page's own, ``phrases``: what it says, put in as it is sent. Gradio takes a twentieth of a second of
-    a slow core for its HTML, each time anew, though nothing in it but the language and the address differs.
+    Gradio needs 50 ms of a slow core for its HTML, which depends only on the language and the address.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, files: PageFiles, phrases: Phrases) -> None:
         self._app, self._root_path, self._files, self._phrases = app, settings.root_path, files, phrases
         scripts = f"{_ONE_LANGUAGE}{_END_OF_START}{_slash(settings.root_path)}"
-        self._head = f"<style>{UNTIL_DRAWN}</style>{scripts}{_card(settings)}"
-        self._kept: OrderedDict[tuple[str, str], _Answer] = OrderedDict()
+        self._head = f"<style>{UNTIL_DRAWN}</style>{scripts}{_model_card(settings)}"
+        self._cache: OrderedDict[tuple[str, str], _Answer] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in ("/", "/config"):
@@ -105,21 +102,21 @@ class FrontPage:
         await answer.send_to(request, send)
 
     async def _front(self, request: Request, receive: Receive, language: str) -> _Answer:
-        """The page; of its query (``?page=``, ``?deep_link=``) Gradio would make what the studio has not."""
+        """The page. Its query (``?page=``, ``?deep_link=``) is ignored: it selects features that the studio lacks."""
         root = get_root_url(request, "/", self._root_path or None)
         key = language, root
-        if key not in self._kept:
+        if key not in self._cache:
             scope = {**request.scope, "query_string": b""}
-            answer = await self._answer(scope, receive, language, self._head + self._shown(root, language))
+            answer = await self._answer(scope, receive, language, self._head + self._preview(root, language))
             if answer.start["status"] != OK:
                 return answer
-            self._kept[key] = answer
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        return self._kept[key]
+            self._cache[key] = answer
+            if len(self._cache) > MAX_CACHED:
+                self._cache.popitem(last=False)
+        return self._cache[key]
 
     async def _answer(self, scope: Scope, receive: Receive, language: str, head: str = "") -> _Answer:
-        """Gradio's, in this language and with a head of ours."""
+        """Gradio's answer, in this language and with this addition to the head."""
         start: list[Message] = []
         body = bytearray()
 
@@ -137,22 +134,22 @@ class FrontPage:
         whole = self._phrases.fill(whole, language, script=self._root_path + self._files.address(script_in(language)))
         return _Answer(start[0], whole, gzip.compress(whole, 5))
 
-    def _shown(self, root: str, language: str) -> str:
-        """What is shown of a link to the page; addresses are full, as whoever shows it wants them."""
+    def _preview(self, root: str, language: str) -> str:
+        """Meta tags for previews of a link to the page, with absolute addresses."""
         width, height = PREVIEW_SIZE
-        said = self._phrases.said[language]
-        told = {
+        texts = self._phrases.texts[language]
+        properties = {
             "og:type": "website",
             "og:title": field_labels.TITLE,
-            "og:description": said["shell.description"],
+            "og:description": texts["shell.description"],
             "og:url": f"{root}/",
             "og:image": root + self._files.address(PREVIEW),
             "og:image:width": width,
             "og:image:height": height,
-            "og:image:alt": said["shell.preview"],
+            "og:image:alt": texts["shell.preview"],
         }
-        metas = [_meta("property", name, content) for name, content in told.items()]
-        metas.append(_meta("name", "description", said["shell.description"]))
+        metas = [_meta("property", name, content) for name, content in properties.items()]
+        metas.append(_meta("name", "description", texts["shell.description"]))
         metas.append(_meta("name", "twitter:card", "summary_large_image"))
         return "".join(metas)
 
@@ -162,9 +159,9 @@ def _meta(kind: str, name: str, content: object) -> str:
 
 
 def _slash(root_path: str) -> str:
-    """Sends a browser that opened /studio to /studio/, where the page's relative addresses are right.
+    """A script that redirects /studio to /studio/, where the page's relative addresses are correct.
 
-    A proxy that takes its path away hides from the server which of the two was opened: a script tells.
+    The server cannot redirect: a proxy that strips its path hides which of the two was opened.
     """
     if not root_path:
         return ""
@@ -172,11 +169,10 @@ def _slash(root_path: str) -> str:
     return f"<script>{move}</script>"
 
 
-def _card(settings: Settings) -> str:
-    """What the model says of itself, if that can be read before it is loaded; the page asks again when it is."""
+def _model_card(settings: Settings) -> str:
+    """The model's card, if it can be read before the model is loaded; the page requests it again afterwards."""
     try:
         card = ModelCard.read(Path(settings.model))
     except (CheckpointError, OSError):
-        return ""  # the engine's start says what is wrong with it
-    told: dict[str, Any] = {"demo": card.demo, "languages": card.languages}
-    return _meta("name", "studio-card", json.dumps(told))
+        return ""  # the engine's start reports the error
+    return _meta("name", "studio-card", json.dumps({"demo": card.demo, "languages": card.languages}))

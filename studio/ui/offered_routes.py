@@ -1,4 +1,4 @@
-"""Which of Gradio's routes are reachable: those of the page and of gradio_client, and none of its others."""
+"""Restricts Gradio's routes to those that the page and gradio_client need."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ OFFERED = re.compile(
     r"|/gradio_api/(?:info/?|openapi\.json|app_id/?|startup-events|theme\.css|heartbeat/[^/]+|reset/?|cancel"
     r"|queue/(?:join|data|status)|(?:run|api|call|call/v2)/[^/]+/?|(?:call|call/v2)/[^/]+/[^/]+)"
 )
-"""Uploads and files are the API's own routes. Not offered, since nobody here needs them: the proxy for other sites,
-components' functions, saved states of sessions, recordings of the screen, streams of media, monitoring, vibe mode."""
+"""Uploads and files are routes of the API. Disabled, because they are not needed: the proxy for other sites, component
+functions, saved sessions, screen recordings, media streams, monitoring, vibe mode."""
 CANCEL = "/gradio_api/cancel"
 _HEARTBEAT = "/gradio_api/heartbeat/"
 _ANSWER = re.compile(r"/gradio_api/call/(?:v2/)?[^/]+/([^/]+)")
 
 
-def of_offered_routes(queue: CallQueue, *outer: Middleware) -> dict[str, Any]:
-    """The ``app_kwargs`` of a page that Gradio mounts or launches; ``outer`` middleware comes before ours."""
+def app_options(queue: CallQueue, *outer: Middleware) -> dict[str, Any]:
+    """The ``app_kwargs`` of a page that Gradio mounts or launches; ``outer``: middleware before this one."""
     handlers = dict.fromkeys((KeyError, ValueError, TypeError, FnIndexInferError), _no_such_call)
     return {"middleware": [*outer, Middleware(OfferedRoutes, queue=queue)], "exception_handlers": handlers}
 
 
 class OfferedRoutes:
-    """ASGI middleware of Gradio's app. Only its caller can fetch a call's answer, or cancel the call.
+    """ASGI middleware of Gradio's app. Only the caller of a call can read its answer or cancel it.
 
-    The page has no query: of ``?deep_link=`` Gradio would load a state that somebody saved.
+    The page's query is dropped: with ``?deep_link=`` Gradio would load a saved state.
     """
 
     def __init__(self, app: ASGIApp, queue: CallQueue) -> None:
@@ -61,7 +61,7 @@ class OfferedRoutes:
             await _no_answer()(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
-        """Whether the calls and sessions that a request asks for are its caller's."""
+        """Whether the calls and sessions in a request belong to its caller."""
         path, owner = scope["path"], scope["state"]["sees"]
         if scope["method"] != "POST" and (answer := _ANSWER.fullmatch(path)) is not None:
             return self._queue.can_fetch(owner, answer[1])
@@ -72,7 +72,7 @@ class OfferedRoutes:
         return True
 
     async def _cancel(self, request: Request) -> Response:
-        """In the place of Gradio's. The body has been read and bounded by the studio's own layers."""
+        """Replaces Gradio's route. The studio's own layers have read and limited the body."""
         try:
             name = json.loads(await request.body())["event_id"]
         except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The page as one Gradio app: its layout, and its mounting at the root of the studio's web app."""
+"""The page as one Gradio app: its layout, mounted at the root of the studio's web app."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from studio.ui.endpoints.speech_endpoints import add_speech_endpoints
 from studio.ui.endpoints.take_endpoints import add_take_endpoints
 from studio.ui.endpoints.voice_endpoints import add_voice_endpoints
 from studio.ui.front import FrontPage
-from studio.ui.offered_routes import of_offered_routes
+from studio.ui.offered_routes import app_options
 from studio.ui.theme import page_theme
 from studio.voices.resolver import VoiceResolver
 
@@ -35,7 +35,7 @@ PAGE_FILES = ASSETS / "page"
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
-"""Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
+"""The tabs after the Studio's own, which consists of Gradio's fields."""
 
 STYLE_SHEETS = (
     "main",
@@ -52,18 +52,18 @@ STYLE_SHEETS = (
     "trash/trash",
     "shell/forced-colors",
 )
-"""In the order in which they apply."""
+"""In the order of the cascade."""
 
 ENDPOINTS = "endpoints"
-"""The path of a second page of Gradio's, which is never drawn. Its fields and endpoints are gradio_client's alone:
-on the page itself a browser would be told of them with it, fetch their scripts and make them at every visit."""
+"""Path of a second Gradio page, which is never drawn, with the fields and endpoints for gradio_client. On the main
+page, every browser would load their scripts and create them."""
 
 Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Slider | gr.Number
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the page sends with Speak, in the order that speak/fields.js reads."""
+    """The values that the page sends with Speak, in the order that speak/fields.js reads."""
 
     text: gr.Textbox
     source: gr.Radio
@@ -85,27 +85,26 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     files = serve_files(app, studio.settings)
     page = build_page(studio)
-    # Only a page that launch() has started checks that a file in an argument was uploaded. Nothing here leaves that to
-    # Gradio; should a later field do so, the check is on.
+    # Enables Gradio's check that files in arguments were uploaded. No field relies on it now; a later one might.
     page.has_launched = True
     gr.mount_gradio_app(
-        app, page, path="/", app_kwargs=of_offered_routes(page.calls), **look_of(studio.settings, files)
+        app, page, path="/", app_kwargs=app_options(page.calls), **gradio_options(studio.settings, files)
     )
 
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
-    """The page's own scripts and styles, at "/page"; whoever opens the page of the endpoints comes to the page."""
+    """Serve the page's scripts and styles at "/page", and redirect the page of the endpoints to the page."""
     phrases = page_phrases()
     app.add_api_route(f"/{ENDPOINTS}", lambda: RedirectResponse(f"{settings.root_path}/"), include_in_schema=False)
-    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.said)
+    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.texts)
     app.mount("/page", files.app(), name="page")
     inside = Middleware(FrontPage, settings=settings, files=files, phrases=phrases)
-    app.user_middleware.append(inside)  # `add_middleware` would put it before those who ask whether one may come in
+    app.user_middleware.append(inside)  # `add_middleware` would put it outside the access layers
     return files
 
 
-def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
-    """What Gradio wants to know beside the page, however it is served."""
+def gradio_options(settings: Settings, files: PageFiles) -> dict[str, Any]:
+    """Gradio's options for the page, mounted or launched."""
     return {
         "root_path": settings.root_path or None,
         "theme": page_theme(),
@@ -114,13 +113,13 @@ def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
         "footer_links": [],
         "run_history": False,
         "ssr_mode": False,
-        "show_error": False,  # of errors that are not refusals of ours: they can name files of this machine
+        "show_error": False,  # unexpected errors can contain paths of this machine
         "max_file_size": MAX_UPLOAD,
     }
 
 
 def build_page(studio: Studio) -> StudioBlocks:
-    """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
+    """The page, not mounted. It shows a warning if the library does not survive a restart."""
     is_temporary = on_space() and not studio.settings.backup_dir
     with StudioBlocks(studio.client_files, title=field_labels.TITLE, analytics_enabled=False) as page:
         _html(_part("shell/header"))
@@ -193,7 +192,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Text
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number]:
     _html(field_labels.PRESETS)
     speed = _slider(field_labels.SPEED, 0.5, 2.0, 1.0, 0.05)
-    _html(field_labels.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
+    _html(field_labels.SAMPLING)  # not gr.Accordion, whose fields do not exist before it is opened
     with gr.Column(elem_id="sampling"):
         temperature = _slider(field_labels.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
         top_p = _slider(field_labels.TOP_P, 0.05, 1.0, 0.9, 0.05)
@@ -208,7 +207,7 @@ def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.N
 
 
 def _label(voice: Voice) -> str:
-    """The name, and in short whose voice it is, as the page's own lists have it: "Clara · female · American"."""
+    """The name and a short description, as in the page's own lists: "Clara · female · American"."""
     name = field_labels.RANDOM if voice.id == RANDOM else voice.name
     return " · ".join(
         part for part in (name, field_labels.SOUNDS.get(voice.gender, voice.gender), voice.accent) if part
@@ -221,7 +220,7 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
 
 
 def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
-    """Presses go to main.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
+    """Connect the buttons to main.js in the browser, without a round trip. speak: buttons by number of takes."""
     for count, button in speak.items():
         button.click(
             None,
@@ -253,14 +252,14 @@ def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop:
 
 
 def _html(markup: str) -> gr.HTML:
-    """Markup of ours, styled by our stylesheets alone."""
+    """Markup styled only by the studio's stylesheets."""
     return gr.HTML(markup, apply_default_css=False)
 
 
 def _part(name: str) -> str:
-    """A file of the page's markup; where it says {{> folder/name}}, that file stands."""
+    """A markup file of the page, with {{> folder/name}} replaced by that file."""
     markup = (PAGE_FILES / f"{name}.html").read_text("utf-8")
-    return _PARTIAL.sub(lambda found: _part(found[1]), markup)
+    return _PARTIAL.sub(lambda match: _part(match[1]), markup)
 
 
 def _head(settings: Settings, files: PageFiles) -> str:
@@ -273,6 +272,6 @@ def _head(settings: Settings, files: PageFiles) -> str:
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{profile}">'
         f'<link rel="stylesheet" href="{address(STYLES)}">'
         f'<script type="module" src="{marked("script")}"></script>'
-        # Fetched later and only by some: at hand also when the studio was upgraded meanwhile.
+        # Needed later, by some visitors: cached now, in case the studio is upgraded meanwhile.
         f'<link rel="prefetch" href="{address("capture/recorder-worklet.js")}">'
     )

@@ -1,4 +1,4 @@
-"""The page's theme: Gradio's colours and sizes, set so that every text has enough contrast in light and dark."""
+"""The page's theme: colours and sizes with enough contrast in light and dark mode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODE_FONT = (gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), "ui-monospace
 
 
 def page_theme() -> gr.themes.Base:
-    """Warm paper, dark teal; fonts come with Gradio, so that the page asks no other host for anything."""
+    """Warm paper and dark teal; fonts come with Gradio, so the page requests nothing from other hosts."""
     return gr.themes.Base(
         primary_hue="teal",
         neutral_hue="stone",

@@ -1,4 +1,4 @@
-"""The page as Gradio itself launches it, which ZeroGPU wants, behind all other routes of the studio."""
+"""The page launched by Gradio itself, which ZeroGPU requires, behind all other routes of the studio."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.services import Studio
-from studio.ui.blocks import MOST_SESSIONS
-from studio.ui.offered_routes import of_offered_routes
-from studio.ui.page import build_page, look_of, serve_files
+from studio.ui.blocks import MAX_SESSIONS
+from studio.ui.offered_routes import app_options
+from studio.ui.page import build_page, gradio_options, serve_files
 
-HANDED_ON = "studio.handed_on"
-"""Key of a request's scope: Gradio's app, and the scope as Gradio knows it."""
+FALLBACK = "studio.handed_on"
+"""Key in a request's scope: Gradio's app and its original scope."""
 
 
 class StudioFirst:
-    """ASGI middleware of Gradio's app: the studio's app answers, and hands on what it has no route for."""
+    """ASGI middleware of Gradio's app: the studio's app answers, or passes on requests without a route."""
 
     def __init__(self, gradio_app: ASGIApp, studio: ASGIApp) -> None:
         self._gradio, self._studio = gradio_app, studio
@@ -26,27 +26,27 @@ class StudioFirst:
         if scope["type"] == "lifespan":
             await self._gradio(scope, receive, send)
         else:
-            await self._studio({**scope, HANDED_ON: (self._gradio, scope)}, receive, send)
+            await self._studio({**scope, FALLBACK: (self._gradio, scope)}, receive, send)
 
 
-async def _hand_on(scope: Scope, receive: Receive, send: Send) -> None:
-    gradio_app, original = scope[HANDED_ON]
+async def _fall_back(scope: Scope, receive: Receive, send: Send) -> None:
+    gradio_app, original = scope[FALLBACK]
     await gradio_app({**original, "headers": scope["headers"]}, receive, send)
 
 
 def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
-    """Serve ``app`` with the page at "/", in a thread of Gradio's; returns once it is up. Close what is returned."""
+    """Serve ``app`` with the page at "/" in a thread of Gradio's. Returns the page once it is up; close it."""
     settings = studio.settings
     files = serve_files(app, settings)
-    app.mount("/", _hand_on)
+    app.mount("/", _fall_back)
     page = build_page(studio)
     page.launch(
         prevent_thread_lock=True,
         quiet=True,
-        state_session_capacity=MOST_SESSIONS,
+        state_session_capacity=MAX_SESSIONS,
         server_name=settings.host,
         server_port=settings.port,
-        app_kwargs=of_offered_routes(page.calls, Middleware(StudioFirst, studio=app)),
-        **look_of(settings, files),
+        app_kwargs=app_options(page.calls, Middleware(StudioFirst, studio=app)),
+        **gradio_options(settings, files),
     )
     return page

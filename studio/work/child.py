@@ -32,7 +32,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # SIGXCPU, which says what was wrong
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed is not an answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # printed output must not mix with the answers
     (length,) = LENGTH.unpack(sys.stdin.buffer.read(LENGTH.size))
     call = sys.stdin.buffer.read(length)
     threading.Thread(target=_end_with_input, daemon=True).start()

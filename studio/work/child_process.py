@@ -1,6 +1,6 @@
 """A function in a Python of its own, with limits of time and memory, which is killed when its caller leaves.
 
-Whatever a stranger's file makes of the libraries that read it, the studio goes on speaking.
+A hostile file may crash the libraries that read it, but not the studio.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def _page_files() -> Iterator[None]:
     )
     from studio.ui.page import PAGE_FILES, STYLE_SHEETS
 
-    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().said)
+    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().texts)
     served = files.app()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PageFiles, "read", lambda *what: files)
@@ -126,6 +126,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
             return [SimpleNamespace(text=" A steady tone.", words=words)], SimpleNamespace(language="en")
 
     module = types.ModuleType("faster_whisper")
+    module.__spec__ = types.SimpleNamespace(name="faster_whisper")  # type: ignore[assignment]
     module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "faster_whisper", module)
 

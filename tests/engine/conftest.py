@@ -50,7 +50,7 @@ def wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     if torch.cuda.is_available():
         return
-    for name, wide in (("gemv", {"block_n": 64}), ("packed12.gemv", {"quads": 16})):
+    for name, wide in (("gemv", {"block_n": 64}), ("packed12.packed_gemv", {"quads": 16})):
         module: Any = sys.modules[f"engine.kernels.{name}"]
 
         def tiles(*shape: Any, chosen: Callable[..., Any] = module._tiles, wide: dict[str, int] = wide) -> Any:

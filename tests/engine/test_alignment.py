@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import CannotAlign, EngineStopped, InvalidUtterance
+from engine import EngineStopped, InvalidUtterance
 from engine.model.alignment import character_times, steady_path, token_starts
 from tests.engine.speaking import hear, running_engine, seeded
 
@@ -71,9 +71,3 @@ def test_the_second_of_two_sentences_begins_where_its_frames_do() -> None:
         asyncio.run(scenario())
     with pytest.raises(EngineStopped):
         asyncio.run(engine.align(first, np.zeros((8, 5), np.int16)))
-
-
-def test_an_engine_without_whole_weights_says_that_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.runtime.setup._cannot_align", lambda weights: "held as fp8")
-    with running_engine(FRY) as engine, pytest.raises(CannotAlign, match="fp8"):
-        asyncio.run(engine.align("Hello.", np.zeros((8, 5), np.int16)))

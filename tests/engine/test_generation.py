@@ -12,10 +12,9 @@ import pytest
 import torch
 
 from engine import Engine, InvalidReference, InvalidUtterance, PromptTooLong, Reference, Sampling, Utterance
+from engine.checkpoint import open_source
 from engine.codec.resample import _torchaudio_transforms
-from engine.config import ModelConfig
 from engine.model.prompt import build_prompt
-from engine.model.tokenizer import Tokenizer
 from tests import upstream
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded
 from tests.tiny import FEW_CODEBOOKS, FEW_LAYERS, TinyCodec, TinyModel, write_checkpoint
@@ -54,8 +53,8 @@ def voice(frames: int, seed: int, codebooks: int = FEW_CODEBOOKS.num_codebooks) 
 async def test_forty_greedy_frames_are_the_references_and_sound_the_same(name: str, tmp_path: Path) -> None:
     model, codec = CHECKPOINTS[name]
     folder = write_checkpoint(tmp_path, model, codec, seed=31)
-    config = ModelConfig.read(folder)
-    tokenizer = Tokenizer.read(folder, config)
+    config = open_source(folder).config
+    tokenizer = open_source(folder).tokenizer()
     ar, dac = upstream.load_ar(folder), upstream.load_codec(folder)
     with running_engine(folder) as engine:
         for references in ((), (voice(30, 1, codec.num_codebooks),)):
@@ -103,9 +102,9 @@ async def test_a_take_at_its_limit_says_length_and_keeps_every_frame(engine: Eng
 
 
 async def test_the_context_limits_a_take_and_every_position_is_used(quick_checkpoint: Path) -> None:
-    config = ModelConfig.read(quick_checkpoint)
+    config = open_source(quick_checkpoint).config
     utterance = greedy("word " * 60, frames=100_000)
-    prompt = len(build_prompt(utterance, Tokenizer.read(quick_checkpoint, config), config))
+    prompt = len(build_prompt(utterance, open_source(quick_checkpoint).tokenizer(), config))
     with running_engine(quick_checkpoint, max_context=prompt + 20) as engine:
         take = await hear(engine, utterance)
         reference = await hear(engine, greedy("word " * 60, frames=21))
@@ -208,9 +207,9 @@ async def test_takes_that_join_late_or_leave_early_disturb_no_one(engine: Engine
 
 async def test_a_long_prompt_is_read_in_pieces_with_the_same_result(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, seed=6)
-    config = ModelConfig.read(folder)
+    config = open_source(folder).config
     utterance = greedy("long " * 300, frames=10)
-    prompt = build_prompt(utterance, Tokenizer.read(folder, config), config)
+    prompt = build_prompt(utterance, open_source(folder).tokenizer(), config)
     assert len(prompt) > 1100
     rows = torch.from_numpy(np.concatenate([prompt.ids[None], prompt.codes]))
     expected = upstream.generate_greedily(upstream.load_ar(folder), rows, 10, config.eos_token)

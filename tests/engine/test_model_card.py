@@ -43,6 +43,25 @@ def test_a_card_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) ->
         ModelCard.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("header", "licence", "languages"),
+    [
+        ("license: apache-2.0\nlanguage:\n- en\n- zh\ntags:\n- tts", "apache-2.0", ("en", "zh")),
+        ('license: other\nlicense_name: "fish-audio"\nlanguage: [ja, multilingual, "de"]', "fish-audio", ("ja", "de")),
+        ("pipeline_tag: text-to-speech", "", ()),
+    ],
+)
+def test_a_readmes_header_tells_licence_and_languages(
+    tmp_path: Path, header: str, licence: str, languages: tuple[str, ...]
+) -> None:
+    (tmp_path / "README.md").write_text(f"---\n{header}\n---\nlicense: none\nlanguage: xx\n")
+    assert ModelCard.read(tmp_path) == ModelCard(licence=licence, languages=languages)
+    (tmp_path / "card.json").write_text(json.dumps({"languages": ["fr"]}))
+    assert ModelCard.read(tmp_path) == ModelCard(licence=licence, languages=("fr",))
+    (tmp_path / "README.md").write_text("license: apache-2.0")
+    assert ModelCard.read(tmp_path).licence == ""
+
+
 def test_the_bundled_model_tells_what_it_speaks_and_obeys() -> None:
     card = ModelCard.read(ROOT / "assets/fry")
     assert card.normalize and card.demo and card.languages == ("en",)

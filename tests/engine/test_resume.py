@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from engine import DirectEngine, Engine, EngineConfig, InvalidUtterance, PromptTooLong, Reference, Utterance
-from engine.config import ModelConfig
+from engine.checkpoint import open_source
 from engine.model.prompt import build_prompt
-from engine.model.tokenizer import Tokenizer
 from engine.runtime import runner
 from engine.runtime.plain_frame import PlainFrame
 from tests.engine.speaking import Take, greedy, hear, running_engine, seeded, until
@@ -184,9 +183,9 @@ async def test_the_models_own_end_comes_where_it_would_have_come(tmp_path: Path)
 
 
 async def test_the_context_ends_a_take_where_it_would_have_ended_it(quick_checkpoint: Path) -> None:
-    config = ModelConfig.read(quick_checkpoint)
+    config = open_source(quick_checkpoint).config
     utterance = greedy("word " * 60, frames=100_000)
-    prompt = len(build_prompt(utterance, Tokenizer.read(quick_checkpoint, config), config))
+    prompt = len(build_prompt(utterance, open_source(quick_checkpoint).tokenizer(), config))
     with running_engine(quick_checkpoint, max_context=prompt + 20, threads=1) as engine:
         whole = await hear(engine, utterance)
         assert_goes_on(await hear(engine, after(utterance, whole, 20)), whole, 20)

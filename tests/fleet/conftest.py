@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet import start
-from fleet.start import way_in
+from fleet.start import fleet_joiner
 from studio.settings import Settings
 from studio.start.startup import _start_engine
 from tests.fleet.frontends.several import Several, several
@@ -37,7 +37,7 @@ def fleet_settings(quick_checkpoint: Path, tmp_path_factory: pytest.TempPathFact
 def studio(fleet_settings: Settings) -> Iterator[Several]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "DRAIN_SECONDS", 0.5)  # less than a long take needs: it has to move
-        with several(fleet_settings, way_in, _start_engine(fleet_settings)) as studio:
+        with several(fleet_settings, fleet_joiner, _start_engine(fleet_settings)) as studio:
             yield studio
     assert not processes_of("ray"), "all ends with the fleet"
 

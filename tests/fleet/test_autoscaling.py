@@ -59,7 +59,7 @@ def test_it_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", ["8-2", "2-2", "2-", "-8", "0-4"])
 def test_ranges_that_are_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("STUDIO_ENGINES", text)
-    with pytest.raises(SettingsError, match="it must be a number of engines, all, or two rising numbers such as 2-8"):
+    with pytest.raises(SettingsError, match="it must be a number of engines, all, or a range such as 2-8"):
         Settings.load()
 
 

@@ -60,7 +60,7 @@ async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypa
         assert engine.stats().trouble is None and engine.failure is None
         head.close()
         await until(lambda: engine.stats().trouble is not None)
-        assert "Ray's head does not answer" in str(engine.stats().trouble) and engine.failure is None
+        assert "Ray's head node does not answer" in str(engine.stats().trouble) and engine.failure is None
         assert len((await hear(engine, utterance(1))).codes)
         with socket.create_server(("127.0.0.1", port)):
             await until(lambda: engine.stats().trouble is None)
@@ -144,9 +144,13 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
     [
         (
             {"fingerprint": "other"},
-            "the replicas a and b differ: its checkpoint is other and that of the others weights",
+            "the replicas a and b differ: its checkpoint is other, that of the others is weights",
         ),
-        ({"dtype": "bfloat16"}, "its dtype is bfloat16 and that of the others float32: give all the same MODEL, DTYPE"),
+        ({"weights": "int8"}, "its kind of weights is int8, that of the others is bf16: give all the same"),
+        (
+            {"dtype": "bfloat16"},
+            "its dtype is bfloat16, that of the others is float32: give all the same STUDIO_MODEL",
+        ),
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
 )
@@ -186,7 +190,7 @@ def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
     line = FakeTransport(2)
     line.deaf = {"a", "b"}
-    with pytest.raises(EngineStopped, match="2 replicas are up, and none has said"), fleet(line):
+    with pytest.raises(EngineStopped, match="2 replicas are up, and none has answered"), fleet(line):
         pass
     assert line.is_closed
 

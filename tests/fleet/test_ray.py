@@ -63,7 +63,7 @@ def working_replica(fleet: FleetEngine) -> str:
 
 
 async def process_of(fleet: FleetEngine, name: str) -> int:
-    return int(await asyncio.wrap_future(fleet._submit(fleet._replicas.line.call(name, "process"))))
+    return int(await asyncio.wrap_future(fleet._submit(fleet._replicas.transport.call(name, "process"))))
 
 
 async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
@@ -72,7 +72,7 @@ async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
     def are_there() -> bool:
         replicas = fleet._replicas
         heard = [name for name, member in replicas.members.items() if not member.is_silent]
-        return len(set(heard) & set(replicas.line.names())) == 2 and fleet.stats().running == 0
+        return len(set(heard) & set(replicas.transport.names())) == 2 and fleet.stats().running == 0
 
     await until(are_there, CHANGE_SECONDS)
     return dict(fleet.stats().replicas)
@@ -94,7 +94,7 @@ class SilentHandle:
 async def test_the_line_opens_though_a_replica_says_nothing() -> None:
     from fleet.ray_transport import RayTransport
 
-    await RayTransport(cast(Any, SilentHandle())).open_up()
+    await RayTransport(cast(Any, SilentHandle())).discover()
 
 
 async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
@@ -177,4 +177,4 @@ async def test_an_update_under_takes_fails_none_of_them(
     await updating
     print(f"takes moved during the update, short, short and long, at their frames {moved}")
     after = await both(fleet)
-    assert not {name for name in after if name in fleet._replicas.line.names()} & before.keys(), "all are new"
+    assert not {name for name in after if name in fleet._replicas.transport.names()} & before.keys(), "all are new"

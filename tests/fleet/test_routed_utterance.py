@@ -22,7 +22,7 @@ from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routed_utterance, "STALL_SECONDS", 0.4)
     monkeypatch.setattr(routed_utterance, "FIRST_SECONDS", 0.4)
-    monkeypatch.setattr(routed_utterance, "PLACE_SECONDS", 0.01)
+    monkeypatch.setattr(routed_utterance, "POLL_SECONDS", 0.01)
 
 
 async def fleet(line: FakeTransport) -> Membership:
@@ -162,7 +162,7 @@ async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.Monk
     monkeypatch.setattr(routed_utterance, "PATIENCE_SECONDS", 0.0)
     line = FakeTransport(1)
     line.faults["a"] = ("dies", 4)
-    with pytest.raises(EngineStopped, match="no replica was there"):
+    with pytest.raises(EngineStopped, match="no replica was available"):
         await heard(await fleet(line), utterance())
 
 

@@ -169,9 +169,9 @@ def test_the_audio_of_takes_has_room_for_all_that_are_kept(load: Load) -> None:
     ("weights", "dtype", "held", "codec"),
     [
         ("", None, None, None),
-        ("float32", "float32", "dtype", "float32"),
-        ("bfloat16", "bfloat16", "dtype", None),
-        ("fp8-all", None, "fp8-all", None),
+        ("float32", "float32", "bf16", "float32"),
+        ("bfloat16", "bfloat16", "bf16", None),
+        ("int8", None, "int8", None),
     ],
 )
 def test_one_setting_says_how_weights_are_held(

@@ -36,7 +36,7 @@ Steer = Callable[..., Steered]
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.supervisor.FIRST_PAUSE", 0.02)
-    monkeypatch.setattr("studio.projects.worker.AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr("studio.projects.worker.RETRY_SECONDS", 0.02)
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
@@ -111,7 +111,7 @@ def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch:
     with served.client() as client:
         told = client.get("/v1/diagnostics").json()["background"]["projects"]["error"]
         metrics = client.get("/metrics").text
-    assert "the sound of a part could not be kept" in told
+    assert "the audio of a part could not be stored" in told
     assert 'studio_background_ok{work="projects"} 0.0' in metrics and "engine_book_errors_total 0.0" in metrics
     goes_on.set()
     done_now = until(served, project, "done")
@@ -206,7 +206,7 @@ async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest
     await asyncio.wait_for(watch.restart_forever(work), 10)
     assert next(outcomes, "done") == "done" and watch.status.failures == 3
     told = [record.getMessage() for record in caplog.records if record.name == "studio.supervisor"]
-    assert told == [f"counting broke off and is being restarted: {what}" for what in "ab"], "the same is told once"
+    assert told == [f"counting failed and is being restarted: {what}" for what in "ab"], "the same is told once"
     assert [bool(record.exc_info) for record in caplog.records if record.name == "studio.supervisor"] == [False, True]
 
 

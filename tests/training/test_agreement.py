@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.checkpoint import open_source
 from engine.codec import load_codec
 from engine.codec.model import Codec
-from engine.config import ModelConfig
 from engine.model.dual_ar import Causal
 from engine.model.prompt import build_prompt
-from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
 from training.codec.images import through_images
 from training.data.phones import PHONES, TOKENS, UNKNOWN, labels
@@ -60,9 +59,9 @@ def test_config_and_tokenizer_are_read_back_as_they_were_meant(tmp_path: Path) -
         str(model_config()).replace("'", '"').replace("True", "true").replace("False", "false")
     )
     write_tokenizer(tmp_path)
-    config = ModelConfig.read(tmp_path)
+    config = open_source(tmp_path).config
     assert config == MODEL
-    assert bytes(Tokenizer.read(tmp_path, config).encode("Grüß dich [whisper]")).decode() == "Grüß dich [whisper]"
+    assert bytes(open_source(tmp_path).tokenizer().encode("Grüß dich [whisper]")).decode() == "Grüß dich [whisper]"
 
 
 def test_training_runs_the_engines_own_arithmetic() -> None:

@@ -101,7 +101,7 @@ class Composer:
     def __init__(self, speech: Speech, indices: list[int], seed: int) -> None:
         self.speech, self.rng = speech, random.Random(seed)
         # The engine's tokenizer wraps the same object that is written to tokenizer.json.
-        self.tokenizer = Tokenizer(build_tokenizer(), Path("tokenizer.json"))
+        self.tokenizer = Tokenizer(build_tokenizer(), MODEL, "tokenizer.json")
         self.targets: dict[str, list[int]] = {}
         self.references: dict[str, list[int]] = {}
         for index in indices:

@@ -59,7 +59,7 @@ class FusedDecoder:
     """`count` streams and a spare slot, `count` itself, that fills batches up."""
 
     def __init__(self, codec: Codec, count: int, precision: Precision = "float32", frames: int = 8) -> None:
-        self.device, self.num_codebooks = next(codec.parameters()).device, codec.config.num_codebooks
+        self.device, self.num_codebooks = next(codec.decoder.parameters()).device, codec.config.num_codebooks
         self.frames = frames
         self._states = ConvStates()
         setup = LayerSetup(self._states, precision)

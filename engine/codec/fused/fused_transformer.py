@@ -55,8 +55,7 @@ class WholeTransformer:
     def __call__(self, x: Tensor) -> Tensor:
         config, plain = self._plain.config, self._plain
         x, steps = plain.input_proj(x).contiguous(), torch.arange(x.shape[1], device=x.device)
-        rotations = rope_angles(steps, config.head_dim, config.rope_base)[:, None, None]
-        cos, sin = rotations.real, rotations.imag
+        cos, sin = rope_angles(steps, config.head_dim, config.rope_base)[:, None, None].unbind(-1)
         back = steps[:, None] - steps
         seen = (back >= 0) & (back < config.window)
 

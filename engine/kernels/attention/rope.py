@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
+from engine.model.layers import apply_rope
 
 
 @triton.jit
@@ -117,12 +118,6 @@ def rope_twin(
         q, k = (
             F.rms_norm(t.float(), (head_dim,), None, eps).to(t.dtype) * n for t, n in zip((q, k), norms, strict=True)
         )
-    rotation = torch.view_as_complex(table[positions])[:, None]
-    q, k = (_rotated(t, rotation) for t in (q, k))
+    q, k = (apply_rope(t[None], table[None, positions])[0] for t in (q, k))
     keys[slots, positions], values[slots, positions] = k, v
     return q
-
-
-def _rotated(x: Tensor, rotation: Tensor) -> Tensor:
-    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(pairs * rotation).flatten(-2).to(x.dtype)

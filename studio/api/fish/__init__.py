@@ -1,1 +1,1 @@
-"""Fish Audio's own protocol over the studio's services, so that its SDKs and integrations work here unmodified."""
+"""Fish Audio's protocol on the studio's services, so that its SDKs and integrations work unmodified."""

@@ -1,4 +1,4 @@
-"""POST /v1/asr: recordings transcribed by the studio's recogniser, for Fish Audio's clients."""
+"""POST /v1/asr: transcribes recordings with the studio's recogniser, for Fish Audio's clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT = MAX_BYTES + 256 * 1024
 LONGEST = 300.0
 """Seconds of a recording."""
 PIECE = (20.0, 28.0)
-"""Seconds: longer recordings are heard in pieces that end at the quietest moment between these."""
+"""Seconds: longer recordings are transcribed in pieces that end at the quietest moment in this range."""
 PAUSE = round(0.2 / STEP)
 
 
@@ -35,16 +35,16 @@ def asr_routes(clips: ClipService) -> APIRouter:
 
     @routes.post("/v1/asr", openapi_extra=RECORDING)
     async def transcribe(request: Request) -> JSONResponse:
-        """The words of ``audio``, 1 s to five minutes, and when each is heard, unless ``ignore_timestamps`` is true."""
+        """Transcribe ``audio`` (1 s to 5 minutes), with word times unless ``ignore_timestamps`` is true."""
         form = await read_files(request, LIMIT, "audio", 1)
-        return JSONResponse(await until_hangup(request, _heard(form, clips, request.state.caller)))
+        return JSONResponse(await until_hangup(request, _transcribe(form, clips, request.state.caller)))
 
     return routes
 
 
-async def _heard(form: Form, clips: ClipService, caller: str) -> dict[str, Any]:
+async def _transcribe(form: Form, clips: ClipService, caller: str) -> dict[str, Any]:
     data, language = form.file("audio"), clean_language(form.text("language"))
-    pieces = cuts_of(*await clips.levels(caller, data, "audio"))
+    pieces = split_recording(*await clips.levels(caller, data, "audio"))
     texts, segments = list[str](), list[dict[str, Any]]()
     for start, end in pieces:
         clip = await clips.decode(caller, data, Cut(start, end), "audio")
@@ -62,12 +62,12 @@ async def _heard(form: Form, clips: ClipService, caller: str) -> dict[str, Any]:
 
 
 def _segment(word: Word, start: float) -> dict[str, Any]:
-    """A word of a piece that begins at ``start``, in seconds of the whole recording."""
+    """A word in a piece that begins at ``start``, with times in the whole recording."""
     return {"text": word.word, "start": round(start + word.start, 3), "end": round(start + word.end, 3)}
 
 
-def cuts_of(levels: np.ndarray, seconds: float) -> list[tuple[float, float]]:
-    """From where to where each piece of a recording is heard, in seconds. Raises InvalidClip."""
+def split_recording(levels: np.ndarray, seconds: float) -> list[tuple[float, float]]:
+    """Start and end of each piece of a recording, in seconds. Raises InvalidClip."""
     if not MIN_SECONDS - 1e-6 <= seconds <= LONGEST:
         limits = f"from {MIN_SECONDS:g} to {LONGEST:g} s are allowed"
         raise InvalidClip(f"the recording lasts {seconds:.2f} s; {limits}", "audio")
@@ -76,12 +76,12 @@ def cuts_of(levels: np.ndarray, seconds: float) -> list[tuple[float, float]]:
 
 
 def _ends(levels: np.ndarray, seconds: float) -> Iterator[float]:
-    """Where pieces before the last end."""
+    """End of each piece except the last, in seconds."""
     smooth = np.convolve(np.nan_to_num(levels), np.ones(PAUSE) / PAUSE, mode="same")
     start = 0.0
     while seconds - start > MAX_SECONDS:
         first, last = (round((start + length) / STEP) for length in PIECE)
-        # The last piece is long enough to be heard.
+        # The last piece must not be too short.
         last = min(last, round((seconds - MIN_SECONDS) / STEP))
         start = (first + int(smooth[first:last].argmin())) * STEP
         yield start

@@ -1,4 +1,4 @@
-"""Bodies of Fish Audio's clients: JSON, MessagePack or a form, as the content type says; and answers in either."""
+"""Request bodies of Fish Audio's clients (JSON, MessagePack or a form), and answers in JSON or MessagePack."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MESSAGE_PACK = "application/msgpack"
 _MESSAGE_PACK = (MESSAGE_PACK, "application/x-msgpack", "application/vnd.msgpack")
 URL_ENCODED = "application/x-www-form-urlencoded"
 ALL_TYPES = ("application/json", MESSAGE_PACK, URL_ENCODED)
-"""Content types that are read besides a multipart form if the request has no file."""
+"""Content types accepted besides a multipart form if the request has no file."""
 NESTED = ("references", "prosody", "features", "reference_id")
-"""Fields that hold more than a text, in forms written as JSON."""
+"""Structured fields, which are JSON in a form."""
 MAX_FORM_FIELDS = 1000
 
 
 async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]:
-    """The fields of a body; of a form's, which are texts, nested ones are JSON.
+    """The fields of a body. In a form, structured fields are JSON.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
@@ -40,7 +40,7 @@ async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]
 
 
 async def read_files(request: Request, limit: int, file: str, max_files: int) -> Form:
-    """A body with files: a form, or a map with bytes in it. ``file`` is the largest part.
+    """A body with files: a form, or a map that contains bytes. ``file``: field of the largest part.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
@@ -58,12 +58,12 @@ async def read_files(request: Request, limit: int, file: str, max_files: int) ->
 
 
 def is_true(form: Form, name: str) -> bool:
-    """Whether a field is true, as a boolean or as a text; everything else is false."""
+    """Whether a field is true, as a boolean or as text."""
     return str(form.fields.get(name)).lower() == "true"
 
 
 async def _read_object(request: Request, limit: int) -> dict[str, Any] | None:
-    """The object of a body that is one; None for a form, which is not read yet."""
+    """The object in a JSON or MessagePack body; None for a form, which is not read yet."""
     kind = _kind(request)
     if kind in _MESSAGE_PACK:
         return unpacked(await read_body(request, limit))
@@ -95,9 +95,9 @@ def unpacked(data: bytes) -> dict[str, Any]:
 
 
 def answer(request: Request, value: dict[str, Any], status: int = 200) -> Response:
-    """As MessagePack where the request asks for it, by its query or else by what it accepts; otherwise as JSON."""
-    wanted = request.query_params.get("format", "").lower() or request.headers.get("accept", "").lower()
-    if "msgpack" in wanted:
+    """The value as MessagePack if the request asks for it by its query or Accept header, otherwise as JSON."""
+    kind = request.query_params.get("format", "").lower() or request.headers.get("accept", "").lower()
+    if "msgpack" in kind:
         return Response(pack(value), status, media_type=MESSAGE_PACK)
     return JSONResponse(value, status)
 
@@ -119,7 +119,7 @@ def _of_query(body: bytes) -> dict[str, list[str]]:
 
 
 def _nested(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a form, which are texts: blank ones are absent, nested ones JSON. Raises InvalidRequest."""
+    """Drop blank fields of a form and parse the structured ones. Raises InvalidRequest."""
     fields = {name: value for name, value in fields.items() if value != ""}
     for name in NESTED:
         text = fields.get(name)

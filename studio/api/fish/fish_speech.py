@@ -1,4 +1,4 @@
-"""Fish Audio's request for speech: its fields, and the SpeechRequest that they make."""
+"""Fish Audio's speech request: its fields, and their conversion to a SpeechRequest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from studio.errors import InvalidRequest
 from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, OwnClip, SpeechRequest
 
 MODEL_RATE = 44_100
-"""Hz of wav, pcm and mp3 where the request asks for none."""
+"""Default rate of wav, pcm and mp3, in Hz."""
 MP3_RATES = (64, 128, 192)
 OPUS_RATES = (24, 32, 48, 64)
 AUTOMATIC = -1000
-"""As opus_bitrate: the format's own."""
+"""Value of opus_bitrate for the encoder's default."""
 OF_THE_SERVER = ("seed", "streaming", "use_memory_cache")
-"""SentFields that only fish-speech's own server knows, whose default format is wav."""
+"""Fields that only fish-speech's own server knows; its default format is wav."""
 IGNORED = {
     "latency": "speech is always delivered from its first frame on",
     "max_new_tokens": "the whole text is always spoken; there it limits each chunk",
@@ -33,21 +33,21 @@ IGNORED = {
     "use_memory_cache": "clips are always cached by their content",
     "prosody.normalize_loudness": "voices are equally loud as they are",
 }
-"""Known, and without effect here, as every unknown field and the header `model`."""
+"""Known fields without effect; unknown fields and the header `model` are ignored too."""
 MAX_SPEAKERS = 32
 VoiceName = Annotated[str, Field(max_length=256)]
 _SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
 
 
 class Prosody(BaseModel):
-    """How the speech is delivered."""
+    """Speed factor and volume in dB."""
 
     speed: Annotated[Number, Field(ge=0.5, le=2)] | None = None
     volume: Annotated[Number, Field(ge=-20, le=20)] | None = None
 
 
 class FishClip(BaseModel):
-    """A reference clip: its file as bytes or in base64, or its address; and the words in it."""
+    """A reference clip (its file as bytes or base64, or its URL) and its transcript."""
 
     audio: bytes | str
     text: str
@@ -55,12 +55,12 @@ class FishClip(BaseModel):
     def own_clip(self) -> OwnClip:
         """Raises InvalidRequest, InvalidClip."""
         if isinstance(self.audio, str) and not self.audio.startswith(("data:", "https:", "http:")):
-            return OwnClip(f"data:;base64,{self.audio}", self.text)  # decoded where other addresses are fetched
+            return OwnClip(f"data:;base64,{self.audio}", self.text)  # decoded together with other addresses
         return OwnClip(self.audio, self.text)
 
 
 def _one_speaker(value: Any) -> Any:
-    """fish-speech takes a list for each speaker; one speaker's is a list of clips."""
+    """fish-speech accepts a list of clips for each speaker; unwrap the list of a single speaker."""
     if isinstance(value, list) and value and all(isinstance(entry, list) for entry in value):
         if len(value) > 1:
             raise ValueError(
@@ -72,7 +72,7 @@ def _one_speaker(value: Any) -> Any:
 
 
 class FishSpeech(BaseModel):
-    """A text and how to speak it. Unknown fields are ignored, null means absent."""
+    """A text and the options of its speech. Unknown fields are ignored, null means absent."""
 
     text: str = ""
     format: Annotated[Literal["wav", "pcm", "mp3", "opus", "flac"], LOWER_CASE] | None = None
@@ -89,14 +89,14 @@ class FishSpeech(BaseModel):
     seed: Seed | None = None
 
     def speech_request(self, text: str | None = None, audio_format: str = "mp3") -> SpeechRequest:
-        """``text`` in the place of its own; ``audio_format``: where it names none. Raises InvalidRequest."""
+        """``text`` replaces the request's own; ``audio_format`` is the default. Raises InvalidRequest."""
         chosen = self.format or audio_format
         sampling = {
             "seed": self.seed,
             "temperature": self.temperature,
             "top_p": self.top_p,
             "chunk_length": self.chunk_length,
-            # True is what every client sends: the model's card knows better what the model can read by itself.
+            # Every client sends true, but the model's card knows better which texts the model can read itself.
             "normalize": False if self.normalize is False else None,
         }
         prosody = self.prosody or Prosody()
@@ -111,11 +111,11 @@ class FishSpeech(BaseModel):
         )
 
     def raw_request(self, text: str, sample_rate: int) -> SpeechRequest:
-        """A piece of the text as raw samples, which the caller makes a file of. Raises InvalidRequest, InvalidClip."""
+        """A request for a piece of the text as raw samples. Raises InvalidRequest, InvalidClip."""
         return replace(self.speech_request(text), format="pcm", sample_rate=sample_rate, bit_rate=None)
 
     def _spoken_by(self, text: str) -> dict[str, Any]:
-        """The text and the voice, the cast of its speakers, or the clips of the request. An id comes before clips."""
+        """The text with its voice, its cast, or the request's clips. A reference_id takes precedence over clips."""
         if isinstance(self.reference_id, list) and len(self.reference_id) > 1:
             return _dialogue(text, [voice_of(name) for name in self.reference_id])
         name = self.reference_id[0] if isinstance(self.reference_id, list) and self.reference_id else self.reference_id
@@ -135,13 +135,13 @@ class FishSpeech(BaseModel):
 
 
 class Speakers:
-    """Keeps the speaker of a text that comes in pieces: its tag stands before a turn, which may have many sentences."""
+    """Tracks the speaker of a text that arrives in pieces: a tag applies to all sentences of its turn."""
 
     def __init__(self) -> None:
         self._tag = ""
 
     def continued(self, text: str) -> str:
-        """A piece with the tag of the speaker who goes on in it, where it does not begin with another."""
+        """The piece, with the current speaker's tag if it does not begin with one."""
         marked = text if _SPEAKER.match(text.lstrip()) else self._tag + text
         tags = list(_SPEAKER.finditer(marked))
         self._tag = tags[-1][0] if tags else ""
@@ -149,7 +149,7 @@ class Speakers:
 
 
 def default_format(fields: dict[str, Any], has_format_query: bool) -> str:
-    """The format of a request that names none: wav for what only clients of fish-speech's own server send, else mp3."""
+    """The default format: wav for requests of fish-speech's own clients, otherwise mp3."""
     return "wav" if has_format_query or any(name in fields for name in OF_THE_SERVER) else "mp3"
 
 
@@ -160,7 +160,7 @@ def _one_of(name: str, rate: float, allowed: tuple[int, ...]) -> int:
 
 
 def _dialogue(text: str, voices: list[str]) -> dict[str, Any]:
-    """A text with <|speaker:N|> before each turn as a dialogue; a speaker's voice is the one of that place in the list.
+    """Convert a text with <|speaker:N|> before each turn to a dialogue; N is an index of ``voices``.
 
     Raises InvalidRequest.
     """

@@ -1,11 +1,10 @@
-"""Voices in Fish Audio's form, and a new one from its clips: cut, cleaned and written down where that is needed."""
+"""Voices in Fish Audio's form, and new voices from clips, which are cut, cleaned and transcribed if necessary."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from studio.api.fish_names import fish_id
@@ -18,18 +17,18 @@ from studio.library.voices.names import MAX_NAME, RESERVED, fold
 from studio.voices.clip_service import ClipService
 
 _REFUSED = re.compile(r"[/\\@\x00-\x1f]+")
-"""What names of voices cannot have, and titles can."""
+"""Characters that titles may contain, but voice names may not."""
 _TOO_LONG = (
-    f"a recording lasts more than {MAX_SECONDS:g} s, of which only a part can be used, and there is no recogniser here "
-    f"to tell which words that part has: send at most {MAX_SECONDS:g} s"
+    f"a recording lasts more than {MAX_SECONDS:g} s; only a part of it can be used, and no recogniser is installed to "
+    f"transcribe that part: send at most {MAX_SECONDS:g} s"
 )
-_NO_WORDS = "texts is missing: this model needs the words of each recording, and there is no recogniser here"
+_NO_WORDS = "texts is missing: this model needs the words of each recording, and no recogniser is installed"
 MAX_SAME = 1000
-"""Voices of one title, numbered from the second on."""
+"""Voices with the same title, numbered from the second on."""
 
 
 def fish_voice(voice: Voice, author: str, studio: str) -> dict[str, Any]:
-    """The voice object of Fish Audio's API; every field that its strictest client needs. ``studio``: its address."""
+    """The voice object of Fish Audio's API, with all fields that clients need. ``studio``: address of the studio."""
     return {
         "_id": fish_id(voice.id),
         "type": "tts",
@@ -70,25 +69,23 @@ def _time(unix: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FishVoices:
-    """Makes voices of what Fish Audio's clients send."""
+    """Creates voices from requests of Fish Audio's clients."""
 
     library: Library
     clips: ClipService
 
     async def samples(self, files: list[Upload], texts: list[str], is_cleaned: bool, caller: str) -> list[NewSample]:
-        """The samples of a new voice: its recordings, each with its words.
+        """The samples of a new voice: its recordings with their transcripts.
 
-        Raises InvalidRequest, and what the clip service does.
+        Raises InvalidRequest and the errors of the clip service.
         """
         if not files:
             raise InvalidRequest("voices is missing: send at least one recording", "voices")
         if len(files) > MAX_SAMPLES:
             raise InvalidRequest(f"there are {len(files)} recordings; at most {MAX_SAMPLES} are allowed", "voices")
-        words = words_of(texts, len(files))
+        pairs = zip(files, match_texts(texts, len(files)), strict=True)
         is_cleaned = is_cleaned and self.clips.denoiser.is_there
-        return [
-            await self._sample(file.data, text, is_cleaned, caller) for file, text in zip(files, words, strict=True)
-        ]
+        return [await self._sample(file.data, text, is_cleaned, caller) for file, text in pairs]
 
     async def _sample(self, data: bytes, text: str, is_cleaned: bool, caller: str) -> NewSample:
         intake = await self.clips.suggest(caller, data, text, Cut(), "voices")
@@ -104,23 +101,23 @@ class FishVoices:
         return intake.sample(text)
 
     def create(self, title: str, description: str, tags: tuple[str, ...], samples: list[NewSample]) -> Voice:
-        """A voice of this title; the second of one title is called "title 2". Blocking.
+        """Create a voice; a second one with the same title is named "title 2". Blocking.
 
         Raises InvalidRequest, NameTaken.
         """
-        for name in names_for(title):
+        for name in candidate_names(title):
             if not self.library.voices.exists(name):
                 try:
                     return self.library.voices.create(
                         VoiceFields(name=name, description=description, tags=tags), samples
                     )
-                except NameTaken:  # by another caller, meanwhile
+                except NameTaken:  # by a concurrent request
                     continue
-        raise NameTaken(f"there are {MAX_SAME} voices of this title", "title")
+        raise NameTaken(f"there are already {MAX_SAME} voices with this title", "title")
 
 
-def names_for(title: str) -> list[str]:
-    """Names that a voice of this title may have, the best one first. Raises InvalidRequest for a blank title."""
+def candidate_names(title: str) -> list[str]:
+    """Possible names of a voice with this title, best first. Raises InvalidRequest for a blank title."""
     name = " ".join(_REFUSED.sub(" ", title).split())[: MAX_NAME - 5]
     if not name:
         raise InvalidRequest("title is missing or blank", "title")
@@ -128,10 +125,10 @@ def names_for(title: str) -> list[str]:
     return [*first, *(f"{name} {number}" for number in range(2, MAX_SAME + 1))]
 
 
-def words_of(texts: list[str], files: int) -> list[str]:
-    """The words of each file: as many texts as files, or one with them all, separated by commas; blank: not sent.
+def match_texts(texts: list[str], files: int) -> list[str]:
+    """The transcript of each file: one text for each file, or one text for all, separated by commas; blank: not sent.
 
-    One file has the whole text, commas too. Raises InvalidRequest.
+    A single file gets the whole text, including commas. Raises InvalidRequest.
     """
     if not texts:
         return [""] * files
@@ -143,20 +140,19 @@ def words_of(texts: list[str], files: int) -> list[str]:
     raise InvalidRequest(f"there are {files} recordings and {len(texts)} texts; send one text for each", "texts")
 
 
-def tags_of(texts: list[str]) -> tuple[str, ...]:
-    """Tags that come one by one, or several in a text, separated by commas."""
+def split_tags(texts: list[str]) -> tuple[str, ...]:
+    """Tags from texts that each contain one or more, separated by commas."""
     return tuple(tag.strip() for text in texts for tag in text.split(",") if tag.strip())
 
 
-def is_titled(voice: Voice, title: str) -> bool:
-    """Whether a voice's name has this in it, in any case."""
+def title_matches(voice: Voice, title: str) -> bool:
+    """Whether a voice's name contains this title, ignoring case."""
     return fold(title) in fold(voice.name)
 
 
-def all_voices(library: Library, **wanted: Any) -> list[Voice]:
-    """Every voice that has what is asked for, in the order of the library's pages. Blocking."""
+def all_voices(library: Library, **filters: Any) -> list[Voice]:
+    """All voices that match the filters, in the order of the library's pages. Blocking."""
     voices: list[Voice] = []
-    find = partial(library.voices.page, **wanted)
-    while page := find(after=voices[-1].id if voices else None):
+    while page := library.voices.page(after=voices[-1].id if voices else None, **filters):
         voices += page
     return voices

@@ -1,8 +1,8 @@
-"""WS /v1/tts/live: text in as it is written, one continuous file for each start out. Messages are MessagePack maps.
+"""WS /v1/tts/live: receives text while it is written, sends one continuous file per start. Messages are MessagePack.
 
 From the client:  {event: "start", request: {format, reference_id, … as in POST /v1/tts}}
-                  {event: "text", text}   any number of times; a sentence is spoken once it is complete
-                  {event: "flush"}        what is held is spoken, complete or not
+                  {event: "text", text}   any number of times; a sentence is generated once it is complete
+                  {event: "flush"}        generate the held text, complete or not
                   {event: "stop"}         no more text; another start may follow on the same socket
 From the server:  {event: "audio", audio}  with …/with-timestamp also content, alignment, chunk_seq and
                                           chunk_audio_offset_sec: one chunk for each sentence
@@ -23,7 +23,7 @@ from studio.api.fish.fish_body import unpacked
 from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
-from studio.api.fish_names import in_client_words
+from studio.api.fish_names import for_fish_client
 from studio.api.http.body import as_model
 from studio.api.http.error_responses import ApiError
 from studio.api.text_socket import TextSocket
@@ -33,18 +33,17 @@ from studio.speech.speech_service import SpeechService
 LIVE = "/v1/tts/live"
 TIMED = "/v1/tts/live/with-timestamp"
 MAX_AUDIO = 60 * 1024
-"""Bytes of sound in a message: clients refuse messages of a megabyte, and Fish Audio's are at most 64 KiB."""
+"""Bytes of audio in a message: clients refuse messages of a megabyte, and Fish Audio's have at most 64 KiB."""
 MAX_STARTS = 4
-"""Starts that may wait for those before them."""
+"""Starts that may be queued."""
 IDLE_SECONDS = 60.0
-"""After a finish without another start the socket is closed: some programs wait for that to end."""
+"""The socket is closed this long after a finish without another start: some clients wait for the close."""
 
 
 def live_routes(service: SpeechService) -> APIRouter:
-    """The routes of the sockets, on this service."""
     routes = APIRouter()
 
-    @routes.websocket(f"/{LIVE}")  # of a base URL with a slash at its end
+    @routes.websocket(f"/{LIVE}")  # for base URLs with a trailing slash
     @routes.websocket(LIVE)
     async def live(websocket: WebSocket) -> None:
         await _Session(websocket, service, False).serve()
@@ -58,18 +57,18 @@ def live_routes(service: SpeechService) -> APIRouter:
 
 
 class _Session(TextSocket):
-    """Starts, one after another; it ends when none has come for long."""
+    """Processes starts in order; ends after IDLE_SECONDS without one."""
 
     def __init__(self, websocket: WebSocket, service: SpeechService, is_timed: bool) -> None:
         super().__init__(websocket, service)
         self._is_timed = is_timed
         self._writing: LiveSpeech | None = None
-        """The start whose text is being written."""
+        """The start whose text is being received."""
         self._starts: asyncio.Queue[LiveSpeech] = asyncio.Queue()
         self._count = 0
 
     async def _refuse(self, error: ApiError) -> None:
-        message = in_client_words(error.message, error.param)
+        message = for_fish_client(error.message, error.param)
         await self._send(pack({"event": "finish", "reason": "error", "message": message}))
 
     async def _read(self) -> None:
@@ -79,7 +78,7 @@ class _Session(TextSocket):
             if event == "start":
                 await self._start(message.get("request"))
             elif event not in ("text", "flush", "stop"):
-                raise InvalidRequest(f"there is no event {str(event)[:80]!r}", "event")
+                raise InvalidRequest(f"unknown event {str(event)[:80]!r}", "event")
             elif self._writing is None:
                 raise InvalidRequest(f"the event {event} came before start", "event")
             elif event == "text":
@@ -92,13 +91,13 @@ class _Session(TextSocket):
 
     async def _start(self, request: object) -> None:
         if self._writing is not None:
-            raise InvalidRequest("start came before the stop of the last one", "event")
+            raise InvalidRequest("start came before the stop of the previous one", "event")
         if self._starts.qsize() >= MAX_STARTS:
-            raise InvalidRequest(f"more than {MAX_STARTS} starts are waiting to be spoken", "event")
+            raise InvalidRequest(f"more than {MAX_STARTS} starts are queued", "event")
         if not isinstance(request, dict):
             raise InvalidRequest("start needs a request, as in POST /v1/tts", "request")
         options = as_model(request, FishSpeech)
-        # Refuses what makes no sense before there is text.
+        # Reports invalid options before there is text.
         await to_thread.run_sync(self._service.check, options.speech_request("a"))
         if self._is_timed:
             self._service.check_alignment()
@@ -108,7 +107,6 @@ class _Session(TextSocket):
         self._writing.text.add(options.text)
 
     async def _speak(self) -> None:
-        """Start after start; ends when none has come for long."""
         speech = await self._starts.get()
         while True:
             async with aclosing(speech.pieces()) as pieces:

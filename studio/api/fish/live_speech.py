@@ -1,4 +1,4 @@
-"""All that is spoken between a start and its stop: sentence after sentence in one voice, encoded as one file."""
+"""The speech between a start and its stop: sentence by sentence in one voice, encoded as one file."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from studio.speech.text import PART_BYTES
 
 @dataclass(frozen=True, slots=True)
 class LivePiece:
-    """Bytes of the file, and what is known of the sentence that they belong to where times are asked for."""
+    """Bytes of the file; if times were requested, ``about`` has the facts of their sentence."""
 
     audio: bytes
     about: dict[str, Any] | None = None
 
 
 class LiveSpeech:
-    """Made for one start. Write into `text`, iterate `pieces` once; leaving the iteration cancels what is spoken."""
+    """The speech of one start. Write to `text`, iterate `pieces` once; leaving the iteration cancels the speech."""
 
     def __init__(self, service: SpeechService, options: FishSpeech, name: str, caller: str, is_timed: bool) -> None:
-        """``name``: of its requests, a number behind it. ``is_timed``: whether the words' times are wanted."""
+        """``name``: prefix of its request ids. ``is_timed``: whether word times are requested."""
         self.text = WrittenText(options.chunk_length or PART_BYTES)
         self._service = service
         self._options = options
@@ -43,7 +43,7 @@ class LiveSpeech:
         self._seconds = 0.0
 
     async def pieces(self) -> AsyncGenerator[LivePiece, None]:
-        """The file's bytes while they are made; none where there was no text. Raises as `SpeechService.speak`."""
+        """The file's bytes as they are generated; nothing without text. Raises the errors of `SpeechService.speak`."""
         number = 0
         while (sentence := await self.text.next()) is not None:
             request = self._request(sentence)
@@ -52,7 +52,7 @@ class LiveSpeech:
             try:
                 speech = await self._service.speak(request, origin, history)
             except NothingToSay:
-                continue  # signs or tags alone
+                continue  # only punctuation or tags
             about = {"content": sentence, "alignment": None, "chunk_seq": number}
             async with aclosing(speech):
                 async for audio in self._file_of(speech):
@@ -67,7 +67,7 @@ class LiveSpeech:
             yield LivePiece(rest, None)
 
     def _request(self, sentence: str) -> SpeechRequest:
-        """A sentence as raw samples at the model's own rate, which are encoded here: all sentences are one file."""
+        """A request for raw samples at the model's own rate; they are encoded here, as all sentences are one file."""
         return self._options.raw_request(self._speakers.continued(sentence), self._rate)
 
     @property
@@ -77,8 +77,8 @@ class LiveSpeech:
 
     async def _file_of(self, speech: Speech) -> AsyncGenerator[bytes, None]:
         if self._encoding is None:
-            wanted = self._options.speech_request("a")
-            file = OutputFile(wanted.format, wanted.sample_rate, bit_rate=wanted.bit_rate)
+            request = self._options.speech_request("a")
+            file = OutputFile(request.format, request.sample_rate, bit_rate=request.bit_rate)
             self._encoding = Encoding(file, self._rate)
         half = b""
         async for more in speech.body:

@@ -1,4 +1,4 @@
-"""/model: the voices of the library, listed, made, changed and deleted as Fish Audio's clients do it."""
+"""/model: the library's voices in Fish Audio's API: list, get, create, edit, delete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from studio.api.fish.account import author_of
 from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, is_true, read_files
-from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
+from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, split_tags, title_matches
 from studio.api.fish_names import voice_of
 from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
@@ -21,11 +21,11 @@ from studio.library import Voice, VoiceFields
 from studio.speech.speech_service import SpeechService
 
 LIMIT = 4 * MAX_BYTES
-"""Bytes of a new voice's recordings together."""
+"""Bytes of all recordings of a new voice."""
 MAX_FILES = 20
-"""Fish Audio's own; fewer may be used."""
+"""Fish Audio's own limit; a voice may have fewer samples."""
 MAX_PAGE = 1000
-"""Fish Audio names no limit, and programs ask for all voices at once."""
+"""Fish Audio documents no limit, and programs request all voices at once."""
 MAX_PAGES = 1_000_000
 MAX_LANGUAGES = 32
 NEW_MODEL = reads_form(
@@ -40,15 +40,11 @@ SORTS = ("score", "task_count", "created_at")
 
 
 class ModelRoutes:
-    """The routes of /model, on the library."""
-
     def __init__(self, speech: SpeechService, voices: FishVoices, root_path: str) -> None:
-        """``root_path``: below which a proxy serves the studio."""
         self._speech, self._voices, self._library = speech, voices, voices.library
         self._root_path = root_path
 
     def router(self) -> APIRouter:
-        """What answers them."""
         routes = APIRouter(tags=["fish audio"])
         routes.get("/model")(self.list_models)
         routes.post("/model", status_code=201, openapi_extra=NEW_MODEL)(self.create_model)
@@ -71,9 +67,9 @@ class ModelRoutes:
         author_id: str | None = None,
         sort_by: str = "score",
     ) -> JSONResponse:
-        """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name.
+        """Voices, paged; without bundled ones if ``self=true``. ``title``: a part of the name.
 
-        Lists come as ``tag=a&tag=b``, or as axios writes them for the community's SDK.
+        Lists are sent as ``tag=a&tag=b``, or as axios writes them in the community's SDK.
         """
         tags, language = [*(tag or ()), *(tag_axios or ())], [*(language or ()), *(language_axios or ())]
         if not 1 <= page_size <= MAX_PAGE or not 1 <= page_number <= MAX_PAGES:
@@ -83,58 +79,58 @@ class ModelRoutes:
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
         author = author_of(request)
-        wanted: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
+        filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
-            voices = [voice for voice in all_voices(self._library, **wanted) if is_titled(voice, title or "")]
+            voices = [voice for voice in all_voices(self._library, **filters) if title_matches(voice, title or "")]
             if language:
-                # One without a language is not known to speak another than the one asked for.
+                # A voice without a language may speak any.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
             if sort_by == "created_at":
                 voices.sort(key=lambda voice: -voice.created)
             if author_id not in (None, "", author):
                 voices = []
             start = page_size * (page_number - 1)
-            items = [self._shown(request, voice) for voice in voices[start : start + page_size]]
+            items = [self._as_json(request, voice) for voice in voices[start : start + page_size]]
             return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
         return await to_thread.run_sync(find)
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
-        """A voice, by its id here or there, its slug or its name."""
+        """A voice by its id, slug or name."""
         voice = await to_thread.run_sync(self._library.voices.get, voice_of(voice_id))
-        return JSONResponse(self._shown(request, voice))
+        return JSONResponse(self._as_json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
-        """A voice of recordings (``voices``) and their words (``texts``). Longer ones than 30 s are cut, for which
-        a recogniser is needed."""
+        """Create a voice from recordings (``voices``) and their transcripts (``texts``). Recordings longer than 30 s
+        are cut, which needs a recogniser."""
         form = await read_files(request, LIMIT, "voices", MAX_FILES)
         voice = await until_hangup(request, self._create(form, request.state.caller))
-        return JSONResponse(self._shown(request, voice), 201)
+        return JSONResponse(self._as_json(request, voice), 201)
 
     async def _create(self, form: Form, caller: str) -> Voice:
         is_cleaned = is_true(form, "enhance_audio_quality")
         samples = await self._voices.samples(form.uploads.get("voices", []), form.texts("texts"), is_cleaned, caller)
-        title, description, tags = form.text("title"), form.text("description"), tags_of(form.texts("tags"))
+        title, description, tags = form.text("title"), form.text("description"), split_tags(form.texts("tags"))
         save = to_thread.run_sync(self._voices.create, title, description, tags, samples)
         return await self._speech.save_voice(save)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
-        """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
+        """Edit title, description and tags; absent fields stay. Visibility and cover are ignored."""
         form = await read_files(request, LIMIT, "cover_image", 1)
         changes: dict[str, Any] = {"name": title} if (title := form.text("title")) else {}
         if "description" in form.lists:
             changes["description"] = form.text("description")
         if "tags" in form.lists:
-            changes["tags"] = tags_of(form.texts("tags"))
+            changes["tags"] = split_tags(form.texts("tags"))
         voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), VoiceFields(**changes))
-        return JSONResponse({"status": "ok"} | self._shown(request, voice))
+        return JSONResponse({"status": "ok"} | self._as_json(request, voice))
 
     async def delete_model(self, voice_id: str) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
         await to_thread.run_sync(self._library.voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})
 
-    def _shown(self, request: Request, voice: Voice) -> dict[str, Any]:
-        """A voice with the address of the studio as the caller knows it."""
+    def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:
+        """A voice, with addresses as the caller sees them."""
         return fish_voice(voice, author_of(request), str(request.base_url).rstrip("/") + self._root_path)

@@ -1,4 +1,4 @@
-"""/v1/references and /v1/health of fish-speech's own server: voices by name, in JSON or MessagePack."""
+"""/v1/references and /v1/health of fish-speech's server: voices by name, in JSON or MessagePack."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ _ID = re.compile(r"[a-zA-Z0-9\-_ ]{1,255}")
 
 
 class ReferenceRoutes:
-    """The routes of fish-speech's server beside /v1/tts. A refusal has the form of the answer, with success false."""
+    """The routes of fish-speech's server besides /v1/tts. Errors have the form of answers, with success false."""
 
     def __init__(self, speech: SpeechService, voices: FishVoices) -> None:
         self._speech, self._voices, self._library = speech, voices, voices.library
 
     def router(self) -> APIRouter:
-        """What answers them."""
         routes = APIRouter(tags=["fish-speech"])
         routes.post("/v1/health", include_in_schema=False)(self.health)
         routes.get("/v1/health")(self.health)
@@ -46,17 +45,17 @@ class ReferenceRoutes:
         return routes
 
     async def health(self, request: Request) -> Response:
-        """That the server is there."""
+        """Report that the server runs."""
         return answer(request, {"status": "ok"})
 
     async def list_references(self, request: Request) -> Response:
-        """The names of all voices, in order."""
+        """The names of all voices, sorted."""
         voices = await to_thread.run_sync(all_voices, self._library)
         names = sorted(voice.name for voice in voices)
         return answer(request, {"success": True, "reference_ids": names, "message": f"{len(names)} voices"})
 
     async def add(self, request: Request) -> Response:
-        """A voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, the words in it as ``text``."""
+        """Create a voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, its transcript as ``text``."""
         form = await read_files(request, LIMIT, "audio", 1)
         name = form.text("id")
         work = until_hangup(request, self._add(name, form, request.state.caller))
@@ -81,13 +80,13 @@ class ReferenceRoutes:
         return await _answer(request, "deleted", to_thread.run_sync(delete), reference_id=name)
 
     async def update(self, request: Request) -> Response:
-        """Give the voice ``old_reference_id`` the name ``new_reference_id``."""
+        """Rename the voice ``old_reference_id`` to ``new_reference_id``."""
         form = await read_files(request, LIMIT, "audio", 1)
         old, new = form.text("old_reference_id"), form.text("new_reference_id")
 
         def rename() -> None:
             if old == new:
-                raise InvalidRequest("the new name is the old one", "new_reference_id")
+                raise InvalidRequest("the new name is the same as the old one", "new_reference_id")
             changes = VoiceFields(name=_checked("new_reference_id", new))
             self._library.voices.edit(_checked("old_reference_id", old), changes)
 
@@ -103,7 +102,7 @@ def _checked(field: str, name: str) -> str:
 
 
 async def _answer(request: Request, message: str, work: Awaitable[None], **names: str) -> Response:
-    """That the work is done, or why it is refused."""
+    """The answer once the work is done or has failed."""
     try:
         await work
     except (StudioError, ApiError) as error:

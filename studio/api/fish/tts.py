@@ -1,4 +1,4 @@
-"""POST /v1/tts and its streams with timestamps: Fish Audio's request in, a file from its first frame on out."""
+"""POST /v1/tts and its stream with timestamps: Fish Audio's request; the answer streams from the first frame on."""
 
 from __future__ import annotations
 
@@ -30,27 +30,26 @@ TIMED_DOC = READS | answers("text/event-stream")
 
 
 def tts_routes(service: SpeechService) -> APIRouter:
-    """The routes that speak in Fish Audio's protocol, on this service."""
     routes = APIRouter(tags=["fish audio"])
 
     async def begin(request: Request) -> tuple[Speech, FishSpeech]:
         fields = await read_fields(request)
         body = as_model(fields, FishSpeech)
-        spoken = body.speech_request(audio_format=default_format(fields, "format" in request.query_params))
-        work = service.speak(spoken, Origin(request.state.request_id, request.state.caller))
+        speech = body.speech_request(audio_format=default_format(fields, "format" in request.query_params))
+        work = service.speak(speech, Origin(request.state.request_id, request.state.caller))
         return await until_hangup(request, work), body
 
-    @routes.post("//v1/tts", include_in_schema=False)  # of a base URL with a slash at its end
+    @routes.post("//v1/tts", include_in_schema=False)  # for base URLs with a trailing slash
     @routes.post("/v1/tts", openapi_extra=DOC, response_class=Response)
     async def create_tts(request: Request) -> SpeechResponse:
-        """Speak a text. The answer starts with the first frame; leaving it stops the work."""
+        """Generate speech. The answer starts with the first frame; disconnecting cancels it."""
         speech, _ = await begin(request)
         return speech_response(speech, speech.body, speech.media_type.partition(";")[0])
 
     @routes.post("//v1/tts/stream/with-timestamp", include_in_schema=False)
     @routes.post("/v1/tts/stream/with-timestamp", openapi_extra=TIMED_DOC, response_class=Response)
     async def stream_timed(request: Request) -> SpeechResponse:
-        """The same as events with base64 audio; the last one has the times of the words."""
+        """Generate speech as events with base64 audio; the last one has the word times."""
         service.check_alignment()
         speech, body = await begin(request)
         return speech_response(speech, _events(speech, body.text), SSE_TYPE)
@@ -59,18 +58,18 @@ def tts_routes(service: SpeechService) -> APIRouter:
 
 
 async def _events(speech: Speech, text: str) -> AsyncGenerator[bytes, None]:
-    """Unnamed events; all audio together is one file. One that fails half-way breaks off without its last event."""
+    """Unnamed events; their audio forms one file. After an error the stream ends without its last event."""
     async for piece in speech.body:
         yield _event(piece, text, None)
     try:
         alignment = alignment_of(await speech.timestamps("word"), speech.take.audio_s / speech.request.speed)
     except (EngineError, StudioError):
-        alignment = None  # the sound is whole; when its words are heard cannot be told
+        alignment = None  # the audio is complete, but its words could not be aligned
     yield _event(b"", text, alignment)
 
 
 def alignment_of(words: list[Timed], seconds: float) -> dict[str, Any]:
-    """The times of a text's words, in seconds from the beginning of its sound."""
+    """Word times in Fish Audio's form, in seconds from the start of the audio."""
     segments = [{"text": word.text, "start": round(word.start, 3), "end": round(word.end, 3)} for word in words]
     return {"segments": segments, "audio_duration": round(seconds, 3)}
 

@@ -1,1 +1,1 @@
-"""What every route stands on: who may come in, bodies, forms, errors, byte ranges, events, the OpenAPI document."""
+"""Shared by all routes: access control, bodies, forms, errors, byte ranges, events, the OpenAPI document."""

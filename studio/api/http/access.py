@@ -1,4 +1,4 @@
-"""Who may come in: one layer before page and API; a key as bearer token, a browser's password, or a sign-in."""
+"""Access control before page and API: a key as bearer token, a browser's password, or a sign-in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from studio.api.url_paths import is_api
 from studio.settings import Settings, on_space
 
 SHARED = "/shared/"
-"""Below it are the takes that somebody shared; the rest of the address is their key."""
+"""Path of shared takes; the rest of the path is their key."""
 _SHARED = re.compile(rf"{SHARED}[A-Za-z0-9_-]+(/audio)?")
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 WRONG_KEY = ApiError(
@@ -33,7 +33,7 @@ WRONG_KEY = ApiError(
     code="invalid_api_key",
     headers={"WWW-Authenticate": "Bearer"},
 )
-# Programs that know only passwords send one when they are asked for it.
+# Programs that support only passwords send one when asked.
 PASSWORD = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
 NO_KEY = ApiError(401, "An API key is needed.", headers=PASSWORD)
 
@@ -41,10 +41,10 @@ Page = Callable[[HTTPConnection, ApiError], Response]
 
 
 class Access:
-    """Pure ASGI. Names the caller in scope["state"]["caller"]: the owner of its key, or its address without keys;
-    and in "sees" whose takes it may see: its own, or everybody's (None) where no keys are set.
+    """ASGI middleware. Sets scope["state"]["caller"] to the owner of the key, or to the address if no keys are set;
+    and "sees" to the owner whose takes the caller may see, or to None (all takes) if no keys are set.
 
-    Keys are kept as SHA-256 digests and compared in constant time, all of them, whichever fits.
+    Keys are stored as SHA-256 digests; all of them are compared, in constant time.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -69,52 +69,51 @@ class Access:
             return
         try:
             caller = self._caller(scope, is_own)
-        except ApiError as held_up:
-            await _refuse(held_up, scope, receive, send, self._sign_in.held_up)
+        except ApiError as pause:
+            await _refuse(pause, scope, receive, send, self._sign_in.pause_page)
             return
         if caller is None:
             error = WRONG_KEY if scope["type"] == "http" and is_api(scope["path"]) else NO_KEY
             await _refuse(error, scope, receive, send, lambda reader, error: self._sign_in.page(reader, error.status))
             return
-        # Without keys everything here is one person's.
         scope.setdefault("state", {}).update(caller=caller, sees=caller if self._owners else None)
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
-        """``is_own``: what a browser sends by itself may count as a login too, beside a key that a page has set.
+        """The caller; None if access is denied. ``is_own``: whether cookies and remembered passwords are accepted.
 
-        Raises ApiError (429) during a pause after wrong keys, unless something else lets the caller in.
+        Raises ApiError (429) during a pause after wrong keys, unless the caller has access without a key.
         """
         address = (scope.get("client") or ("unknown", 0))[0]
         if not self._owners:
             return f"address {address}"
         scheme, key = _credentials(scope)
-        held_up: ApiError | None = None
+        pause: ApiError | None = None
         try:
             if (scheme == b"bearer" or is_own) and self._knows(scope, key):
                 return self._owners[hashlib.sha256(key).digest()]
         except ApiError as error:
-            held_up = error
+            pause = error
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
             return self._owners[digest]
         path = scope["path"]
         listed = self._public_listing and path.startswith(LISTINGS)
         is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (listed or _SHARED.fullmatch(path)))
-        if held_up is not None and not is_open:
-            raise held_up
+        if pause is not None and not is_open:
+            raise pause
         return f"address {address}" if is_open else None
 
     def _knows(self, scope: Scope, key: bytes) -> bool:
-        """Whether the key is one of the studio's. Raises ApiError while no key of this client is looked at."""
+        """Whether the key is valid. Raises ApiError during a pause for this client."""
         return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
 
     def _is_key(self, digest: bytes) -> bool:
-        matches = [hmac.compare_digest(digest, known) for known in self._owners]  # all of them, whichever fits
+        matches = [hmac.compare_digest(digest, known) for known in self._owners]  # compares all keys
         return any(matches)
 
 
 async def _refuse(error: ApiError, scope: Scope, receive: Receive, send: Send, page: Page | None = None) -> None:
-    """In the words of the caller: a socket, a program of the API, a browser (``page``), any other program."""
+    """Send an error in the form for the client: a socket, an API client, a browser (``page``), or another program."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
     elif is_api(scope["path"]):
@@ -126,7 +125,7 @@ async def _refuse(error: ApiError, scope: Scope, receive: Receive, send: Send, p
 
 
 def _credentials(scope: Scope) -> tuple[bytes, bytes]:
-    """The scheme, bearer or basic, and the key that was sent; both empty when there is none."""
+    """The scheme (bearer or basic) and key of a request; empty if there is none."""
     for name, value in scope["headers"]:
         if name == b"authorization":
             scheme, _, rest = value.strip().partition(b" ")

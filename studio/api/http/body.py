@@ -1,4 +1,4 @@
-"""Reading a JSON body from anybody: bounded while it arrives, strict about numbers, strings and nesting."""
+"""Reads untrusted JSON bodies: limited while they arrive, strict about numbers, strings and nesting."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from studio.unicode_text import check_strings
 MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
 MAX_SIGNS = 200_000
-"""Commas, colons, brackets and braces of one body, those in its texts too. Parsing holds up every stream meanwhile:
-16 MiB of "[]," would for a second, these for 0.05 at most."""
+"""Commas, colons, brackets and braces in a body, including those in texts. Parsing blocks the event loop: 16 MiB of
+"[]," for a second, this number for 0.05 s at most."""
 MAX_FIELDS = 1000
-"""Of the object itself, and of each that it holds. They are looked at by name, which values in lists are not."""
+"""Fields of the object, and of each object in it. Fields are checked by name, unlike values in lists."""
 MAX_ERRORS = 20_000
-"""Fields or values of one body that are told of; to write down 200,000 takes a second, of which only one is sent."""
+"""Invalid fields or values of a body that are described: describing 200,000 takes a second, and only one is sent."""
 BODY_SECONDS = 60
 MAX_LENIENT = 1024 * 1024
-"""Bytes of a body that is not JSON to the letter."""
+"""Bytes of a body that the strict parser rejects."""
 MAX_DIGITS = 20
-"""Integers with more are beyond every limit here, one as much as another."""
+"""Longer integers exceed every limit of a field."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -47,9 +47,9 @@ async def read_json(request: Request) -> dict[str, Any]:
 
 
 async def read_body(request: Request, limit: int = MAX_BODY, param: str | None = None) -> bytes:
-    """The whole body, at most ``limit`` bytes, of which ``param`` is the largest part. Raises ApiError (408, 413).
+    """The whole body, at most ``limit`` bytes; ``param``: its largest field. Raises ApiError (408, 413).
 
-    One that announces more is refused before it arrives.
+    A body with a larger Content-Length is refused before it arrives.
     """
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > MAX_DIGITS or int(announced) > limit):
@@ -62,13 +62,13 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
                 if len(body) > limit:
                     raise _too_large(limit, param)
     except TimeoutError:
-        message = f"The request's body did not arrive within {seconds} seconds."
+        message = f"The request body did not arrive within {seconds} seconds."
         raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
     return bytes(body)
 
 
 def check_signs(body: bytes) -> None:
-    """Raises ApiError for JSON that would take too long to parse."""
+    """Check the cost of parsing a JSON body. Raises ApiError."""
     octets = np.frombuffer(body, np.uint8)
     if len(body) > MAX_SIGNS and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > MAX_SIGNS:
         message = (
@@ -78,13 +78,13 @@ def check_signs(body: bytes) -> None:
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """Raises ApiError for what is no JSON object, InvalidRequest for a string that cannot be kept."""
+    """Parse a JSON object. Raises ApiError; InvalidRequest for a string that cannot be stored."""
     check_signs(body)
     value, is_strict = _parsed(body)
     if not isinstance(value, dict):
         raise ApiError(400, "The body of the request must be a JSON object.")
     _check_fields(value, "The JSON object", None)
-    # Unescaped, strict JSON has neither NUL nor half of a surrogate pair. One byte is found ten times as fast as two.
+    # Without escapes, strict JSON has neither NUL nor half of a surrogate pair. Searching one byte first is faster.
     if not is_strict or (b"\\" in body and b"\\u" in body):
         check_strings(value)
     for name, field_value in value.items():
@@ -93,10 +93,10 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 def _parsed(body: bytes) -> tuple[Any, bool]:
-    """The value, and whether it is JSON to the letter. Raises ApiError.
+    """The value, and whether the strict parser accepted it. Raises ApiError.
 
-    The strict parser is several times as fast. What it refuses the lenient one reads while that takes no time: other
-    encodings than UTF-8, and what a field is then refused for by its name.
+    The strict parser is several times faster. If it fails, the lenient one parses small bodies: it supports other
+    encodings than UTF-8, and values for which the error can name the field.
     """
     try:
         return from_json(body, allow_inf_nan=False), True
@@ -111,18 +111,18 @@ def _parsed(body: bytes) -> tuple[Any, bool]:
 
 
 def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
-    """Raises InvalidRequest for a field that is not as it should be."""
+    """Validate fields. Raises InvalidRequest for the first invalid field."""
     try:
         return model.model_validate(fields)
     except ValidationError as error:
         if error.error_count() > MAX_ERRORS:
             raise InvalidRequest(f"{error.error_count()} fields or values are wrong or unknown") from None
         errors = error.errors(include_url=False, include_context=False, include_input=False)
-        # An unknown field first: it may be the misspelt name of one that is missing.
+        # An unknown field first: it may be the misspelt name of a missing one.
         first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
         name = str(first["loc"][0]) if first["loc"] else None
         inner = fields.get(name) if name else None
-        # Of a field that holds others, the one that is wrong; what follows else names pydantic's own types.
+        # Name the field within an object; other locations contain names of pydantic's types.
         where = (
             f"{name}.{first['loc'][1]}"
             if isinstance(inner, dict) and first["loc"][1:2] and first["loc"][1] in inner
@@ -136,7 +136,7 @@ def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) 
         return message.removeprefix("Value error, ")
     if kind == "extra_forbidden" and name not in model.model_fields:
         near = difflib.get_close_matches(name, model.model_fields, 1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(model.model_fields)}"
+        remedy = f"did you mean {near[0]!r}?" if near else f"valid fields are {', '.join(model.model_fields)}"
         return f"unknown field {name[:80]!r}; {remedy}"
     return f"{name}: {message.removeprefix('Value error, ')}"
 
@@ -157,7 +157,7 @@ def _not_a_number(name: str) -> NoReturn:
 
 
 def _bounded_int(digits: str) -> int:
-    """So that the field is refused by name, by its own limit."""
+    """Clamp an integer to a value beyond every limit, so that the error names its field."""
     if len(digits.removeprefix("-")) > MAX_DIGITS:
         return -(10**MAX_DIGITS) if digits.startswith("-") else 10**MAX_DIGITS
     return int(digits)

@@ -1,4 +1,4 @@
-"""GET /docs: the OpenAPI document as a page, by Swagger UI, whose files are served from here: it needs no internet."""
+"""GET /docs: the OpenAPI document as a page, with local files of Swagger UI: it needs no internet access."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from studio.paths import ASSETS
 
 ICON = ASSETS / "page" / "icon.svg"
 FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
-"""Of assets/swagger-ui, where they lie compressed, and their media types."""
+"""Compressed files in assets/swagger-ui, and their media types."""
 METHODS = ["GET", "HEAD"]
 CACHE = {"Cache-Control": "private, max-age=86400"}
 
 
 def install_docs_page(app: FastAPI, root_path: str) -> None:
-    """Serve /docs and what it needs below it. ``root_path``: below which a proxy serves them."""
+    """Serve /docs and its files. ``root_path``: path of the studio behind a proxy."""
     page = get_swagger_ui_html(
         openapi_url=f"{root_path}/openapi.json",
         title=app.title,

@@ -1,4 +1,4 @@
-"""One table from exceptions to HTTP statuses, and the forms of errors that OpenAI's and Fish Audio's clients expect."""
+"""The table from exceptions to HTTP statuses, and error bodies for OpenAI's and Fish Audio's clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
-from studio.api.fish_names import in_client_words
+from studio.api.fish_names import for_fish_client
 from studio.api.url_paths import is_fish
 from studio.errors import (
     Cancelled,
@@ -51,16 +51,16 @@ from studio.errors import (
 
 log = logging.getLogger(__name__)
 
-DRAINED = 128 * 1024 * 1024
-"""Bytes."""
+MAX_DRAINED = 128 * 1024 * 1024
+"""Bytes received after an early answer."""
 DRAIN_SECONDS = 60
 RETRY_SECONDS = 2
-"""What a caller is told to wait when nothing better is known."""
+"""Default of Retry-After."""
 
 
 @dataclass(eq=False)
 class ApiError(Exception):
-    """An error that only HTTP knows, such as a wrong content type."""
+    """An error that exists only in HTTP, such as a wrong content type."""
 
     status: int
     message: str
@@ -99,44 +99,44 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     Unavailable: (503, None),
     StudioError: (500, None),
 }
-"""The nearest base class decides; a code of None leaves the error's own."""
+"""Status and code by the nearest base class; None: the error's own code."""
 
 
 def describe(error: Exception) -> ApiError:
-    """What HTTP says of an error of the engine or the studio."""
+    """The HTTP form of an error of the engine or the studio."""
     if isinstance(error, ApiError):
         return error
     status, code = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     headers = {}
     if status in (429, 503):
         headers["Retry-After"] = str(getattr(error, "retry_after", RETRY_SECONDS))
-    if status == 409:  # OpenAI's clients would send it again, and again
+    if status == 409:  # otherwise OpenAI's clients would retry
         headers["x-should-retry"] = "false"
     return ApiError(status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers)
 
 
 def content_of(error: ApiError, path: str) -> dict[str, object]:
-    """The JSON body of an error at an address, as the clients of that address read it.
+    """The JSON body of an error for the clients of a path.
 
-    Fish Audio's old SDK makes its exception of exactly these two keys, and fails at any other.
+    Fish Audio's old SDK builds its exception from exactly these two keys, and fails for any other.
     """
     if is_fish(path):
-        return {"status": error.status, "message": in_client_words(error.message, error.param)}
+        return {"status": error.status, "message": for_fish_client(error.message, error.param)}
     return envelope(error)
 
 
 def envelope(error: ApiError) -> dict[str, object]:
-    """The JSON body of an error as OpenAI's clients read it."""
+    """The JSON body of an error for OpenAI's clients."""
     kinds = {403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
     return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
 
 
 class DrainedResponse(JSONResponse):
-    """An answer given before the request's body is read: what still comes is received and thrown away.
+    """An answer sent before the request's body is read; the rest of the body is received and discarded.
 
-    The answer is complete for its reader at once. To close the connection of a caller who is still sending would take
-    the answer with it; so that happens only after DRAINED bytes or DRAIN_SECONDS.
+    Closing the connection while the client is still sending could lose the answer, so it stays open for up to
+    MAX_DRAINED bytes or DRAIN_SECONDS.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,7 +144,7 @@ class DrainedResponse(JSONResponse):
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
         received, more = 0, True
         with anyio.move_on_after(DRAIN_SECONDS):
-            while more and received < DRAINED:
+            while more and received < MAX_DRAINED:
                 message = await receive()
                 received += len(message.get("body", b""))
                 more = message.get("more_body", False)
@@ -152,7 +152,6 @@ class DrainedResponse(JSONResponse):
 
 
 def error_response(error: ApiError, path: str) -> JSONResponse:
-    """The answer to a request to this address."""
     kind = DrainedResponse if error.status == 413 else JSONResponse
     return kind(content_of(error, path), error.status, headers=error.headers)
 
@@ -168,28 +167,28 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """A query or path value of the wrong type; FastAPI's own 422 is one that no client understands."""
+    """A query or path value of the wrong type. Clients do not understand FastAPI's own 422."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     name = str(first["loc"][-1])
     return error_response(ApiError(400, f"{name}: {first['msg']}", name, "invalid_value"), request.scope["path"])
 
 
-class Unforeseen:
-    """Pure ASGI: a fault of ours is a 500 in the envelope, under the same headers as every other answer.
+class UnexpectedErrors:
+    """ASGI middleware: an unexpected error becomes a 500 in the envelope, with the usual headers.
 
-    Never the stack to the caller; the log has it under the request's id.
+    The stack trace is logged under the request's id and never sent.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        has_started = False
 
         async def send_noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal has_started
+            has_started = True
             await send(message)
 
         try:
@@ -198,20 +197,20 @@ class Unforeseen:
             if scope["type"] == "http":
                 request_id = scope["state"]["request_id"]
                 log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
-                if not begun:
+                if not has_started:
                     fault = ApiError(500, f"The server had an error; its log has it under {request_id}.")
                     await error_response(fault, scope["path"])(scope, receive, send)
             raise
 
 
-async def _left(request: Request, error: Exception) -> Response:
+async def _disconnected(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
 def install_errors(app: FastAPI) -> None:
-    """Answer every error of the app in the envelope."""
+    """Answer all errors of the app in the form for their clients."""
     for kind in (ApiError, StudioError, EngineError):
         app.add_exception_handler(kind, _known)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(ClientDisconnect, _left)
+    app.add_exception_handler(ClientDisconnect, _disconnected)

@@ -1,4 +1,4 @@
-"""Work for a caller who may leave: the work is cancelled as soon as the connection ends, and its result let go of."""
+"""Cancels work when its client disconnects, and releases its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of ``work``; raises ClientDisconnect, the work cancelled, when the caller leaves first.
+    """The result of ``work``. If the client disconnects first, cancels the work and raises ClientDisconnect.
 
     The request's body must have been read.
     """
@@ -30,8 +30,8 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
         watching.cancel()
 
 
-async def let_go(work: asyncio.Future[Any]) -> None:
-    """End work whose result nobody takes any more. A speech that is there all the same gives its place back."""
+async def release(work: asyncio.Future[Any]) -> None:
+    """Cancel work whose result is no longer needed. If there is a speech already, it is closed."""
     work.cancel()
     with anyio.CancelScope(shield=True):
         result: object = (await asyncio.gather(work, return_exceptions=True))[0]

@@ -1,4 +1,4 @@
-"""What every HTTP exchange gets: request id, clean address, bounded body; who may frame a page; no cached answers."""
+"""Middleware of all HTTP requests: request ids, checked paths, limited bodies and times, framing and cache headers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.api.http.access import Access
 from studio.api.http.body import MAX_BODY, check_signs, read_body
-from studio.api.http.error_responses import ApiError, Unforeseen, describe, error_response, install_errors
+from studio.api.http.error_responses import ApiError, UnexpectedErrors, describe, error_response, install_errors
 from studio.api.url_paths import is_api
 from studio.errors import InvalidRequest
 from studio.settings import Settings, on_space
@@ -27,7 +27,7 @@ from studio.unicode_text import check_strings
 log = logging.getLogger(__name__)
 
 SEND_SECONDS = 60.0
-"""After which a listener who takes no more bytes is disconnected."""
+"""A listener that receives nothing for this long is disconnected."""
 
 EXPOSED = (
     "etag",
@@ -42,22 +42,22 @@ EXPOSED = (
 )
 """Response headers that scripts of other origins may read."""
 MAX_CALL = 4 * 1024 * 1024
-"""Bytes of a call through Gradio, which keeps it until it has run; files are uploaded."""
+"""Bytes of a Gradio call, which stays in memory until it has run; files are uploaded separately."""
 _HOST = re.compile(rb"[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
-"""They frame the pages of Spaces."""
+"""Sites that show Spaces in frames."""
 
 
 class ResponseHeaders:
-    """Pure ASGI, so that streams pass untouched: names each request, in scope["state"] too, keeps answers of the API
-    out of caches, and says which sites may show a page in a frame.
+    """ASGI middleware: adds a request id, also in scope["state"], prevents caching of API answers, and restricts the
+    sites that may show a page in a frame.
 
-    Another site could cover the frame with content of its own and have a signed-in visitor click on hidden buttons.
+    Another site could cover the frame with its own content and trick a signed-in visitor into clicking hidden buttons.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        # Not "*": to let any page call the API with a key is not to let it use the visitor's sign-in.
+        # Not "*", which lets any page call the API with a key, but not use the visitor's sign-in.
         origins = [origin for origin in settings.cors_origins if origin != "*"]
         hub = HUB_PAGES if on_space() else ()
         self._policy = " ".join(["frame-ancestors 'self'", *origins, *hub])
@@ -68,13 +68,13 @@ class ResponseHeaders:
             return
         request_id = new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
-        ours = is_api(scope["path"]) or scope["path"] == "/health"
+        is_private = is_api(scope["path"]) or scope["path"] == "/health"
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = request_id
-                if ours:
+                if is_private:
                     headers.setdefault("cache-control", "no-store")
                 if headers.get("content-type", "").lower().startswith("text/html"):
                     policy = headers.get("content-security-policy")
@@ -85,9 +85,9 @@ class ResponseHeaders:
 
 
 class SendTimeout:
-    """Pure ASGI: an answer whose receiver takes nothing for so long is broken off, and what makes it is ended.
+    """ASGI middleware: cancels an answer whose client receives nothing for SEND_SECONDS.
 
-    It would hold its place, its file and its row for ever.
+    Otherwise it would keep its place, its file and its row indefinitely.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -104,17 +104,16 @@ class SendTimeout:
             await send(message)
             patience.deadline = math.inf
 
-        with anyio.CancelScope() as patience:  # one for all messages: one for each would cost more than sending it
+        with anyio.CancelScope() as patience:  # one for all messages: one each would cost more than sending
             await self._app(scope, receive, send_in_time)
-        if patience.cancelled_caught:  # the answer is left without its end, and the server closes the connection
-            log.warning("request %s broke off: the listener stopped receiving", scope["state"]["request_id"])
+        if patience.cancelled_caught:  # the answer stays incomplete, and the server closes the connection
+            log.warning("request %s was cancelled: the client stopped receiving", scope["state"]["request_id"])
 
 
 class CleanAddresses:
-    """Pure ASGI: an address whose path or query has a NUL is refused; other bytes that are not text are replaced.
+    """ASGI middleware: refuses a path or query with NUL; other bytes that are not text are replaced.
 
-    A malformed X-Forwarded-Host is dropped, and so is X-Gradio-Server, with which a caller could have answers point to
-    another server.
+    It drops a malformed X-Forwarded-Host, and X-Gradio-Server, which could make answers point to another server.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -140,9 +139,9 @@ def _is_clean(name: bytes, value: bytes) -> bool:
 
 
 class BoundedBodies:
-    """Pure ASGI: what is read by others than our routes, which is Gradio, arrives and is looked at here beforehand.
+    """ASGI middleware: reads and checks bodies for Gradio, which would parse any length in the event loop.
 
-    Gradio would take a body of any length, and parse it in the event loop. Its uploads have a limit of their own.
+    The studio's own routes and uploads limit their bodies themselves.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -174,12 +173,12 @@ def _bounds_itself(path: str) -> bool:
 
 
 def install_layers(app: FastAPI, settings: Settings) -> None:
-    """Errors in the envelope, and the middleware; the outermost is named last."""
+    """Add the error handlers and the middleware; the last one is the outermost."""
     install_errors(app)
     app.add_middleware(BoundedBodies)
     app.add_middleware(CleanAddresses)
     app.add_middleware(Access, settings=settings)
-    app.add_middleware(Unforeseen)
+    app.add_middleware(UnexpectedErrors)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),

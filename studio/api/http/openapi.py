@@ -1,4 +1,4 @@
-"""The OpenAPI document: the bodies that routes read by themselves, the errors of all, other servers' fields."""
+"""The OpenAPI document: bodies that routes parse themselves, errors, and fields of other servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.api.url_paths import is_api, is_fish
 REFERENCE = "#/components/schemas/{model}"
 
 OPEN = frozenset({"/health", "/ready", "/gradio_api/startup-events"})
-"""Addresses that ask for no key. The last tells nothing: Gradio, where it launches the page itself, knocks there."""
+"""Paths that need no key. The last has no data: Gradio calls it when it launches the page itself."""
 
 ERROR: dict[str, Any] = {
     "type": "object",
@@ -42,13 +42,13 @@ FISH_ERROR: dict[str, Any] = {
 }
 
 _BODIES: dict[str, type[BaseModel]] = {}
-"""What routes read by themselves, by name, for the document's list of schemas."""
+"""Models of bodies that routes parse themselves, by name, for the document's schemas."""
 CUT = ("start", "end", "gain_db", "channel")
-"""Fields of every form with a clip; text, as all fields of forms are."""
+"""Fields of all forms with a clip."""
 
 
 def reads(model: type[BaseModel], *more_types: str) -> dict[str, Any]:
-    """What a route says of the JSON body that it reads, as its openapi_extra; ``more_types``: of the same object."""
+    """The openapi_extra of a route that reads a JSON body; ``more_types``: further media types of the same object."""
     _BODIES[model.__name__] = model
     return _body({"$ref": REFERENCE.format(model=model.__name__)}, "application/json", *more_types)
 
@@ -60,9 +60,9 @@ def reads_form(
     several: tuple[str, ...] = (),
     more_types: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """The same of a multipart form: the name of its file, of its other fields, and of those that must be there.
+    """The openapi_extra of a route that reads a multipart form with a file and other fields.
 
-    ``several``: those that may be sent more than once; ``more_types``: what may hold the same fields in its place.
+    ``several``: fields that may be repeated; ``more_types``: further media types with the same fields.
     """
     properties: dict[str, Any] = {name: {"type": "string"} for name in fields}
     if file is not None:
@@ -73,12 +73,14 @@ def reads_form(
 
 
 def answers(*media_types: str) -> dict[str, Any]:
-    """What a route says of its answer's types, as its openapi_extra."""
-    return {"responses": {"200": {"description": "As asked for.", "content": {name: {} for name in media_types}}}}
+    """The openapi_extra of a route whose answer has one of these types."""
+    return {
+        "responses": {"200": {"description": "In the requested format.", "content": {name: {} for name in media_types}}}
+    }
 
 
 def sends(*media_types: str) -> dict[str, Any]:
-    """The arguments of a route whose answer is one of these types, and no JSON."""
+    """The arguments of a route whose answer has one of these types, not JSON."""
     return {"response_class": Response, "openapi_extra": answers(*media_types)}
 
 
@@ -87,10 +89,7 @@ def _body(schema: dict[str, Any], *media_types: str) -> dict[str, Any]:
 
 
 def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
-    """Serve the document at /openapi.json.
-
-    ``needs_key``: whether the API asks for one. ``root_path``: below which a proxy serves it, as STUDIO_ROOT_PATH says.
-    """
+    """Serve the document at /openapi.json. ``needs_key``: whether keys are set; ``root_path``: as STUDIO_ROOT_PATH."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -103,7 +102,7 @@ def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
 
 
 def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
-    document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_about())
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_field_table())
     _, definitions = models_json_schema([(model, "validation") for model in _BODIES.values()], ref_template=REFERENCE)
     components = document.setdefault("components", {})
     components["securitySchemes"] = {
@@ -112,7 +111,7 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     if needs_key:
         document["security"] = [{"key": []}]
     schemas = components.setdefault("schemas", {})
-    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which nobody ever gets here
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, never sent here
         schemas.pop(name, None)
     schemas.update(definitions["$defs"] | {"Error": ERROR, "FishError": FISH_ERROR})
     for path, operations in document["paths"].items():
@@ -122,7 +121,7 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
                 operation["security"] = []
             if is_api(path):
                 refusal = (
-                    _refusal("FishError", "As Fish Audio's.")
+                    _refusal("FishError", "Fish Audio's form.")
                     if is_fish(path)
                     else _refusal("Error", "OpenAI's envelope.")
                 )
@@ -137,14 +136,14 @@ def _refusal(schema: str, description: str) -> dict[str, Any]:
     }
 
 
-def _about() -> str:
-    """Markdown."""
+def _field_table() -> str:
+    """The description, with a table of other servers' fields, in Markdown."""
     rows = [(name, f"means `{ours}`") for name, ours in MEAN.items()]
     rows.append(("references", "one `{audio_path, text}`: means `ref_audio` and `ref_text`"))
     rows += [(name, f"ignored: {why}") for name, why in IGNORED.items()]
     rows += [(name, f"refused: {instead}") for name, instead in REFUSED.items()]
     table = "\n".join(f"| `{name}` | {fate} |" for name, fate in rows)
     return (
-        "OpenAI's speech API, and what goes beyond it.\n\nFields of other servers' speech APIs:\n\n"
-        f"| field | here |\n|---|---|\n{table}\n\nEvery other field is ignored."
+        "OpenAI's speech API with extensions.\n\nFields of other servers' speech APIs:\n\n"
+        f"| field | here |\n|---|---|\n{table}\n\nAll other fields are ignored."
     )

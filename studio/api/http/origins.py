@@ -1,8 +1,7 @@
-"""Whose pages may use the studio, and under which names it answers: the one place that decides, for HTTP and sockets.
+"""Checks the Origin and Host of HTTP requests and sockets.
 
-Two things a browser would do for a stranger's page: send a request along with the login of who looks at the page
-(CORS alone lets forms and sockets through, and withholds only the answer), and, once the stranger has pointed a name
-of their own at this machine, take the studio for a part of the stranger's site.
+This prevents two attacks by foreign pages: cross-site requests with the visitor's login (CORS does not block forms and
+sockets, and withholds only the answer), and DNS rebinding, where a foreign name points to this machine.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 Trust = Literal["own", "any", "foreign"]
-"""own: no other page is known to be behind it, or STUDIO_CORS_ORIGINS names it; any: a page that only "*" lets in."""
+"""own: from no other page, or from one in STUDIO_CORS_ORIGINS; any: from a page that only "*" allows."""
 
 
 class Origins:
-    """What the settings say of pages and names."""
+    """The allowed origins and host names."""
 
     def __init__(self, settings: Settings) -> None:
         self._listed = frozenset(settings.cors_origins)
         self._names = _names(settings)
 
     def refusal(self, scope: Scope) -> ApiError | None:
-        """Why a request or a socket may not go on; None where it may."""
+        """The error for a request or socket that is not allowed; None if it is."""
         headers = Headers(scope=scope)
         name = _host_name(headers.get("host", ""))
         if self._names and name and name not in self._names:
             return ApiError(
                 403,
-                f"This studio does not answer to the name {name[:80]!r}, which another site could have pointed here. "
+                f"The host name {name[:80]!r} is not allowed, as another site could have pointed it here. "
                 "If the name is yours, add it to STUDIO_ALLOWED_HOSTS.",
                 code="host_not_allowed",
             )
@@ -47,16 +46,16 @@ class Origins:
             return ApiError(
                 403,
                 "Pages of other origins may not do this. If you trust the page, add its origin to STUDIO_CORS_ORIGINS; "
-                "if it is the studio's own behind a proxy, make the proxy pass on the Host header or X-Forwarded-Host.",
+                "if it is the studio's own behind a proxy, make the proxy send the Host header or X-Forwarded-Host.",
                 code="origin_not_allowed",
             )
         return None
 
     def trust(self, scope: Scope) -> Trust:
-        """Who is behind a request. Only "own" may use what a browser sends by itself: cookies, remembered passwords.
+        """The source of a request. Only "own" may use what browsers send automatically: cookies, remembered passwords.
 
-        Browsers of today tell in Sec-Fetch-Site, but not to plain http: addresses other than localhost; there their
-        Origin must be ours. Programs tell neither. A link that was followed has no Origin, and only reads.
+        Browsers send Sec-Fetch-Site, except to plain http: addresses other than localhost; there, Origin must match.
+        Programs send neither. A followed link has no Origin, and only reads.
         """
         headers = Headers(scope=scope)
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
@@ -72,10 +71,9 @@ class Origins:
 
 
 def _names(settings: Settings) -> frozenset[str]:
-    """The names that are answered to; empty for all.
+    """The allowed host names; empty for all.
 
-    A stranger cannot guess a key, so only a studio without keys has to know its names by itself; and only on loopback
-    it can, as elsewhere nobody has told it yet.
+    With keys, foreign pages lack one. Without keys, names are restricted on loopback, where they are known.
     """
     if "*" in settings.allowed_hosts:
         return frozenset()
@@ -93,7 +91,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header or in the setting, without port and brackets, in small letters."""
+    """The name in a Host header or in the setting, without port and brackets, in lower case."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     name = host if host.count(":") > 1 else host.partition(":")[0]
@@ -101,7 +99,7 @@ def _host_name(host: str) -> str:
 
 
 def _is_ours(origin: str, headers: Headers) -> bool:
-    """A page cannot set either header: Host is never its own, X-Forwarded-Host only after CORS has allowed it."""
+    """Whether an origin is the studio's own. Pages cannot set Host, and X-Forwarded-Host only if CORS allows it."""
     scheme, _, place = origin.lower().partition("://")
     forwarded = headers.get("x-forwarded-host", "").partition(",")[0].strip()
     port = DEFAULT_PORTS.get(scheme, "")

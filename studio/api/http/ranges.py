@@ -1,4 +1,4 @@
-"""Sound that can be asked for in part, so that players may seek: the one reader of Range and If-Range."""
+"""Byte ranges, so that players can seek: Range, If-Range and If-None-Match."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from studio.threads import in_threads
 
 PIECE = 256 * 1024
 ReadBytes = Callable[[int, int], Generator[bytes, None, None]]
-"""From the first byte to the one after the last."""
+"""Reads from a start to an end (exclusive)."""
 
 _BYTES = re.compile(r"\s*bytes\s*=", re.IGNORECASE)
 _SPAN = re.compile(r"\s*([0-9]{0,4000})-([0-9]{0,4000})\s*")
-"""Of longer numbers Python makes no integers."""
+"""Python does not convert longer numbers."""
 
 
-def ranged(
+def range_response(
     request: Request, size: int, tag: str, read: ReadBytes, media_type: str, headers: dict[str, str] | None = None
 ) -> Response:
-    """The ``size`` bytes that ``read`` gives, or the part of them that is asked for; 304 to who has them already.
+    """The ``size`` bytes from ``read``, or the requested range of them; 304 if the client has them.
 
-    ``tag`` tells these bytes from all others. To several ranges at once, and to those in another unit than bytes, the
-    whole is the answer. Raises ApiError (416).
+    ``tag`` identifies the bytes. Several ranges at once and other units than bytes are answered with all bytes.
+    Raises ApiError (416).
     """
     etag = f'"{tag}"'
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "private, no-cache"} | (headers or {})
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     start, stop, status = 0, size, 200
-    wanted = request.headers.get("range", "")
-    unit = _BYTES.match(wanted)
-    if unit and "," not in wanted and request.headers.get("if-range", etag) == etag:
-        start, stop = _span(wanted[unit.end() :], size)
+    requested = request.headers.get("range", "")
+    unit = _BYTES.match(requested)
+    if unit and "," not in requested and request.headers.get("if-range", etag) == etag:
+        start, stop = _span(requested[unit.end() :], size)
         status = 206
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     headers["Content-Length"] = str(stop - start)
@@ -47,17 +47,17 @@ def ranged(
     return StreamingResponse(in_threads(read(start, stop)), status, media_type=media_type, headers=headers)
 
 
-def of_path(path: Path) -> ReadBytes:
-    """Reads a file, which is opened with the first piece."""
+def file_reader(path: Path) -> ReadBytes:
+    """A reader of a file, which opens it on the first read."""
 
     def read(start: int, stop: int) -> Generator[bytes, None, None]:
-        yield from of_file(path.open("rb"), start, stop)
+        yield from read_span(path.open("rb"), start, stop)
 
     return read
 
 
-def of_file(file: BinaryIO, start: int, stop: int) -> Generator[bytes, None, None]:
-    """Closes the file at the end."""
+def read_span(file: BinaryIO, start: int, stop: int) -> Generator[bytes, None, None]:
+    """Read a range of a file, and close it."""
     with file:
         file.seek(start)
         while start < stop and (piece := file.read(min(PIECE, stop - start))):
@@ -65,9 +65,9 @@ def of_file(file: BinaryIO, start: int, stop: int) -> Generator[bytes, None, Non
             yield piece
 
 
-def _span(wanted: str, size: int) -> tuple[int, int]:
-    """The first byte and the one after the last. Raises ApiError."""
-    span = _SPAN.fullmatch(wanted)
+def _span(requested: str, size: int) -> tuple[int, int]:
+    """Start and end (exclusive) of a range. Raises ApiError."""
+    span = _SPAN.fullmatch(requested)
     first, last = span.groups() if span else ("", "")
     start = int(first) if first else max(size - int(last or 0), 0)
     stop = min(int(last) + 1, size) if first and last else size

@@ -1,4 +1,4 @@
-"""Who has signed in: random tokens, each for one API key, until they are signed out or too old."""
+"""Browser sessions: random tokens, each for one API key, until sign-out or expiry."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from studio.library.private_files import open_privately
 
 log = logging.getLogger(__name__)
 
-KEPT_SECONDS = 30 * 86_400
-MOST = 1000
-"""Sessions at a time; one more ends the oldest."""
+LIFETIME_SECONDS = 30 * 86_400
+MAX_SESSIONS = 1000
+"""One more ends the oldest."""
 
 
 class Sessions:
-    """A browser gets a token, this keeps its SHA-256: neither key nor token can be read from the file.
+    """Gives tokens to browsers and stores their SHA-256: the file reveals neither keys nor tokens.
 
-    The file outlives a restart, as a sign-in should. One that cannot be written costs the sign-ins at the next
-    restart, and is logged. Threads may share it, and processes: each sees what another has written.
+    The file preserves sessions across restarts; if it cannot be written, that is logged. Threads and processes may
+    share it: each reads what another has written.
     """
 
     def __init__(self, file: Path, keys: Collection[bytes]) -> None:
-        """``keys``: SHA-256 digests of the keys that are good now; sessions of all others are over."""
+        """``keys``: SHA-256 digests of the valid keys; sessions of other keys end."""
         self._file = file
         self._keys = {key.hex() for key in keys}
         self._lock = threading.Lock()
@@ -36,20 +36,20 @@ class Sessions:
         self._open = _read(file, self._keys)
 
     def begin(self, key: bytes) -> str:
-        """A new token for the key of this digest. Blocking: writes the file."""
+        """A new token for the key with this digest. Blocking: writes the file."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._catch_up()
             now = time.time()
             live = {name: session for name, session in self._open.items() if session[1] > now}
-            live[_digest(token)] = (key.hex(), now + KEPT_SECONDS)
-            self._open = dict(list(live.items())[-MOST:])
+            live[_digest(token)] = (key.hex(), now + LIFETIME_SECONDS)
+            self._open = dict(list(live.items())[-MAX_SESSIONS:])
             self._write()
         return token
 
     def key_of(self, token: str) -> bytes | None:
-        """The digest of the key that the token stands for; None for one that is unknown, too old or signed out."""
-        if self._lock.acquire(blocking=False):  # else this process is writing, and knows best
+        """The digest of the token's key; None for a token that is unknown, expired or signed out."""
+        if self._lock.acquire(blocking=False):  # otherwise this process is writing, and is up to date
             try:
                 self._catch_up()
             finally:
@@ -65,7 +65,7 @@ class Sessions:
                 self._write()
 
     def _catch_up(self) -> None:
-        """Read the file again if somebody else has written it. To ask that, no disk is waited for."""
+        """Read the file again if another process has written it. The check itself does not wait for a disk."""
         if (now := _version(self._file)) != self._written:
             self._written = now
             self._open = _read(self._file, self._keys)
@@ -78,12 +78,12 @@ class Sessions:
             part.replace(self._file)
             self._written = _version(self._file)
         except OSError as error:
-            log.warning("sign-ins will not outlive a restart: %s", error)
+            log.warning("sign-ins will be lost on a restart: %s", error)
             part.unlink(missing_ok=True)
 
 
 def _version(file: Path) -> tuple[int, int] | None:
-    """Another one for each time that the file is written; None where there is none."""
+    """Identifies a state of the file; None if it does not exist."""
     try:
         status = file.stat()
     except OSError:
@@ -93,12 +93,12 @@ def _version(file: Path) -> tuple[int, int] | None:
 
 def _read(file: Path, keys: Collection[str]) -> dict[str, tuple[str, float]]:
     try:
-        kept = json.loads(file.read_text("utf-8"))
-        return {str(name): (str(key), float(until)) for name, (key, until) in kept.items() if key in keys}
+        sessions = json.loads(file.read_text("utf-8"))
+        return {str(name): (str(key), float(until)) for name, (key, until) in sessions.items() if key in keys}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        log.warning("everybody has to sign in again: %s cannot be read: %s", file, error)
+        log.warning("all users have to sign in again: %s cannot be read: %s", file, error)
         return {}
 
 

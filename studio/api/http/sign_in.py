@@ -1,4 +1,4 @@
-"""The page behind keys: a form that asks for one, and a cookie, unreadable for scripts, that stands for a sign-in."""
+"""Sign-in to the page with a key: a form, and a session cookie that scripts cannot read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from studio.api.http.body import read_body
 from studio.api.http.error_responses import ApiError
-from studio.api.http.sessions import KEPT_SECONDS, Sessions
+from studio.api.http.sessions import LIFETIME_SECONDS, Sessions
 from studio.i18n import page_phrases
 from studio.paths import ASSETS
 
@@ -25,21 +25,21 @@ LARGEST_FORM = 4096
 FORM = ASSETS / "page" / "sign-in.html"
 FORM_TYPE = "application/x-www-form-urlencoded"
 WRONG = "signIn.wrong"
-"""Key of what is said of an unknown key."""
+"""Phrase for an unknown key."""
 WAIT = "signIn.wait"
-"""Key of the sentence shown during a pause, in which no key is checked."""
+"""Phrase during a pause, in which no key is checked."""
 
 
 class SignIn:
     """Answers POST /sign-in (form field key) and /sign-out. Used only where keys are set."""
 
     def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[Scope, bytes], bool], framed: bool) -> None:
-        """``knows`` tells whether a key is one of the studio's, or raises ApiError where it does not look at it.
+        """``knows``: whether a key is valid; raises ApiError during a pause.
 
-        ``framed``: the page stands inside another site's.
+        ``framed``: whether the page is shown in a frame of another site.
         """
         self._root_path = root_path
-        self._forms = page_phrases().in_each(FORM.read_text("utf-8"))
+        self._forms = page_phrases().translations(FORM.read_text("utf-8"))
         self._sessions = sessions
         self._knows = knows
         self._framed = framed
@@ -56,22 +56,22 @@ class SignIn:
         await answer(scope, receive, send)
 
     def page(self, reader: HTTPConnection, status: int, refusal: str = "") -> HTMLResponse:
-        """The form in the reader's language, with what was wrong before: a sentence, or the key of one."""
+        """The form in the reader's language. refusal: an error message, or the key of a phrase."""
         phrases = page_phrases()
         language = phrases.language_for(reader)
-        sentence = str(phrases.said[language].get(refusal, refusal))
+        sentence = str(phrases.texts[language].get(refusal, refusal))
         markup = self._forms[language].replace("{root}", self._root_path).replace("{refusal}", sentence)
         return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
 
-    def held_up(self, reader: HTTPConnection, error: ApiError) -> HTMLResponse:
+    def pause_page(self, reader: HTTPConnection, error: ApiError) -> HTMLResponse:
         """The form during a pause, in which no key is checked."""
         answer = self.page(reader, error.status, WAIT)
         answer.headers.update(error.headers)
         return answer
 
     def key_of(self, scope: Scope) -> bytes | None:
-        """The digest of the key with which a browser has signed in. Sockets have no use for it."""
-        if scope["type"] != "http":  # any site's page may open a socket, and the browser would send it along
+        """The digest of the key with which a browser has signed in; None for sockets."""
+        if scope["type"] != "http":  # pages of any site may open a socket, and the browser would send the cookie
             return None
         return self._sessions.key_of(_token(scope))
 
@@ -87,16 +87,16 @@ class SignIn:
         try:
             is_known = self._knows(request.scope, key)
         except ApiError as error:
-            return self.held_up(request, error)
+            return self.pause_page(request, error)
         if not is_known:
             return self.page(request, 401, WRONG)
         token = await to_thread.run_sync(self._sessions.begin, hashlib.sha256(key).digest())
-        return self._remember(request, token, KEPT_SECONDS)
+        return self._remember(request, token, LIFETIME_SECONDS)
 
     def _remember(self, request: Request, value: str, seconds: int) -> Response:
         answer = RedirectResponse(f"{self._root_path}/", 303, {"Cache-Control": "no-store"})
         is_https = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
-        # In the frame of another site's page a browser keeps only the first of these.
+        # In a frame of another site, browsers accept only the first of these.
         site = "SameSite=None; Secure; Partitioned" if is_https and self._framed else "SameSite=Lax"
         secure = "; Secure" if is_https and not self._framed else ""
         path = self._root_path or "/"
@@ -106,7 +106,7 @@ class SignIn:
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a person's browser asks for something to look at."""
+    """Whether a browser requests a page."""
     return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
 
 

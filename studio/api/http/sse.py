@@ -1,6 +1,6 @@
-"""Speech as server-sent events, in OpenAI's words: speech.audio.delta … speech.audio.done, or one error.
+"""Speech as server-sent events in OpenAI's form: speech.audio.delta … speech.audio.done, or one error.
 
-Of our own is speech.audio.timestamps, for those who ask for it.
+On request, the extension speech.audio.timestamps is sent before the last event.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from studio.speech.timing.timestamps import Unit, as_json
 MEDIA_TYPE = "text/event-stream; charset=utf-8"
 
 PING_SECONDS = 15.0
-"""A request that waits longer gets its answer begun, so that no proxy on the way takes silence for an end."""
+"""The answer to a request that waits longer starts with pings, so that no proxy closes an idle connection."""
 PING = b": waiting\n\n"
-"""A comment, which clients leave out."""
+"""A comment, which clients ignore."""
 
 
 async def events(speech: Speech, characters: int, unit: Unit | None = None) -> AsyncGenerator[bytes, None]:
-    """The file's bytes in base64, piece by piece; joined they are the file that stream_format=audio gives.
+    """The pieces of the file in base64; joined, they are the file that stream_format=audio sends.
 
-    ``characters``: of the text, which are what usage counts as input; frames are its output. ``unit``: of what to tell
-    the times, in an event of their own before the last.
-    An error after the first byte becomes one event, and no "done" follows.
+    ``characters``: length of the text, the input of the usage; its output is the number of frames. ``unit``: of the
+    timestamps. An error after the first byte is sent as an event, without a "done".
     """
     try:
         async for piece in speech.body:
@@ -47,9 +46,9 @@ async def events(speech: Speech, characters: int, unit: Unit | None = None) -> A
 async def late_events(
     speaking: asyncio.Future[Speech], characters: int, unit: Unit | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Pings until the speech begins, then its events; a refusal, too late for a status, is an event as well.
+    """Pings until the speech begins, then its events; an error, too late for a status, is an event too.
 
-    Whoever iterates lets go of ``speaking`` afterwards: an iteration that never began has no end either.
+    The caller must release ``speaking`` afterwards: an iteration that never started does not end it.
     """
     try:
         while not speaking.done():
@@ -64,11 +63,10 @@ async def late_events(
 
 
 def usage(characters: int, frames: int) -> dict[str, int]:
-    """What OpenAI's clients read as the cost of a request."""
+    """The cost of a request, for OpenAI's clients."""
     return {"input_tokens": characters, "output_tokens": frames, "total_tokens": characters + frames}
 
 
 def event(name: str, fields: dict[str, object]) -> bytes:
-    """One event: its name, one line of JSON, an empty line."""
     data = json.dumps({"type": name} | fields, separators=(",", ":"))
     return f"event: {name}\ndata: {data}\n\n".encode()

@@ -1,4 +1,4 @@
-"""Reading a multipart form from anybody: bounded while it arrives, its files told apart by their bytes, not names."""
+"""Reads untrusted multipart forms, limited while they arrive."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MAX_FIELD = 64 * 1024
 MAX_FIELDS = 64
 MAX_FILES = 4
 PIECE = 16 * 1024
-"""Bytes that are parsed in one go; between them others have their turn."""
+"""Bytes parsed at a time; between pieces, other tasks run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form: all fields of each name, and all files by the name of their field.
+    """All values of each field, and all files of each field.
 
-    Its fields are texts, but where an object in JSON or MessagePack took the place of a form.
+    Values are strings, unless the fields come from a JSON or MessagePack object.
     """
 
     lists: dict[str, list[Any]]
@@ -38,32 +38,32 @@ class Form:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Of several fields with one name, the last."""
+        """The last value of each field."""
         return {name: several[-1] for name, several in self.lists.items() if several}
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Of several files in one field, the last."""
+        """The last file of each field."""
         return {name: several[-1].data for name, several in self.uploads.items()}
 
     @property
     def names(self) -> dict[str, str]:
-        """The sender's names for these files."""
+        """The client's names of these files."""
         return {name: several[-1].name for name, several in self.uploads.items()}
 
     def text(self, *names: str) -> str:
-        """The first of these fields that is there and not blank, else blank. Raises InvalidRequest for another type."""
+        """The first of these fields that is not blank, else a blank. Raises InvalidRequest for another type."""
         return next((text for name in names for text in self.texts(name)[-1:] if text.strip()), "")
 
     def texts(self, name: str) -> list[str]:
-        """All fields of a name. Raises InvalidRequest for another type."""
+        """All values of a field. Raises InvalidRequest for another type."""
         values = [value for value in self.lists.get(name, []) if value is not None]
         if not all(isinstance(value, str) for value in values):
             raise InvalidRequest(f"{name} must be a text", name)
         return values
 
     def number(self, name: str) -> float | None:
-        """Raises InvalidRequest for what is no number."""
+        """Raises InvalidRequest if the field is not a number."""
         text = self.text(name)
         try:
             return float(text) if text else None
@@ -71,21 +71,21 @@ class Form:
             raise InvalidRequest(f"{name} must be a number, not {text[:40]!r}", name) from None
 
     def whole(self, name: str) -> int | None:
-        """Raises InvalidRequest for what is no whole number."""
+        """Raises InvalidRequest if the field is not a whole number."""
         number = self.number(name)
         if number is not None and not number.is_integer():
             raise InvalidRequest(f"{name} must be a whole number", name)
         return None if number is None else int(number)
 
     def flag(self, name: str) -> bool:
-        """Raises InvalidRequest for what is neither true nor false."""
+        """Raises InvalidRequest if the field is neither true nor false."""
         text = self.text(name).strip().lower()
         if text not in ("", "true", "false"):
             raise InvalidRequest(f"{name} must be true or false, not {text[:40]!r}", name)
         return text == "true"
 
     def file(self, *names: str) -> bytes:
-        """The first of these files that is there. Raises InvalidRequest."""
+        """The first of these files that was sent. Raises InvalidRequest."""
         for name in names:
             if name in self.files:
                 return self.files[name]
@@ -93,13 +93,13 @@ class Form:
 
 
 async def read_form(request: Request, limit: int, file: str, max_files: int = MAX_FILES) -> Form:
-    """The whole form, at most ``limit`` bytes, of which the files of the name ``file`` are the largest part.
+    """The whole form, at most ``limit`` bytes; ``file``: field of the largest files.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
     kind, options = parse_options_header(request.headers.get("content-type"))
     charset = options.get(b"charset", b"utf-8").lower()
-    if kind != b"multipart/form-data" or charset not in (b"utf-8", b"utf8"):  # to decode others may take minutes
+    if kind != b"multipart/form-data" or charset not in (b"utf-8", b"utf8"):  # decoding other charsets may take minutes
         raise ApiError(415, "Send the request as multipart/form-data, in UTF-8.", code="unsupported_media_type")
     body = await read_body(request, limit, file)
     parser = MultiPartParser(

@@ -1,4 +1,4 @@
-"""A brake on guessing keys: after a few different wrong ones, an address waits before another key is looked at."""
+"""Limits guessing of keys: after several different wrong keys, an address has to wait before the next."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from typing import Any
 from studio.api.http.error_responses import ApiError
 
 FREE = 5
-"""Different wrong keys of one address that have no consequence."""
+"""Different wrong keys of one address before the first pause."""
 LONGEST_PAUSE = 60.0
-"""Seconds; the first pause is one second, and each is twice as long as the one before."""
+"""Seconds; the first pause is one second, and each is twice as long as the previous one."""
 FORGOTTEN_SECONDS = 900.0
-"""After so long without another wrong key, an address begins with its free ones again."""
-MOST_ADDRESSES = 4000
-"""With wrong keys; one more drops the address whose last wrong key is the oldest."""
-MOST_ACCEPTED = 10_000
-"""Pairs of an address and a key that was accepted from it; one more drops the pair that was used longest ago."""
+"""An address without wrong keys for this long starts again with no pauses."""
+MAX_ADDRESSES = 4000
+"""Addresses with wrong keys; one more drops the address whose last wrong key is the oldest."""
+MAX_ACCEPTED = 10_000
+"""Pairs of an address and a key accepted from it; one more drops the least recently used pair."""
 REMEMBERED_KEYS = 64
-"""Wrong keys of one address that are recognised when they come again."""
+"""Wrong keys of one address that are recognised when sent again."""
 CODE = "too_many_wrong_keys"
 
 
 @dataclass(slots=True)
 class _Guesses:
-    """``digests``: the last wrong keys; ``count``: of all different ones; ``last``, ``until``: times of the clock."""
+    """``digests``: the last wrong keys; ``count``: all different wrong keys; ``last``, ``until``: clock times of the
+    last wrong key and of the end of the pause."""
 
     digests: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
     count: int = 0
@@ -39,10 +40,10 @@ class _Guesses:
 
 
 class WrongKeys:
-    """Counts wrong keys by the client's address. Used from one event loop; it never waits.
+    """Counts wrong keys by the client's address. For use in one event loop; never blocks.
 
-    A program that goes on sending one outdated key is refused as ever and starts no pause: that is one guess. A key
-    that an address has used before goes on working there, whatever others of the same address send.
+    A program that keeps sending one outdated key counts as one guess and causes no pause. A key that was accepted from
+    an address before continues to work there, whatever else the address sends.
     """
 
     def __init__(self, is_right: Callable[[bytes], bool], clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,10 +54,9 @@ class WrongKeys:
         self._accepted: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
     def accepts(self, client: str | None, key: bytes) -> bool:
-        """Whether the key is one of the studio's; an empty one is not, and is not a guess either.
+        """Whether the key is valid. An empty key is not valid, but does not count as a guess.
 
-        Raises ApiError (429) during a pause, for every key that this address has not sent before: right and wrong ones
-        are not told apart then.
+        Raises ApiError (429) during a pause, for every key that this address has not sent before, valid or not.
         """
         if not key:
             return False
@@ -69,10 +69,10 @@ class WrongKeys:
             guesses.digests.move_to_end(digest)
             return False
         if guesses is not None and (pause := guesses.until - self._clock()) > 0:
-            raise _held_up(math.ceil(pause))
+            raise _pause_error(math.ceil(pause))
         if self._is_right(digest):
             self._accepted[address, digest] = None
-            _bound(self._accepted, MOST_ACCEPTED)
+            _bound(self._accepted, MAX_ACCEPTED)
             return True
         self._count(address, guesses or _Guesses(), digest)
         return False
@@ -93,19 +93,19 @@ class WrongKeys:
             guesses.until = guesses.last + min(2.0 ** min(doublings, 10), LONGEST_PAUSE)
         self._guesses[address] = guesses
         self._guesses.move_to_end(address)
-        _bound(self._guesses, MOST_ADDRESSES)
+        _bound(self._guesses, MAX_ADDRESSES)
 
 
-def _held_up(seconds: int) -> ApiError:
+def _pause_error(seconds: int) -> ApiError:
     message = (
         f"Too many different wrong API keys came from your address. Wait {seconds} s before you send another one; "
-        "a key that was accepted from there before goes on working."
+        "a key that was accepted from there before still works."
     )
     return ApiError(429, message, None, CODE, {"Retry-After": str(seconds)})
 
 
 def _address(client: str | None) -> str:
-    """The IPv4 address, or the first 64 bits of an IPv6 address: its owner chooses the rest. Unknown ones share one."""
+    """The IPv4 address, or the first 64 bits of an IPv6 address, whose owner chooses the rest; or "unknown"."""
     try:
         address = ipaddress.ip_address(client or "")
     except ValueError:

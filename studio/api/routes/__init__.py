@@ -1,1 +1,1 @@
-"""The routes, a subject a file."""
+"""The routes, one subject per file."""

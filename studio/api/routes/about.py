@@ -1,4 +1,4 @@
-"""GET /v1/settings: what this studio is. GET /v1/diagnostics: the same with recent trouble, as a file."""
+"""GET /v1/settings: facts about the studio. GET /v1/diagnostics: the same with recent problems, as a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.callers import has_first_key
 from studio.diagnostics import WARNINGS, settings_in_force, storage, versions, without_secrets
 from studio.library import Library
 from studio.settings import Settings
@@ -18,13 +17,12 @@ from studio.speech.speech_service import SpeechService
 
 
 def about_routes(service: SpeechService, library: Library, settings: Settings) -> APIRouter:
-    """The routes that tell about the studio itself."""
     routes = APIRouter(tags=["system"])
     logging.getLogger().addHandler(WARNINGS)
 
     def facts(caller: str) -> dict[str, object]:
-        """As this caller may see them. Blocking."""
-        is_owner, stored = has_first_key(settings, caller), storage(library)
+        """The facts that this caller may see. Blocking."""
+        is_owner, stored = settings.has_first_key(caller), storage(library)
         return {
             "object": "studio",
             "model": service.host.model_id,
@@ -37,17 +35,17 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
 
     @routes.get("/v1/settings")
     async def get_settings(request: Request) -> JSONResponse:
-        """Versions and storage; for the holder of the first key also the settings in force and where each comes from,
-        the library's folder and its backup, and what this start has given to it: what was made without a key. Keys are
-        only counted."""
+        """Versions and storage. For the holder of the first key also the effective settings and their sources, the
+        library's folder and backup, and the number of items without a key that this start assigned to it. Keys are only
+        counted."""
         caller = request.state.caller
-        is_first = bool(settings.api_keys) and has_first_key(settings, caller)
+        is_first = bool(settings.api_keys) and settings.has_first_key(caller)
         adopted = asdict(library.adopted) if is_first else None
         return JSONResponse(await to_thread.run_sync(facts, caller) | {"adopted": adopted})
 
     @routes.get("/v1/diagnostics")
     async def get_diagnostics(request: Request) -> JSONResponse:
-        """A file for a report of a fault: the settings, the engine, recent warnings, and this caller's failed takes.
+        """A file for bug reports: settings, engine, recent warnings, and this caller's failed takes.
 
         Settings and warnings are for the holder of the first key.
         """

@@ -1,4 +1,4 @@
-"""POST /v1/audio/speech/batch: up to 32 texts at once, each result as it is done, or all of them together."""
+"""POST /v1/audio/speech/batch: up to 32 texts at once; results are streamed as they finish, or sent together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import answers, reads
 from studio.api.http.sse import usage
 from studio.api.routes.models import with_model_as_voice
-from studio.api.schemas.foreign import in_our_words
+from studio.api.schemas.foreign import canonical_fields
 from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError
 from studio.speech.request import Origin
@@ -32,16 +32,15 @@ Result = dict[str, object]
 
 
 def batch_routes(service: SpeechService) -> APIRouter:
-    """The route that speaks many texts, on this service."""
     routes = APIRouter(tags=["speech"])
 
     @routes.post("/v1/audio/speech/batch", openapi_extra=BATCH_DOC)
     async def create_batch(request: Request) -> Response:
-        """Speak many texts. ``stream: true`` gives one line of JSON a result, in the order in which they are done.
+        """Generate many texts. ``stream: true`` sends one line of JSON per result, in the order of completion.
 
-        An item that cannot be spoken is a result with an error; the others go on.
+        An item that fails has a result with an error; the others continue.
         """
-        fields = in_our_words(await read_json(request))
+        fields = canonical_fields(await read_json(request))
         body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
         if body.stream:
@@ -52,10 +51,10 @@ def batch_routes(service: SpeechService) -> APIRouter:
 
 
 class _Batch:
-    """The items of one request on their way; leaving the iteration ends those under way."""
+    """The items of one request; leaving the iteration cancels them."""
 
     def __init__(self, service: SpeechService, fields: dict[str, Any], batch_id: str, caller: str) -> None:
-        """``fields``: a BatchBody's, in our words. Raises NotReady, Unavailable."""
+        """``fields``: of a BatchBody, by canonical names. Raises NotReady, Unavailable."""
         self._service = service
         self._shared = {name: value for name, value in fields.items() if name not in ("items", "stream")}
         self._items: list[dict[str, Any]] = fields["items"]
@@ -64,7 +63,7 @@ class _Batch:
         self._places = asyncio.Semaphore(service.at_a_time)
 
     async def results(self) -> AsyncGenerator[Result, None]:
-        """One result an item, as they are done."""
+        """The result of each item, in the order of completion."""
         tasks = [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
         try:
             for done in asyncio.as_completed(tasks):
@@ -75,7 +74,7 @@ class _Batch:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
-        """The results and then the summary, each a line of JSON."""
+        """The results and the summary as lines of JSON."""
         succeeded = 0
         async with aclosing(self.results()) as results:
             async for result in results:
@@ -103,7 +102,7 @@ class _Batch:
     async def _result(self, index: int) -> Result:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
-            body = as_model(self._shared | in_our_words(self._items[index]), SpeechBody)
+            body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
             body = await with_model_as_voice(self._service, body)
             if body.timestamps:
                 self._service.check_alignment()

@@ -1,4 +1,4 @@
-"""Uploads and files of gradio_client, at Gradio's own addresses: bounded, each for its caller alone, without paths."""
+"""Uploads and files of gradio_client at Gradio's paths: limited, private to their caller, without file system paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.error_responses import ApiError
-from studio.api.http.ranges import of_file, ranged
+from studio.api.http.ranges import range_response, read_span
 from studio.api.http.upload import read_form
 from studio.errors import StudioError
 from studio.library.client_files import MAX_UPLOAD, ClientFile, ClientFiles
@@ -23,12 +23,12 @@ _GUARDED = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nos
 
 
 def gradio_file_routes(files: ClientFiles) -> APIRouter:
-    """The routes that take the place of Gradio's, which would serve whatever lies in its folders to anyone."""
+    """The routes that replace Gradio's, which would serve all files in its folders to anyone."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.post("/gradio_api/upload")
     async def keep(request: Request) -> JSONResponse:
-        """Keep the form's files; a reference for each, which clients send back as a file's path."""
+        """Store the form's files. Returns a reference for each, which clients send as the file's path."""
         form = await read_form(request, FORM_LIMIT, "files")
         form.file("files")  # at least one
         state = request.state
@@ -41,23 +41,25 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
                 files.remove(file)
             if isinstance(error, StudioError):
                 raise
-            log.warning("an upload was not kept: %s", error)
-            message = "The upload could not be kept: the studio's temporary folder is full or cannot be written."
+            log.warning("an upload was not stored: %s", error)
+            message = "The upload could not be stored: the studio's temporary folder is full or cannot be written."
             raise ApiError(503, message, "files", "no_room") from error
         return JSONResponse([file.reference for file in kept])
 
     @routes.api_route("/gradio_api/file={reference:path}", methods=["GET", "HEAD"])
     @routes.api_route("/gradio_api/file/{reference:path}", methods=["GET", "HEAD"])
     async def fetch(reference: str, request: Request) -> Response:
-        """A file that was made for this caller, or that it has uploaded."""
+        """A file that was created for or uploaded by this caller."""
         file = files.find(reference, request.state.sees)
-        (await to_thread.run_sync(file.open)).close()  # a refusal comes before the first byte
+        (await to_thread.run_sync(file.open)).close()  # raises errors before the first byte
 
         def read(start: int, stop: int) -> Generator[bytes, None, None]:
-            yield from of_file(file.open(), start, stop)
+            yield from read_span(file.open(), start, stop)
 
         name = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
         headers = _GUARDED | {"Content-Disposition": name}
-        return ranged(request, file.size, file.reference.partition("/")[0], read, "application/octet-stream", headers)
+        return range_response(
+            request, file.size, file.reference.partition("/")[0], read, "application/octet-stream", headers
+        )
 
     return routes

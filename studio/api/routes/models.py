@@ -1,4 +1,4 @@
-"""What there is to choose from: models and voices."""
+"""GET /v1/models, and the model names in requests."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ STARTED = int(time.time())
 
 
 def model_ids(service: SpeechService) -> tuple[str, ...]:
-    """The ids that `model` may have: the loaded checkpoint's first, then OpenAI's."""
+    """The valid model ids: the loaded checkpoint's first, then OpenAI's."""
     return (service.host.model_id, *MODEL_ALIASES)
 
 
-def meant(service: SpeechService, model: str) -> str | None:
-    """The id of a model by one of its spellings, in any case; None for one that is not served here.
+def known_model(service: SpeechService, model: str) -> str | None:
+    """The id of a model by one of its names, ignoring case; None for a model that is not served here.
 
-    `s2-pro` is the name that a folder gives, `fishaudio/s2-pro` the hub's, and clients send the one or the other.
+    Clients send either the folder's name (`s2-pro`) or the hub id (`fishaudio/s2-pro`).
     """
-    wanted = model.strip().strip("/").casefold()
+    name = model.strip().strip("/").casefold()
     for known in model_ids(service):
-        same = known.casefold()
-        if wanted == same or (("/" in wanted) != ("/" in same) and _last(wanted) == _last(same)):
+        folded = known.casefold()
+        if name == folded or (("/" in name) != ("/" in folded) and _last(name) == _last(folded)):
             return known
     return None
 
 
 def find_model(service: SpeechService, model: str) -> str:
-    """As `meant`; raises ApiError (404) for a model that is not served here."""
-    if (known := meant(service, model)) is None:
+    """Like `known_model`; raises ApiError (404) for a model that is not served here."""
+    if (known := known_model(service, model)) is None:
         raise ApiError(404, f"The model {model[:80]!r} does not exist", "model", "model_not_found")
     return known
 
 
 async def with_model_as_voice(service: SpeechService, options: Options) -> Options:
-    """The options; some clients have no voice to choose and send its name as the model. Raises ApiError (404)."""
+    """The options, with a voice that was sent as the model, as some clients do. Raises ApiError (404)."""
     model = (options.model or "").strip()
-    if not model or meant(service, model) is not None:
+    if not model or known_model(service, model) is not None:
         return options
     if options.voice is None and await to_thread.run_sync(service.voices.knows, model):
         return options.model_copy(update={"model": None, "voice": model})
@@ -54,18 +54,17 @@ async def with_model_as_voice(service: SpeechService, options: Options) -> Optio
 
 
 def model_routes(service: SpeechService) -> APIRouter:
-    """The listings of this service."""
     routes = APIRouter(tags=["listings"])
 
     @routes.get("/v1/models")
     def list_models() -> JSONResponse:
-        """The model that is loaded, and the names of OpenAI's that mean it."""
+        """The loaded model, and OpenAI's names for it."""
         data = [_model(service, model_id) for model_id in model_ids(service)]
         return JSONResponse({"object": "list", "data": data})
 
     @routes.get("/v1/audio/models")
     async def list_audio_models() -> JSONResponse:
-        """The same in the shape that Open WebUI asks for."""
+        """The models in Open WebUI's form."""
         return JSONResponse({"models": [{"id": model_id, "name": model_id} for model_id in model_ids(service)]})
 
     @routes.get("/v1/models/{model_id:path}")
@@ -83,7 +82,7 @@ def _last(model: str) -> str:
 
 
 def _model(service: SpeechService, model_id: str) -> dict[str, object]:
-    """What the model says of itself is known once it is loaded."""
+    """The model's card is known once it is loaded."""
     card = service.host.engine().info.card if service.status.state == "ready" else None
     return {
         "id": model_id,

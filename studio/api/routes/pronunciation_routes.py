@@ -1,4 +1,4 @@
-"""How words are said, over HTTP: /v1/pronunciations, for everybody, for a voice, or for a project of the caller's."""
+"""Pronunciation dictionaries over HTTP: /v1/pronunciations, for all callers, a voice, or a project of the caller."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from studio.api.http.upload import read_form
 from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
 from studio.errors import InvalidRequest
 from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
-from studio.projects.documents.pronunciation_csv import MAX_LIST, read_dictionary, write_dictionary
+from studio.projects.documents.pronunciation_csv import MAX_BYTES, read_dictionary, write_dictionary
 from studio.voices.resolver import VoiceResolver
 
-FORM_LIMIT = MAX_LIST + 64 * 1024
+FORM_LIMIT = MAX_BYTES + 64 * 1024
 CSV_TYPE = "text/csv; charset=utf-8"
 
 
 class PronunciationRoutes:
-    """The routes, on the dictionaries of this library. Those of everybody and of voices are shared, as voices are."""
+    """All callers share the global dictionary and those of voices."""
 
     def __init__(self, voices: VoiceResolver) -> None:
         self._voices = voices
@@ -41,13 +41,13 @@ class PronunciationRoutes:
         return routes
 
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
-        """The dictionary of everybody, or of a voice, or of a project; each at most 2000 entries, by their phrases."""
+        """The global dictionary, or that of a voice or project; at most 2000 entries each, sorted by phrase."""
         dictionary = self._dictionary(request, voice, project)
         data = [pronunciation_json(entry, dictionary) for entry in self._pronunciations.entries(dictionary)]
         return JSONResponse({"object": "list", "data": data})
 
     async def add(self, request: Request) -> JSONResponse:
-        """A new entry; one for the same words must not be there."""
+        """Add an entry; there must be none for the same words."""
         body = as_model(await read_json(request), NewPronunciation)
 
         def work() -> dict[str, Any]:
@@ -58,11 +58,11 @@ class PronunciationRoutes:
         return JSONResponse(await to_thread.run_sync(work), 201)
 
     async def change(self, pronunciation_id: str, request: Request) -> JSONResponse:
-        """Change an entry."""
+        """Edit an entry."""
         body = as_model(await read_json(request), PronunciationChanges)
 
         def work() -> dict[str, Any]:
-            dictionary = self._seen(request, pronunciation_id)
+            dictionary = self._dictionary_of(request, pronunciation_id)
             return pronunciation_json(
                 self._pronunciations.change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
             )
@@ -71,12 +71,12 @@ class PronunciationRoutes:
 
     def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
         """Delete an entry."""
-        self._seen(request, pronunciation_id)
+        self._dictionary_of(request, pronunciation_id)
         self._pronunciations.delete(pronunciation_id)
         return JSONResponse({"id": pronunciation_id, "object": "pronunciation.deleted", "deleted": True})
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
-        """The dictionary as CSV, which can be taken in again."""
+        """The dictionary as CSV, which can be imported again."""
         dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
         return Response(
@@ -86,8 +86,8 @@ class PronunciationRoutes:
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
     ) -> JSONResponse:
-        """Take in a CSV with the columns phrase, said and match_case: all of it, or nothing. Entries for the same words
-        are changed; ``replace=true`` removes all others."""
+        """Import a CSV with the columns phrase, said and match_case: all of it, or nothing if there is an error.
+        Existing entries for the same words are updated; ``replace=true`` removes all others."""
         form = await read_form(request, FORM_LIMIT, "file")
 
         def work() -> dict[str, Any]:
@@ -111,8 +111,8 @@ class PronunciationRoutes:
             raise InvalidRequest(f"{voice[:80]!r} is not a voice of the library", "voice")
         return DictionaryScope("voice", known.id)
 
-    def _seen(self, request: Request, entry_id: str) -> DictionaryScope:
-        """The dictionary of an entry that this caller may see. Raises NotFound."""
+    def _dictionary_of(self, request: Request, entry_id: str) -> DictionaryScope:
+        """The dictionary of an entry. Raises NotFound, also if this caller may not see it."""
         dictionary, _ = self._pronunciations.find(entry_id)
         if dictionary.scope == "project":
             self._library.projects.get(dictionary.subject, request.state.sees)

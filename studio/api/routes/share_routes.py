@@ -1,4 +1,4 @@
-"""Links to single takes: made, listed and taken back by their owner, opened by anybody who has one, without a key."""
+"""Links to takes: created, listed and revoked by the owner, opened by anyone with the link, without a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import Field
 from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
-from studio.api.routes.take_routes import as_kept
+from studio.api.routes.take_routes import stored_audio
 from studio.api.schemas.field_types import StrictBody, Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.history.history import History
@@ -26,29 +26,29 @@ from studio.settings import Settings
 
 _PAGE = ASSETS / "page" / "share"
 _GUARDED = {
-    "Cache-Control": "no-store",  # a link that was taken back is so at once
+    "Cache-Control": "no-store",  # revoking takes effect immediately
     "Referrer-Policy": "no-referrer",  # the address is the key
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex",
     "Content-Security-Policy": "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; form-action 'none'",
 }
 _SHOWN = 200
-"""Characters of a take's words that a preview of the link shows."""
+"""Characters of the take's text in the preview of a link."""
 
 
 class NewShare(StrictBody):
     days: Annotated[Whole, Field(ge=1)] | None = Field(
-        None, description="How long it opens the take; absent: as long as STUDIO_SHARE_DAYS allows."
+        None, description="Days until the link expires; absent: as many as STUDIO_SHARE_DAYS allows."
     )
 
 
 class ShareRoutes:
-    """The routes of this history's links."""
-
     def __init__(self, history: History, library: Library, settings: Settings) -> None:
         self._history, self._shares, self._settings = history, library.shares, settings
-        in_each = page_phrases().in_each
-        self._page, self._gone = (in_each((_PAGE / name).read_text("utf-8")) for name in ("take.html", "gone.html"))
+        translations = page_phrases().translations
+        self._page, self._gone = (
+            translations((_PAGE / name).read_text("utf-8")) for name in ("take.html", "gone.html")
+        )
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -56,41 +56,41 @@ class ShareRoutes:
         routes.get(path)(self.list_shares)
         routes.post(path, status_code=201, openapi_extra=reads(NewShare))(self.add_share)
         routes.delete(path + "/{token}")(self.remove_share)
-        for method in (routes.get, routes.head):  # players and previews of links ask for the head alone first
+        for method in (routes.get, routes.head):  # players and previews send HEAD first
             method(SHARED + "{token}", include_in_schema=False)(self.show)
             method(SHARED + "{token}/audio", include_in_schema=False)(self.play)
         return routes
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
-        """The links that open this take to anyone who has them."""
+        """The links to a take."""
         await self._history.stored(take_id, request.state.sees)
         shares = await to_thread.run_sync(self._shares.of, take_id)
         return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
 
     async def add_share(self, take_id: str, request: Request) -> JSONResponse:
-        """Make a link by which anybody may hear this take and read its words: {"days": 7}. Only where
-        STUDIO_SHARE_DAYS is set, and for no longer than it says."""
-        most = self._settings.share_days
-        if not most:
-            raise NotOffered("this studio shares no takes by links; its owner may set STUDIO_SHARE_DAYS", "take_id")
-        days = as_model(await read_json(request), NewShare).days or most
-        if days > most:
-            raise InvalidRequest(f"days must be from 1 to {most}, as STUDIO_SHARE_DAYS says", "days")
+        """Create a link with which anyone can play this take and read its text: {"days": 7}. STUDIO_SHARE_DAYS
+        enables links and limits their days."""
+        limit = self._settings.share_days
+        if not limit:
+            raise NotOffered("sharing by links is disabled; the studio's owner can set STUDIO_SHARE_DAYS", "take_id")
+        days = as_model(await read_json(request), NewShare).days or limit
+        if days > limit:
+            raise InvalidRequest(f"days must be from 1 to {limit}, the value of STUDIO_SHARE_DAYS", "days")
         await self._history.sound(take_id, request.state.sees)
         share = await to_thread.run_sync(self._shares.add, take_id, days)
         return JSONResponse(_share_json(share), 201)
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
-        """Take a link back: from then on it opens nothing."""
+        """Revoke a link, with immediate effect."""
         await self._history.stored(take_id, request.state.sees)
         await to_thread.run_sync(self._shares.remove, take_id, token)
         return JSONResponse({"token": token, "object": "audio.take.share.deleted", "deleted": True})
 
     async def show(self, token: str, request: Request) -> Response:
-        """A page with the take's sound and words."""
+        """A page with the take's audio and text."""
         language = page_phrases().language_for(request)
         try:
-            take, _ = await self._history.sound(await self._opened(token), None)
+            take, _ = await self._history.sound(await self._take_id(token), None)
         except NotFound:
             return HTMLResponse(self._gone[language], 404, _GUARDED)
         created = datetime.fromtimestamp(take.created, UTC)
@@ -100,7 +100,7 @@ class ShareRoutes:
             "excerpt": words[:_SHOWN] + "…" * (len(words) > _SHOWN),
             "voice": take.label,
             "made": f"{created:%Y-%m-%d}",
-            "audio": f"{token}/audio",  # relative: whatever proxy the page came through
+            "audio": f"{token}/audio",  # relative, so that it works behind any proxy
         }
         page = self._page[language]
         for name, value in values.items():
@@ -108,17 +108,17 @@ class ShareRoutes:
         return HTMLResponse(page, headers=_GUARDED)
 
     async def play(self, token: str, request: Request) -> Response:
-        """The sound, as it was kept."""
+        """The audio as stored."""
         try:
-            take, path = await self._history.sound(await self._opened(token), None)
+            take, path = await self._history.sound(await self._take_id(token), None)
         except NotFound as error:
             return Response(error.message, 404, _GUARDED, "text/plain")
-        return as_kept(request, take, path, _GUARDED)
+        return stored_audio(request, take, path, _GUARDED)
 
-    async def _opened(self, token: str) -> str:
-        """The take. Raises NotFound."""
+    async def _take_id(self, token: str) -> str:
+        """The id of a link's take. Raises NotFound."""
         if not self._settings.share_days:
-            raise NotFound("takes are not shared by links here", "token")
+            raise NotFound("sharing by links is disabled", "token")
         return await to_thread.run_sync(self._shares.take_id, token)
 
 
@@ -127,7 +127,7 @@ def _share_json(share: Share) -> dict[str, object]:
         "object": "audio.take.share",
         "token": share.token,
         "take": share.take_id,
-        "path": f"{SHARED}{share.token}",  # below the studio's address, which only its callers know
+        "path": f"{SHARED}{share.token}",  # relative: the studio does not know its public address
         "created": int(share.created),
         "expires": int(share.expires),
     }

@@ -1,10 +1,10 @@
-"""WS /v1/audio/speech/stream: text in as it is written, sentence after sentence out as sound; `input.cancel` stops it.
+"""WS /v1/audio/speech/stream: receives text while it is written, sends audio sentence by sentence.
 
 From the client:  {"type": "session.config", voice, response_format (pcm), … as in POST /v1/audio/speech}, once, first
-                  {"type": "input.text", "text": …}    any number of times; a sentence is spoken once it is complete
-                  {"type": "input.flush"}              what is held is spoken, complete or not
-                  {"type": "input.cancel"}             what is spoken and what is held is dropped at once
-                  {"type": "input.done"}               no more text; the session ends when all is spoken
+                  {"type": "input.text", "text": …}    any number of times; a sentence is generated once it is complete
+                  {"type": "input.flush"}              generate the held text, complete or not
+                  {"type": "input.cancel"}             cancel the current sentence and discard the held text
+                  {"type": "input.done"}               no more text; the session ends when all is sent
 From the server:  {"type": "audio.start", sentence_index, sentence_text, format, media_type, sample_rate, seed, voice}
                   binary messages, the bytes of the sentence's file
                   {"type": "audio.done", sentence_index, finish_reason} or {"type": "audio.cancelled", sentence_index}
@@ -24,7 +24,7 @@ from engine import Reference
 from studio.api.http.body import as_model, parse_object
 from studio.api.http.error_responses import ApiError, envelope
 from studio.api.routes.models import with_model_as_voice
-from studio.api.schemas.foreign import in_our_words
+from studio.api.schemas.foreign import canonical_fields
 from studio.api.schemas.speech import SpeechOptions
 from studio.api.text_socket import TextSocket, WrittenText
 from studio.errors import Cancelled, InvalidRequest, NothingToSay
@@ -36,7 +36,6 @@ DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
 
 def socket_routes(service: SpeechService) -> APIRouter:
-    """The route of the socket, on this service."""
     routes = APIRouter()
 
     @routes.websocket("/v1/audio/speech/stream")
@@ -47,7 +46,7 @@ def socket_routes(service: SpeechService) -> APIRouter:
 
 
 class _Session(TextSocket):
-    """Sentences of one text, each with a file of its own."""
+    """The sentences of one text, each as a separate file."""
 
     def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
         super().__init__(websocket, service)
@@ -55,18 +54,18 @@ class _Session(TextSocket):
         self._configurable = True
         self._text = WrittenText()
         self._history: list[Reference] = []
-        self._spoken = 0
+        self._sentences = 0
         self._cancels = 0
 
     async def _refuse(self, error: ApiError) -> None:
-        await self._tell({"type": "error"} | envelope(error))
+        await self._send_json({"type": "error"} | envelope(error))
 
     async def _finish(self) -> None:
-        await self._tell({"type": "session.done", "total_sentences": self._spoken})
+        await self._send_json({"type": "session.done", "total_sentences": self._sentences})
         await super()._finish()
 
     async def _read(self) -> None:
-        """Messages as they come, to the last: a cancel may come after the text is done, and a hang-up at any time."""
+        """Messages are read to the end: input.cancel may follow input.done, and a disconnect may come at any time."""
         while True:
             text: str = await self._received("text", "JSON text, not binary", "type")
             message = parse_object(text.encode("utf-8", "surrogatepass"))
@@ -85,15 +84,15 @@ class _Session(TextSocket):
             elif kind == "input.done":
                 self._text.complete()
             else:
-                raise InvalidRequest(f"there is no message of type {str(kind)[:80]!r}", "type")
+                raise InvalidRequest(f"unknown message type {str(kind)[:80]!r}", "type")
 
     async def _configure(self, message: dict[str, Any]) -> None:
         if not self._configurable:
             raise InvalidRequest("session.config may be sent only once, before any text", "type")
         self._configurable = False
-        options = as_model(DEFAULTS | in_our_words(message), SpeechOptions)
+        options = as_model(DEFAULTS | canonical_fields(message), SpeechOptions)
         options = await with_model_as_voice(self._service, options)
-        # Refuses what makes no sense before there is text.
+        # Reports invalid options before there is text.
         await to_thread.run_sync(self._service.check, options.request_for("a"))
         if options.timestamps:
             self._service.check_alignment()
@@ -106,29 +105,29 @@ class _Session(TextSocket):
 
     async def _speak(self) -> None:
         while (sentence := await self._text.next()) is not None:
-            index, self._spoken = self._spoken, self._spoken + 1
+            index, self._sentences = self._sentences, self._sentences + 1
             cancels = self._cancels
             try:
                 request = self._options.request_for(sentence)
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
                 speech = await self._service.speak(request, origin, self._history)
                 async with aclosing(speech):
-                    if cancels != self._cancels:  # it came before the request was under way
+                    if cancels != self._cancels:  # cancelled before the request was registered
                         raise Cancelled("the sentence was cancelled")
-                    await self._tell(_start(speech, index, sentence, request.format))
+                    await self._send_json(_start(speech, index, sentence, request.format))
                     async for piece in speech.body:
                         await self._send(piece)
                 reason = speech.take.finish_reason
                 done: dict[str, object] = {"type": "audio.done", "sentence_index": index, "finish_reason": reason}
                 if unit := self._options.timestamps:
                     done["timestamps"] = as_json(await speech.timestamps(unit))
-                await self._tell(done)
+                await self._send_json(done)
             except NothingToSay:
-                self._spoken -= 1  # signs or tags alone: skipped, and not counted
+                self._sentences -= 1  # only punctuation or tags: not counted
             except Cancelled:
-                await self._tell({"type": "audio.cancelled", "sentence_index": index})
+                await self._send_json({"type": "audio.cancelled", "sentence_index": index})
 
-    async def _tell(self, message: dict[str, object]) -> None:
+    async def _send_json(self, message: dict[str, object]) -> None:
         await self._send(json.dumps(message))
 
 

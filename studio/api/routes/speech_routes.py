@@ -1,4 +1,4 @@
-"""POST /v1/audio/speech: text in, a file out from its first frame on."""
+"""POST /v1/audio/speech: generates speech, streamed from the first frame on; the queue and cancellation of requests."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from starlette.types import Receive, Scope, Send
 from engine import EngineError
 from studio.api.http import sse
 from studio.api.http.body import as_model, read_json
-from studio.api.http.hangup import let_go, until_hangup
+from studio.api.http.hangup import release, until_hangup
 from studio.api.http.openapi import answers, reads
 from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.http.sse import events, late_events
 from studio.api.routes.models import with_model_as_voice
-from studio.api.schemas.foreign import in_our_words
+from studio.api.schemas.foreign import canonical_fields
 from studio.api.schemas.speech import ReadingBody, SpeechBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import InvalidRequest, StudioError
+from studio.settings import Settings
 from studio.speech.reading.language import guess_language
 from studio.speech.request import Origin
 from studio.speech.speech_service import Speech, SpeechService
@@ -37,7 +38,7 @@ SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stre
 
 
 class SpeechResponse(StreamingResponse):
-    """Streams speech, as a file or as events; however the exchange ends, what makes it is closed with it."""
+    """Streams speech as a file or as events, and always closes its source at the end."""
 
     def __init__(self, body: AsyncGenerator[bytes, None], media_type: str, close: Close) -> None:
         super().__init__(body, headers={"X-Accel-Buffering": "no"}, media_type=media_type)
@@ -47,8 +48,8 @@ class SpeechResponse(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         except (EngineError, StudioError) as error:
-            # The body is left without its end, and the server closes the connection: so the listener can tell.
-            log.warning("request %s broke off: %s", scope["state"]["request_id"], error)
+            # The body stays incomplete and the server closes the connection, so that the client notices.
+            log.warning("request %s failed: %s", scope["state"]["request_id"], error)
         finally:
             await self._close()
 
@@ -59,7 +60,7 @@ def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
 
 
 def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str) -> SpeechResponse:
-    """The answer to a speech that has begun, with what is known of it in the headers."""
+    """The answer with a speech that has begun; headers have its facts."""
     answer = SpeechResponse(content, media_type, speech.aclose)
     answer.headers["X-Seed"] = str(speech.seed)
     answer.headers["X-Voice"] = speech.voice
@@ -71,27 +72,27 @@ def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_
     return answer
 
 
-async def spoken(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
-    """The answer to a request whose speech begins by this work; it is let go when the caller leaves."""
+async def respond(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
+    """The answer with the speech that ``work`` begins; it is cancelled if the client disconnects."""
     if not body.wants_events:
         return _answer(await until_hangup(request, work), body)
     speaking = asyncio.ensure_future(until_hangup(request, work))
     try:
         await asyncio.wait({speaking}, timeout=sse.PING_SECONDS)
     except asyncio.CancelledError:
-        await let_go(speaking)
+        await release(speaking)
         raise
     if speaking.done():
         return _answer(speaking.result(), body)
     late = late_events(speaking, len(body.input), body.timestamps)
-    return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking))
+    return SpeechResponse(late, SSE_TYPE, partial(release, speaking))
 
 
 def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
-    """Before anything is spoken: raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
+    """Check whether timestamps are possible. Raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
     if body.timestamps and not body.wants_events:
         raise InvalidRequest(
-            'sound alone cannot carry timestamps: ask for them with stream_format "sse", or, once the take has ended, '
+            'an audio file cannot contain timestamps: request them with stream_format "sse", or, after the take, '
             "at /v1/takes/{x-request-id}/timestamps",
             "timestamps",
         )
@@ -100,28 +101,44 @@ def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
 
 
 def speech_routes(service: SpeechService) -> APIRouter:
-    """The routes that speak, on this service."""
     routes = APIRouter(tags=["speech"])
 
     @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
     async def create_speech(request: Request) -> Response:
-        """Speak a text. The answer starts with the first frame; leaving it stops the work."""
-        body = as_model(in_our_words(await read_json(request)), SpeechBody)
+        """Generate speech. The answer starts with the first frame; disconnecting cancels it."""
+        body = as_model(canonical_fields(await read_json(request)), SpeechBody)
         body = await with_model_as_voice(service, body)
         check_timestamps(body, service)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
-        return await spoken(request, work, body)
+        return await respond(request, work, body)
 
     @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
     async def read_text(request: Request) -> JSONResponse:
-        """How a text would be read, its numbers, dates and abbreviations as words, and its language, if that is plain.
-
-        Nothing is spoken.
-        """
-        body = as_model(in_our_words(await read_json(request)), ReadingBody)
+        """The text as it would be read, with numbers, dates and abbreviations as words, and its language if it is
+        certain. No speech is generated."""
+        body = as_model(canonical_fields(await read_json(request)), ReadingBody)
         text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
         language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
         reading = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
         return JSONResponse(reading)
+
+    return routes
+
+
+def queue_routes(service: SpeechService, settings: Settings) -> APIRouter:
+    routes = APIRouter(tags=["requests"])
+
+    @routes.get("/v1/queue")
+    async def get_queue(request: Request) -> JSONResponse:
+        """The load of the engine and its queue, the limit of concurrent requests per caller (null: none), the caller's
+        name from STUDIO_API_KEYS, and the caller's running requests."""
+        caller = request.state.caller
+        return JSONResponse(service.queue_for(caller) | {"caller": settings.caller_name(caller)})
+
+    @routes.delete("/v1/requests/{request_id}")
+    async def cancel_request(request_id: str) -> JSONResponse:
+        """Cancel a waiting or running request, which ends its stream. Anyone with its id may do this."""
+        service.register.cancel(request_id)
+        return JSONResponse({"id": request_id, "object": "request", "cancelled": True})
 
     return routes

@@ -1,4 +1,4 @@
-"""GET /health and /ready: whether the studio can speak, how far it is, how busy. GET /metrics: for Prometheus."""
+"""GET /health and /ready: state, progress and load of the studio. GET /metrics: for Prometheus."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from studio.voices.clip_service import ClipService
 
 
 def system_routes(service: SpeechService, library: Library, clips: ClipService) -> APIRouter:
-    """The health check of these services."""
     transcriber, denoiser = clips.transcriber, clips.denoiser
     routes = APIRouter(tags=["system"])
 
     @routes.head("/health", include_in_schema=False)
     @routes.get("/health")
     async def health() -> JSONResponse:
-        """200 when it can speak; 503 while starting (what it does, how far it is from 0 to 1) and after a failure.
+        """200 if the studio is ready; 503 while it starts (with the step and progress from 0 to 1) and after a failure.
 
-        What goes wrong in the background, or `trouble` of the engine, makes it `degraded`, and no less ready: it is not
-        worth a restart.
+        Errors of background work, or `trouble` of the engine, set `degraded`; the studio stays ready and needs no
+        restart.
         """
         status = service.status
         if status.state != "ready":
@@ -65,7 +64,7 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
     @routes.head("/ready", include_in_schema=False)
     @routes.get("/ready")
     async def ready() -> JSONResponse:
-        """200 when the studio can speak, else 503: all that a load balancer wants to know."""
+        """200 if the studio is ready, else 503, for load balancers."""
         is_ready = service.status.state == "ready"
         return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
 

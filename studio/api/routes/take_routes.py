@@ -1,4 +1,4 @@
-"""The history over HTTP: /v1/takes, their sound in any format, stars, deletions, a zip of many."""
+"""The history over HTTP: /v1/takes, with audio in any format, stars, deletion, and zip export."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pydantic import Field
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import answers, reads, sends
-from studio.api.http.ranges import of_path, ranged
-from studio.api.routes.speech_routes import spoken
+from studio.api.http.ranges import file_reader, range_response
+from studio.api.routes.speech_routes import respond
 from studio.api.schemas.field_types import LOWER_CASE, StrictBody
 from studio.api.schemas.speech import ContinueBody, RegenerateBody
 from studio.audio.formats import MEDIA_TYPES, check_format
@@ -51,7 +51,7 @@ class Ids(StrictBody):
 
 
 class TakeQuery:
-    """The questions that lists, zips and clearing up share."""
+    """The filter of lists, exports and deletions."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class TakeQuery:
         ids: str | None = None,
     ) -> None:
         """``since`` and ``until``: Unix time or ISO 8601; ``ids``: separated by commas. Raises InvalidRequest."""
-        named = None if ids is None else tuple(each.strip() for each in ids.split(",") if each.strip())
+        named = None if ids is None else tuple(part.strip() for part in ids.split(",") if part.strip())
         if named is not None and len(named) > MAX_IDS:
             raise InvalidRequest(f"ids has {len(named)}; at most {MAX_IDS} are allowed", "ids")
         moments = _moment("since", since), _moment("until", until)
@@ -75,7 +75,7 @@ Wanted = Annotated[TakeQuery, Depends()]
 
 
 class TakeRoutes:
-    """The routes of this history. With API keys each key has its own; without, everything is one person's."""
+    """With API keys, each owner has a separate history; without keys, all callers share it."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class TakeRoutes:
     async def list_takes(
         self, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
     ) -> JSONResponse:
-        """Takes under way, recent and kept, newest first; ``q`` is looked for in their texts."""
+        """Running, recent and stored takes, newest first; ``q`` searches their texts."""
         page = await self._history.page(await self._filter(wanted), limit, after)
         return JSONResponse(
             {
@@ -122,20 +122,20 @@ class TakeRoutes:
         )
 
     async def get_take(self, take_id: str, request: Request) -> JSONResponse:
-        """All that is known of a take, by the x-request-id of its answer: text, parameters, timings, sound."""
+        """A take, by the x-request-id of its answer: text, parameters, timings, audio."""
         return JSONResponse(await self._history.get(take_id, request.state.sees))
 
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
-        """When its words or sentences are heard, as they were typed, in seconds of its sound; the first time it takes
-        the engine some hundredths of the take's length."""
+        """Times of the words or sentences, as typed, in seconds of the audio; computing them, once, takes the engine a
+        few hundredths of the take's length."""
         take = await self._history.stored(take_id, request.state.sees)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
 
     async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
-        """Regenerate one sentence of a take in the same voice, joined without a step.
+        """Regenerate a sentence of a take in the same voice, joined seamlessly.
 
-        The answer, once that is spoken, is the record of the new take, which ``mends`` the one before; that stays.
+        The answer is the record of the new take, whose ``mends`` names the original take; that one is kept.
         """
         body = as_model(await read_json(request), RegenerateBody)
         origin = Origin(request.state.request_id, request.state.caller)
@@ -143,9 +143,9 @@ class TakeRoutes:
         return JSONResponse(await until_hangup(request, work), 201)
 
     async def continue_take(self, take_id: str, request: Request) -> Response:
-        """Continue a take whose ``can_continue`` is true; the answer is the whole take, as of a speech request.
+        """Continue a take whose ``can_continue`` is true; the answer is the whole take, as for a speech request.
 
-        It is a take of its own, with a record of its own; the one that it continues stays as it is.
+        It is a new take; the original one stays as it is.
         """
         body = as_model(await read_json(request), ContinueBody)
         take, sound = await self._history.sound(take_id, request.state.sees)
@@ -153,41 +153,40 @@ class TakeRoutes:
         beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
         again = await to_thread.run_sync(request_again, take, library)
         if again is None:
-            raise CannotContinue(f"the clip with which the take {take_id} was spoken is not stored", "take_id")
-        wanted = body.speech_body(again)
+            raise CannotContinue(f"the uploaded clip used for the take {take_id} is not stored", "take_id")
+        speech_body = body.speech_body(again)
         origin = Origin(request.state.request_id, request.state.caller)
-        work = self._service.speak(wanted.speech_request(), origin, beginning=beginning)
-        return await spoken(request, work, wanted)
+        work = self._service.speak(speech_body.speech_request(), origin, beginning=beginning)
+        return await respond(request, work, speech_body)
 
     async def get_audio(
         self,
         take_id: str,
         request: Request,
         format: Annotated[
-            str | None, LOWER_CASE, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")
+            str | None, LOWER_CASE, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as stored")
         ] = None,
         sample_rate: int | None = None,
-        loudness: Annotated[str, Query(description=f"The standard that it is to meet: {', '.join(LOUDNESSES)}")] = NONE,
+        loudness: Annotated[str, Query(description=f"The standard to meet: {', '.join(LOUDNESSES)}")] = NONE,
     ) -> Response:
-        """The sound of a take. As it was kept, ranges of it can be asked for; in another format, or at the
-        loudness of a standard, it is made again."""
+        """The audio of a take. As stored, it has byte ranges; another format or the loudness of a standard is encoded
+        on request."""
         standard = standard_of(loudness)
         take, path = await self._history.sound(take_id, request.state.sees)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
-            return as_kept(request, take, path, _GUARDED)
+            return stored_audio(request, take, path, _GUARDED)
         check_format(format or STORED, sample_rate, "format")
         return await self._converted(request, take, path, format or STORED, sample_rate, standard)
 
     async def star_take(self, take_id: str, request: Request) -> JSONResponse:
-        """Star a take, which then stays however many follow, or no longer: {"starred": true}."""
+        """Star a take, which protects it from automatic removal, or remove its star: {"starred": true}."""
         body = as_model(await read_json(request), Star)
         return JSONResponse(await self._history.star(take_id, body.starred, request.state.sees))
 
     async def delete_take(self, take_id: str, request: Request) -> JSONResponse:
-        """Delete a take; for ``undo_seconds`` POST …/restore brings it back: 0 for one that was not kept."""
+        """Delete a take; for ``undo_seconds`` (0 if it was not stored) POST …/restore restores it."""
         undo = await self._history.delete(take_id, request.state.sees)
-        told = {"id": take_id, "object": "audio.take.deleted", "deleted": True, "undo_seconds": undo}
-        return JSONResponse(told)
+        return JSONResponse({"id": take_id, "object": "audio.take.deleted", "deleted": True, "undo_seconds": undo})
 
     async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
         """Restore a deleted take."""
@@ -196,9 +195,9 @@ class TakeRoutes:
         return JSONResponse(await self._history.get(take_id, request.state.sees))
 
     async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
-        """Delete all takes that the same questions as those of the list find, starred ones only when asked for.
+        """Delete all takes that match the filter of the list, starred ones only on request. At most 1000 at once.
 
-        ``confirm=true`` must be sent; without it the refusal says how many it would be. At most 1000 at once.
+        ``confirm=true`` is required; without it the error has their number.
         """
         chosen = spare_starred(await self._filter(wanted))
         if not confirm:
@@ -206,27 +205,27 @@ class TakeRoutes:
             raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")
         ids = await self._history.delete_all(chosen)
         more = await self._history.count(chosen) > 0
-        told = {"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": self._history.undo_seconds}
-        return JSONResponse(told)
+        undo = self._history.undo_seconds
+        return JSONResponse({"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": undo})
 
     async def restore_takes(self, request: Request) -> JSONResponse:
-        """Restore deleted takes: {"ids": [...]}, as the deletion gave them."""
+        """Restore deleted takes: {"ids": [...]}, as returned by the deletion."""
         body = as_model(await read_json(request), Ids)
         return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
 
     async def export(
         self, request: Request, wanted: Wanted, format: Annotated[str, LOWER_CASE] = STORED
     ) -> StreamingResponse:
-        """The newest takes of a question with their sound, as one zip with a manifest.json; at most 200."""
+        """A zip with the audio of the matching takes, at most 200, and a manifest.json."""
         check_format(format, None, "format")
         chosen = await self._filter(wanted)
-        found = await self._history.sounds(chosen, MAX_ZIP + 1)
-        if not found:
-            raise NotFound("none of these takes has any sound", "ids")
-        if len(found) > MAX_ZIP:
-            raise InvalidRequest(f"more than {MAX_ZIP} takes match; ask for fewer at once", "ids")
-        about = [await self._history.get(take.id, chosen.caller) for take, _ in found]
-        pieces = await self._begun(request, zipped(found, format, about))
+        takes = await self._history.sounds(chosen, MAX_ZIP + 1)
+        if not takes:
+            raise NotFound("none of these takes has audio", "ids")
+        if len(takes) > MAX_ZIP:
+            raise InvalidRequest(f"more than {MAX_ZIP} takes match; select fewer", "ids")
+        records = [await self._history.get(take.id, chosen.caller) for take, _ in takes]
+        pieces = await self._start_stream(request, zipped(takes, format, records))
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
         return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 
@@ -243,26 +242,28 @@ class TakeRoutes:
         headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        pieces = await self._begun(request, encoded(path, take.media_type, name, sample_rate, standard))
+        pieces = await self._start_stream(request, encoded(path, take.media_type, name, sample_rate, standard))
         headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
         return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
 
-    async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+    async def _start_stream(
+        self, request: Request, pieces: Generator[bytes, None, None]
+    ) -> AsyncGenerator[bytes, None]:
         return await until_hangup(request, self._service.queues.exports.stream(request.state.caller, pieces))
 
     async def _filter(self, wanted: TakeQuery) -> TakeFilter:
         return await self._history.by_id(wanted.filter)
 
 
-def as_kept(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:
-    """The file itself, or a range of it."""
+def stored_audio(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:
+    """The stored file, or a range of it."""
     name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
     headers = headers | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
-    return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
+    return range_response(request, take.size, str(take.audio), file_reader(path), take.media_type, headers)
 
 
 def _moment(name: str, text: str | None) -> float | None:
-    """Unix time of a number, or of an ISO 8601 date and time, in UTC where it does not say. Raises InvalidRequest."""
+    """Unix time from a number or an ISO 8601 date and time, by default in UTC. Raises InvalidRequest."""
     if text is None or not text.strip():
         return None
     try:

@@ -1,4 +1,4 @@
-"""The trash over HTTP: /v1/trash, what was deleted and can be restored, or removed for good."""
+"""The trash over HTTP: /v1/trash, to list, restore and permanently remove deleted items."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
+from studio.api.schemas.field_types import StrictBody
+from studio.api.schemas.list_page import list_page
 from studio.errors import InvalidRequest, NotFound
 from studio.library.trash import Kind, Trash, TrashItem
 
@@ -19,23 +21,19 @@ MAX_PAGE = 200
 MAX_ITEMS = 1000
 
 
-class TrashItemBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class TrashItemBody(StrictBody):
     kind: Kind
     id: str
 
 
-class RestoreTrashBody(BaseModel):
-    """What is to be restored: all of it, or nothing."""
-
-    model_config = ConfigDict(extra="forbid")
+class RestoreTrashBody(StrictBody):
+    """The items to restore: all of them, or none if one fails."""
 
     items: list[TrashItemBody] = Field(min_length=1, max_length=MAX_ITEMS)
 
 
 class TrashRoutes:
-    """The routes of this trash. With API keys each key sees its own things, and the voices, which all keys share."""
+    """With API keys, each caller sees its own items and the voices, which all callers share."""
 
     def __init__(self, trash: Trash) -> None:
         self._trash = trash
@@ -48,18 +46,15 @@ class TrashRoutes:
         return routes
 
     def list_trash(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
-        """What was deleted and can be restored, the last deleted first: takes, voices, projects and parts, and as a
-        ``replacement`` the texts that parts had before words in them were replaced."""
+        """Deleted items that can be restored, newest first: takes, voices, projects and parts; and, as a
+        ``replacement``, the texts of parts before a find and replace."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        found = self._trash.page(request.state.sees, limit + 1, after)
-        data = [self._json(item) for item in found[:limit]]
-        last = data[-1]["id"] if data else None
-        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+        return JSONResponse(list_page(self._trash.page(request.state.sees, limit + 1, after), limit, self._json))
 
     async def restore(self, request: Request) -> JSONResponse:
-        """Restore things: {"items": [{"kind": "take", "id": "…"}]}; those that were in the trash. If one of them has no
-        place any more, as a voice whose name has another owner, none is."""
+        """Restore items that are in the trash: {"items": [{"kind": "take", "id": "…"}]}. If one of them cannot be
+        restored, for example because its voice name is taken, none is."""
         body = as_model(await read_json(request), RestoreTrashBody)
         items = [(item.kind, item.id) for item in body.items]
         restored = await to_thread.run_sync(self._trash.restore, items, request.state.sees)
@@ -71,11 +66,11 @@ class TrashRoutes:
         self,
         request: Request,
         kind: Kind | None = None,
-        ids: Annotated[str | None, Query(description="Separated by commas; absent: all of it")] = None,
+        ids: Annotated[str | None, Query(description="Separated by commas; absent: all items")] = None,
     ) -> JSONResponse:
-        """Delete things in the trash for good: those of a kind, those of these ids, or all. With API keys that leaves
-        voices, which other keys may want back, unless it names their kind or ids."""
-        named = None if ids is None else [each.strip() for each in ids.split(",") if each.strip()]
+        """Permanently delete items in the trash: those of a kind, with these ids, or all. With API keys, voices are
+        deleted only by kind or id, as other callers may need them."""
+        named = None if ids is None else [part.strip() for part in ids.split(",") if part.strip()]
         if named is not None and len(named) > MAX_ITEMS:
             raise InvalidRequest(f"ids has {len(named)}; at most {MAX_ITEMS} are allowed", "ids")
         return JSONResponse({"object": "trash.emptied", "count": self._trash.empty(request.state.sees, kind, named)})

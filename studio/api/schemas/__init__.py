@@ -1,1 +1,1 @@
-"""The wire format: the bodies that routes take, field by field, and how answers look."""
+"""The wire format: request bodies and answers."""

@@ -1,4 +1,4 @@
-"""The wire format of how a project's parts are arranged: inserted, split, merged, moved, and words replaced in them."""
+"""Bodies and answers for arranging parts: insert, split, merge, move, regenerate, find and replace."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, U
 
 
 class NewPartBody(StrictBody):
-    """A part that is put among the others."""
+    """A part to insert."""
 
     text: str
-    after: str | None = Field(description="The id of the part before it; null: it is the first.")
+    after: str | None = Field(description="The id of the previous part; null: insert it first.")
     voice: VoiceName | None = Field(None, description="Absent or blank: the project's.")
     pause: Annotated[Number, Field(ge=0, le=MAX_PAUSE)] | None = Field(
         None, description="Seconds of silence after it; absent: the project's."
@@ -28,43 +28,43 @@ class NewPartBody(StrictBody):
 
 
 class SplitBody(StrictBody):
-    """Where a part is split."""
+    """Where to split a part."""
 
-    text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")
+    text: str = Field(description="The part's text as read before; if it has changed since, the answer is 412.")
     at: Annotated[Whole, Field(ge=0)] = Field(
         description="Index of the first character of the second part, in Unicode code points."
     )
 
 
 class MergeBody(StrictBody):
-    """The part that one is merged with."""
+    """The part to merge with."""
 
     following: str = Field(description="The id of the part right after it.")
 
 
 class MoveBody(StrictBody):
-    """The new place of a part."""
+    """The new position of a part."""
 
     position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
 
 
 class RestoreBody(StrictBody):
-    """Which deleted parts are restored."""
+    """The deleted parts to restore."""
 
     ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
 
 
 class RegeneratePartBody(RegenerateBody):
-    """Which sentences of a part are regenerated."""
+    """The sentences of a part to regenerate."""
 
-    text: str = Field(description="The part's text as it was read: if it has changed since, the answer is 412.")
+    text: str = Field(description="The part's text as read before; if it has changed since, the answer is 412.")
 
 
 class ReplaceBody(StrictBody):
-    """What to find in all parts, and its replacement."""
+    """The text to find in all parts, and its replacement."""
 
     find: str = Field(description=f"At most {MAX_FIND} characters.")
-    replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: it is removed.")
+    replace: str = Field("", description=f"At most {MAX_REPLACE} characters; blank: remove the text.")
     match_case: bool = Field(False, description="Match case.")
     whole_words: bool = Field(False, description="Match whole words only.")
     dry_run: bool = Field(False, description="Count the matches and change nothing.")
@@ -73,9 +73,9 @@ class ReplaceBody(StrictBody):
         return Wanted(self.find, self.replace, self.match_case, self.whole_words)
 
 
-def found_json(found: Found, is_dry: bool) -> dict[str, Any]:
+def matches_json(found: Found, is_dry: bool) -> dict[str, Any]:
     return {"object": "project.replacement", "count": found.count, "parts": found.parts, "dry_run": is_dry}
 
 
-def undone_json(undone: Undone) -> dict[str, Any]:
+def undo_json(undone: Undone) -> dict[str, Any]:
     return {"object": "project.replacement.undone", "parts": undone.parts, "left": undone.left}

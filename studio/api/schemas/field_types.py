@@ -1,4 +1,4 @@
-"""Types of fields that several bodies have; in JSON, booleans, NaN and infinity are not numbers."""
+"""Field types of several bodies; booleans, NaN and infinity are not accepted as numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from studio.library.voices.names import MAX_REFERENCE
 
 
 class StrictBody(BaseModel):
-    """A body whose unknown fields are refused by name."""
+    """A body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,17 +33,17 @@ TopK = Annotated[Whole, Field(ge=1, le=MAX_TOP_K)]
 Speed = Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)]
 
 VoiceName = Annotated[str, Field(max_length=MAX_REFERENCE)]
-"""What a voice is asked for by: an id, slug, name or alias, with @REVISION if wanted."""
+"""Reference to a voice: an id, slug, name or alias, optionally with @REVISION."""
 LOWER_CASE = BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value)
-"""For Annotated: MP3 is mp3, as voices and models are understood in any case."""
+"""For Annotated: accepts any case, as for voices and models."""
 
 
 class SelectionBody(StrictBody):
-    """A selected stretch of a text, in Unicode code points."""
+    """A selected range of a text, in Unicode code points."""
 
     start: Annotated[Whole, Field(ge=0)] = Field(
-        description="Index of the first character of the selection; its whole sentence is meant."
+        description="Index of the first character of the selection, which is extended to whole sentences."
     )
     end: Annotated[Whole, Field(ge=0)] = Field(
-        description="End of the selection (exclusive); it may span several sentences, in a dialogue those of one turn."
+        description="End of the selection (exclusive); it may span several sentences of one turn."
     )

@@ -1,4 +1,4 @@
-"""Fields of other servers' speech APIs: which mean one of ours, which are ignored and why, which are refused."""
+"""Fields of other servers' speech APIs: equivalents, ignored fields with the reason, and refused fields."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ MEAN = {
     "reference_id": "voice",
     "format": "response_format",
 }
-"""Another server's name to ours."""
+"""Other servers' names of the studio's fields."""
 
 IGNORED = {
-    "instructions": "the model takes none; they are never spoken",
+    "instructions": "the model does not support them; they are never spoken",
     "language": "the model infers it from the text",
     "lang_code": "the model infers it from the text",
     "task_type": "there is only one task: speech in the requested voice",
@@ -24,13 +24,13 @@ IGNORED = {
     "non_streaming_mode": "the result is the same",
     "use_memory_cache": "reference clips are always cached by their content",
 }
-"""Known, and without effect here; every field that is not known is ignored as well."""
+"""Known fields without effect; unknown fields are ignored too."""
 
 REFUSED = {
     "speaker_embedding": "send a clip as ref_audio",
     "x_vector_only_mode": "the model needs the clip and its words",
-    "ref_audio_2": "one clip is one voice",
-    "ambient_sound": "the model speaks only",
+    "ref_audio_2": "a voice has one clip",
+    "ambient_sound": "the model generates only speech",
     "duration_seconds": "use speed",
     "word_timestamps": 'ask with timestamps: "word"',
     "stage_params": "use temperature, top_p and top_k",
@@ -38,13 +38,13 @@ REFUSED = {
     "volume_multiplier": "scale the samples",
     "return_download_link": "the answer is the file",
 }
-"""Asking for something that this server cannot do, and what to do instead; refused unless null, false, empty or 1."""
+"""Unsupported fields and alternatives; refused unless null, false, empty or 1."""
 
 
-def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
-    """The fields by our names, without those that are null: these are absent, and take no default's place.
+def canonical_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields by the studio's names, without those that are null.
 
-    Raises InvalidRequest for what is refused, and for two names of one thing.
+    Raises InvalidRequest for unsupported fields, and for contradicting values under two names.
     """
     for name, instead in REFUSED.items():
         if body.get(name) not in (None, False, 1, "", [], {}) or body.get(name) is True:
@@ -54,12 +54,12 @@ def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
         _set(fields, ours, fields.pop(theirs, None), theirs)
     references = fields.pop("references", None)
     if references:
-        _take_reference(fields, references)
+        _set_reference(fields, references)
     return fields
 
 
-def _take_reference(fields: dict[str, Any], references: object) -> None:
-    """references: [{audio_path or audio, text}], of one."""
+def _set_reference(fields: dict[str, Any], references: object) -> None:
+    """references: a list with one {audio_path or audio, text}."""
     if not isinstance(references, list) or len(references) != 1 or not isinstance(references[0], dict):
         raise InvalidRequest("references must be one object with audio_path and text", "references")
     reference = references[0]

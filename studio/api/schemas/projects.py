@@ -1,4 +1,4 @@
-"""The wire format of projects: the bodies that make and change them and their parts, and what is told of them."""
+"""Bodies and answers for projects and their parts."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def _one_line(text: str) -> str:
 
 
 class SettingsBody(StrictBody):
-    """How the parts are spoken and joined; null is the default. Unknown fields are refused."""
+    """How parts are generated and joined; null means the default. Unknown fields are refused."""
 
     title: Annotated[str, Field(max_length=MAX_TITLE)] | None = None
-    voice: VoiceName | None = Field(None, description="For parts without one of their own.")
+    voice: VoiceName | None = Field(None, description="For parts without their own voice.")
     temperature: Temperature | None = None
     top_p: TopP | None = None
     top_k: TopK | None = None
@@ -53,30 +53,30 @@ class SettingsBody(StrictBody):
     chapter_pause: Pause | None = Field(None, description="Seconds of silence before a chapter.")
 
     normalize: bool | None = Field(
-        None, description="Whether numbers, dates and the like are read as words; null: as the model needs it."
+        None, description="Whether numbers, dates etc. are converted to words; null: as the model needs it."
     )
     trim: bool | None = Field(
-        None, description="Whether the silence around each part is cut away, so that pauses are as long as they say."
+        None, description="Whether to remove the silence around each part, so that pauses have their exact length."
     )
     loudness: Loudness | None = Field(
-        None, description="The standard of its files: none, podcast (-16 LUFS) or acx (audiobooks)."
+        None, description="Loudness standard of exported files: none, podcast (-16 LUFS) or acx (audiobooks)."
     )
     author: Annotated[str, Field(max_length=MAX_AUTHOR), AfterValidator(_one_line)] | None = Field(
-        None, description="For its files."
+        None, description="Author in exported files."
     )
     language: Annotated[str, AfterValidator(clean_language)] | None = Field(
-        None, description="For its files; BCP 47, such as en or pt-BR. Blank: none."
+        None, description="Language in exported files, as BCP 47, such as en or pt-BR. Blank: none."
     )
 
     def settings(self, before: ProjectSettings) -> ProjectSettings:
-        """The settings with the fields that were sent."""
-        usual = ProjectSettings()
+        """The settings, updated with the fields that were sent."""
+        defaults = ProjectSettings()
         sent = {name: getattr(self, name) for name in SETTINGS if name in self.model_fields_set}
-        return replace(before, **{k: getattr(usual, k) if v is None or v == "" else v for k, v in sent.items()})
+        return replace(before, **{k: getattr(defaults, k) if v is None or v == "" else v for k, v in sent.items()})
 
 
 class ItemBody(StrictBody):
-    """One part, as an item of POST /v1/audio/speech/batch is one speech."""
+    """One part."""
 
     input: str
     voice: VoiceName | None = None
@@ -90,21 +90,26 @@ class ProjectBody(SettingsBody):
     input: str | None = Field(None, description="A document as text.")
     items: list[ItemBody] | None = Field(None, min_length=1, max_length=MAX_PARTS)
     kind: Literal["txt", "md", "epub", "docx", "pdf", "srt", "csv"] | None = Field(
-        None, description="Of the document; absent: by the file's name, and txt for input."
+        None, description="Format of the document; absent: by the file's name, txt for input."
     )
     cast: dict[str, VoiceName] | None = Field(
-        None, max_length=MAX_CAST, description="Names that begin lines, and their voices."
+        None, max_length=MAX_CAST, description="Voices of the speaker names at the beginning of lines."
     )
     part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
-        PART_BYTES, description="Bytes of UTF-8 that a part of prose may have, where it is cut by length."
+        PART_BYTES, description="Maximum bytes of UTF-8 in a part of prose that is split by length."
     )
     split_by: SplitBy = Field(
-        "length", description="Where prose is cut: length (sentences, as many as fit), paragraph or sentence."
+        "length", description="How prose is split: length (as many sentences as fit), paragraph or sentence."
     )
     notes: bool = Field(
-        False, description="Whether footnotes and endnotes of an EPUB or a Word document are parts too."
+        False, description="Whether to include footnotes and endnotes of EPUB and Word documents as parts."
     )
-    start: bool = Field(False, description="Whether to speak all parts right away.")
+    speakers: bool = Field(
+        False,
+        description="Give quoted speech in prose the voice of its speaker in cast; POST /v1/projects/characters lists "
+        "the speakers.",
+    )
+    start: bool = Field(False, description="Whether to queue all parts immediately.")
 
     @property
     def cut(self) -> Cutting:
@@ -116,7 +121,8 @@ class ProjectBody(SettingsBody):
         if any(not item.input.strip() for item in items):
             number = next(n for n, item in enumerate(items, start=1) if not item.input.strip())
             raise InvalidDocument(f"item {number} has no text to speak", "items")
-        return Document(tuple(Passage(each.input, each.chapter, each.voice, each.pause) for each in items), prose=False)
+        passages = tuple(Passage(item.input, item.chapter, item.voice, item.pause) for item in items)
+        return Document(passages, prose=False)
 
 
 class PartBody(StrictBody):
@@ -135,7 +141,7 @@ class PartBody(StrictBody):
 
 class SpeakBody(StrictBody):
     parts: Literal["missing", "stale", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
-        "missing", description="missing: parts that are new, stale or failed; or the ids of parts to speak again."
+        "missing", description="missing: new, stale and failed parts; or the ids of parts to generate again."
     )
 
 
@@ -183,10 +189,10 @@ def _take_json(take: Take, recipe: str) -> dict[str, Any]:
 
 
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
-    def placed(each: Placed) -> dict[str, Any]:
-        times = {"start_s": timeline.seconds(each.start), "end_s": timeline.seconds(each.end)}
-        part = {"part": each.part.id, "position": each.part.position, "chapter": each.part.chapter}
-        return part | {"take": each.take.id} | times
+    def placed_json(placed: Placed) -> dict[str, Any]:
+        times = {"start_s": timeline.seconds(placed.start), "end_s": timeline.seconds(placed.end)}
+        part = {"part": placed.part.id, "position": placed.part.position, "chapter": placed.part.chapter}
+        return part | {"take": placed.take.id} | times
 
     return {
         "object": "project.timeline",
@@ -194,12 +200,12 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
         "samples": timeline.samples,
         "seconds": timeline.seconds(timeline.samples),
         "missing": timeline.missing,
-        "parts": [placed(each) for each in timeline.placed],
+        "parts": [placed_json(placed) for placed in timeline.placed],
     }
 
 
 def loudness_json(mastering: Mastering, has_standard: bool) -> dict[str, Any]:
-    """Without a standard only what is there now."""
+    """Without a standard, ``after`` equals ``before``."""
 
     def measured(loudness: Measured) -> dict[str, float | None]:
         return {

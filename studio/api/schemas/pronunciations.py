@@ -1,4 +1,4 @@
-"""The wire format of dictionaries: the bodies that make and change their entries, and what is told of them."""
+"""Bodies and answers for pronunciation dictionaries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from studio.library.pronunciations.entries import MAX_PHRASE, MAX_SAID, Dictiona
 
 
 class NewPronunciation(StrictBody):
-    """An entry for everybody, or for a voice, or for a project."""
+    """A global entry, or one for a voice or a project."""
 
-    phrase: str = Field(description=f"A word or phrase as it is written, at most {MAX_PHRASE} characters.")
+    phrase: str = Field(description=f"A word or phrase as written, at most {MAX_PHRASE} characters.")
     said: str = Field(
-        description=f"What is read in its place, at most {MAX_SAID} characters: other words, or phonemes between "
-        "<|phoneme_start|> and <|phoneme_end|> where the model knows them."
+        description=f"The text to read instead, at most {MAX_SAID} characters: other words, or phonemes between "
+        "<|phoneme_start|> and <|phoneme_end|> if the model supports them."
     )
     match_case: bool = Field(False, description="Match case.")
-    voice: VoiceName | None = Field(None, description="Only for what this voice says.")
+    voice: VoiceName | None = Field(None, description="Only for this voice.")
     project: str | None = Field(None, description="Only for this project.")
 
 

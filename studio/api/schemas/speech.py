@@ -1,4 +1,4 @@
-"""The wire format of POST /v1/audio/speech: its fields, and how they become a SpeechRequest."""
+"""Bodies for speech, and their conversion to a SpeechRequest."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from studio.speech.text import PART_BYTES
 MAX_ITEMS = 32
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
-"""OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
+"""OpenAI's model names, hard-coded in many clients; each means the loaded model."""
 RENAMED = {"max_new_tokens": "max_frames", "response_format": "format"}
 OPTIONS = {"seed", "temperature", "top_p", "top_k", "speed", "chunk_length", "sample_rate", "normalize", "dictionary"}
 OPTIONS |= {"store", *RENAMED}
-"""Fields that a SpeechRequest has too, some by another name."""
+"""Fields that a SpeechRequest also has, some under another name."""
 
 
 def _voice_form(value: object) -> object:
@@ -52,7 +52,7 @@ class VoiceRef(BaseModel):
 
 
 class SpeechOptions(BaseModel):
-    """How to speak. Unknown fields are ignored, null means absent; what cannot be done is refused by name."""
+    """The options of speech. Unknown fields are ignored, null means absent; unsupported fields are refused."""
 
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
@@ -68,17 +68,17 @@ class SpeechOptions(BaseModel):
         None, description="Hz; absent: 24000 for pcm, 48000 for opus, the model's own for all others."
     )
     stream_format: StreamFormat | None = Field(
-        None, description="audio: the file's bytes while they are made; sse: the same in base64, as events."
+        None, description="audio: the file's bytes as they are generated; sse: the same in base64, as events."
     )
     stream: bool | None = Field(None, description="true without a stream_format means sse.")
     speed: Speed | None = Field(None, description="The pitch is kept (FFmpeg's atempo); default 1.")
     instructions: str | None = Field(
-        None, max_length=4096, description="Ignored: the model takes none; it is never spoken."
+        None, max_length=4096, description="Ignored: the model does not support it; it is never spoken."
     )
     ref_audio: str | None = Field(
         None,
-        description="A clip of the voice to speak in, 1 to 30 s, with its words as ref_text: a data: URL in base64, a "
-        "public https: or http: address, or a file: address in the folder that the settings allow.",
+        description="A clip of the voice, 1 to 30 s, with its transcript as ref_text: a data: URL in base64, a "
+        "public https: or http: address, or a file: address in the allowed folder.",
     )
     ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
     seed: Seed | None = Field(
@@ -86,32 +86,34 @@ class SpeechOptions(BaseModel):
         description="The same request with the same seed gives the same speech; absent: random, see X-Seed.",
     )
     temperature: Temperature | None = Field(
-        None, description=f"0 always takes the most likely; default {DEFAULT_SAMPLING.temperature}."
+        None, description=f"0 always selects the most likely; default {DEFAULT_SAMPLING.temperature}."
     )
     top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
     top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
-        None, description="The speech is cut after this many frames (21.5 a second for S2 Pro); absent: never."
+        None, description="Maximum number of frames (21.5 a second for S2 Pro); absent: unlimited."
     )
     chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = Field(
         None,
-        description="Longer text is cut at sentence ends into parts of up to this many bytes of UTF-8, spoken one "
-        f"after the other in one conversation; default {PART_BYTES}.",
+        description="Longer text is split at sentence ends into parts of up to this number of bytes of UTF-8, "
+        f"generated in order in one conversation; default {PART_BYTES}.",
     )
     normalize: bool | None = Field(
         None,
-        description="Whether numbers, prices, dates, times, units and abbreviations of English texts are read as words "
-        "before they go to the model; absent: as the model's card.json says.",
+        description="Whether numbers, prices, dates, times, units and abbreviations in English texts are converted to "
+        "words for the model; absent: as set in the model's card.json.",
     )
-    dictionary: bool | None = Field(None, description="false: no entry of GET /v1/pronunciations counts; default true.")
+    dictionary: bool | None = Field(
+        None, description="false: ignore all entries of GET /v1/pronunciations; default true."
+    )
     store: bool | None = Field(
-        None, description="false: the take is not kept in the library, and GET /v1/takes shows only its figures."
+        None, description="false: the take is not stored in the library, and GET /v1/takes shows only its figures."
     )
 
     timestamps: Literal["word", "sentence"] | None = Field(
         None,
-        description="Of what the times are told: in a speech.audio.timestamps event before the last one, only with "
-        "stream_format sse; in a batch and on a socket beside each sound. Absent: none.",
+        description="Send the times of words or sentences: in a speech.audio.timestamps event before the last one, "
+        "only with stream_format sse; in a batch and on a socket with each result. Absent: none.",
     )
 
     @property
@@ -139,21 +141,19 @@ class SpeechOptions(BaseModel):
 
 
 class SpeechBody(SpeechOptions):
-    """One text and how to speak it."""
+    """One text and its options."""
 
     cast: dict[str, VoiceName] | None = Field(
         None,
         description="Makes the input a dialogue: a line that begins with a name and a colon is spoken in the voice "
-        "that the cast gives the name, or in the voice of that name; {} is a cast too. What stands before the first "
-        "name is spoken in `voice`.",
+        "that the cast gives the name, or in the voice of that name; the cast may be {}. Text before the first name is "
+        "spoken in `voice`.",
     )
     turn_gap: Annotated[Number, Field(ge=0, le=MAX_GAP)] | None = Field(
         None, description=f"Seconds of silence between the turns of a dialogue; default {TURN_GAP}."
     )
 
-    input: str = Field(
-        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
-    )
+    input: str = Field(description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] inserts silence.")
 
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest, InvalidClip."""
@@ -162,10 +162,10 @@ class SpeechBody(SpeechOptions):
 
 
 class ReadingBody(BaseModel):
-    """A text, to see how it would be read."""
+    """A text to convert as it would be read."""
 
     input: str = Field(description=f"At most {MAX_INPUT} characters.")
-    cast: dict[str, VoiceName] | None = Field(None, description="Cast of the request that will speak it.")
+    cast: dict[str, VoiceName] | None = Field(None, description="Cast of the speech request.")
     voice: VoiceName | None = Field(None, description="Voice of that request; it may have its own dictionary.")
     normalize: bool | None = Field(None, description="As in that request; absent: as the model needs it.")
     dictionary: bool | None = Field(None, description="As in that request; default true.")
@@ -182,7 +182,7 @@ class ReadingBody(BaseModel):
 
 
 class ContinueBody(StrictBody):
-    """How to continue a take; absent fields stay as they were, except for its limit."""
+    """How to continue a take; absent fields keep their values, except for the limit."""
 
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
         None, description="Frames of the whole take, including those already generated; absent: until the text ends."
@@ -193,19 +193,19 @@ class ContinueBody(StrictBody):
     store: bool | None = None
 
     def speech_body(self, take: dict[str, Any]) -> SpeechBody:
-        """``take``: the body that says the take again."""
-        as_it_was = {name: value for name, value in take.items() if name != "max_new_tokens"}
-        if self.response_format is not None:  # the rate was that of another format
-            as_it_was.pop("sample_rate", None)
-        return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
+        """``take``: the body that repeats the take."""
+        fields = {name: value for name, value in take.items() if name != "max_new_tokens"}
+        if self.response_format is not None:  # the rate belonged to another format
+            fields.pop("sample_rate", None)
+        return SpeechBody.model_validate(fields | self.model_dump(exclude_none=True))
 
 
 class RegenerateBody(SelectionBody):
-    """Which sentences of a take are regenerated."""
+    """The sentences of a take to regenerate."""
 
 
 class BatchBody(SpeechOptions):
-    """Up to 32 texts; what is not said in an item is taken from the batch."""
+    """Up to 32 texts; items inherit absent fields from the batch."""
 
     items: list[dict[str, Any]] = Field(
         min_length=1,

@@ -1,4 +1,4 @@
-"""How voices and consents look to clients of other servers, and the strong ETags of ours."""
+"""Voices and consents in other servers' forms, and the ETags of voices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.voices.voice_json import voice_json
 
 
 def openai_voice(voice: Voice) -> dict[str, object]:
-    """OpenAI's voice object; its id is what a speech request names the voice by."""
+    """OpenAI's voice object; speech requests use its id."""
     return {
         "id": voice.slug,
         "object": "audio.voice",
@@ -53,15 +53,15 @@ def etag(voice: Voice) -> str:
 
 
 def voice_response(request: Request, voice: Voice, status: int = 200) -> Response:
-    """The voice with its ETag; 304 to a reader who has it already."""
+    """The voice with its ETag; 304 if the client has it."""
     headers = {"ETag": etag(voice), "Cache-Control": "no-cache"}
     if request.method in ("GET", "HEAD") and etag(voice) in _tags(request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=headers)
     return JSONResponse(voice_json(voice), status, headers=headers)
 
 
-def version_wanted(request: Request, voice_id: str) -> int | None:
-    """The version of If-Match, None where any will do. Raises InvalidRequest for what is no ETag of this voice."""
+def expected_version(request: Request, voice_id: str) -> int | None:
+    """The version in If-Match; None if any is accepted. Raises InvalidRequest for another voice's ETag."""
     tags = _tags(request.headers.get("if-match", ""))
     if not tags or "*" in tags:
         return None
@@ -70,7 +70,7 @@ def version_wanted(request: Request, voice_id: str) -> int | None:
         version = rest.partition(".")[0]
         if head == voice_id and re.fullmatch("[0-9]{1,15}", version):
             return int(version)
-    raise InvalidRequest("If-Match must be an ETag of this voice, as its GET gives it", "If-Match")
+    raise InvalidRequest("If-Match must be an ETag from GET of this voice", "If-Match")
 
 
 def _tags(header: str) -> list[str]:

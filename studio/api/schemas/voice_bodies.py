@@ -1,4 +1,4 @@
-"""The JSON bodies with which voices, samples and consents are changed."""
+"""JSON bodies that edit voices, samples and consents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _nullable(schema: dict[str, Any]) -> None:
 
 
 class VoiceBody(VoiceFields):
-    """Fields that are absent or null stay as they are; unknown ones are refused."""
+    """Absent and null fields stay unchanged; unknown ones are refused."""
 
     model_config = ConfigDict(json_schema_extra=_nullable)
 
@@ -32,7 +32,7 @@ class VoiceBody(VoiceFields):
 
 
 class ChosenSamples(StrictBody):
-    """Which samples a voice's new revision has, in the order of the prompt; each was in one of its revisions."""
+    """The samples of a voice's new revision, in the order of the prompt, from any of its revisions."""
 
     samples: list[str]
 
@@ -52,7 +52,7 @@ class CutBody(StrictBody):
 
 
 class SampleBody(StrictBody):
-    """Fields that are absent or null stay as they are; a cut is given whole."""
+    """Absent and null fields stay unchanged; a cut replaces the whole cut."""
 
     text: str | None = None
     speaker: Whole | None = None

@@ -1,4 +1,4 @@
-"""The pictures of projects: one each, seen by whoever sees the project."""
+"""The pictures of projects: one each, visible to anyone who can see the project."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ class Covers:
 def put_cover(db: Database, project_id: str, cover: Cover | None) -> None:
     db.table("covers").delete_where("project_id = ?", [project_id])
     if cover is not None:
-        told = {"project_id": project_id, "digest": cover.digest, "media_type": cover.media_type}
-        db.table("covers").insert(told | {"image": cover.image})
+        row = {"project_id": project_id, "digest": cover.digest, "media_type": cover.media_type}
+        db.table("covers").insert(row | {"image": cover.image})

@@ -86,8 +86,8 @@ class Arrangement:
             # A title has no full stop that would keep it from what follows.
             text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
             if len(text) > MAX_PART_TEXT:
-                told = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
-                raise InvalidRequest(told, "following")
+                message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
+                raise InvalidRequest(message, "following")
             new = {"text": text, "pause": second.pause, "end": second.end, "chosen": part.chosen or second.chosen}
             if second.state in UNDER_WAY and part.state not in UNDER_WAY:
                 new |= {"state": "queued", "attempts": 0, "error": None}
@@ -200,8 +200,8 @@ def _add(db: Database, project_id: str, part: NewPart, position: int, state: str
         raise _too_many()
     part_id = f"part_{secrets.token_hex(12)}"
     _make_gap(db, project_id, position)
-    told = AFRESH | {"id": part_id, "project_id": project_id, "position": position, "state": state, "chosen": None}
-    db.table("parts").insert(asdict(part) | {"text": clean_part(part.text)} | told)
+    row = AFRESH | {"id": part_id, "project_id": project_id, "position": position, "state": state, "chosen": None}
+    db.table("parts").insert(asdict(part) | {"text": clean_part(part.text)} | row)
     return part_id
 
 

@@ -58,10 +58,10 @@ class ProjectSettings:
     """Of its own dictionary, which is kept beside it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Without its dictionary."""
-        told = asdict(self)
-        del told["pronunciations"]
-        return told
+        """The settings without the dictionary."""
+        settings = asdict(self)
+        del settings["pronunciations"]
+        return settings
 
     def recipe(self, text: str, voice: str | None) -> str:
         """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""

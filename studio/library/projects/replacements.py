@@ -45,14 +45,14 @@ class Wanted:
 
     def pattern(self) -> re.Pattern[str]:
         """Raises InvalidRequest."""
-        found = _clean("find", self.find, MAX_FIND)
-        if not found:
+        phrase = _clean("find", self.find, MAX_FIND)
+        if not phrase:
             raise InvalidRequest("find is empty: say which words to look for", "find")
-        said = re.escape(found)
-        if self.whole_words:  # at a sign that is no letter, a word ends by itself
-            begin = r"(?<!\w)" if re.match(r"\w", found) else ""
-            said = begin + said + (r"(?!\w)" if re.search(r"\w\Z", found) else "")
-        return re.compile(said, 0 if self.match_case else re.IGNORECASE)
+        pattern = re.escape(phrase)
+        if self.whole_words:  # punctuation at either end is a word boundary by itself
+            begin = r"(?<!\w)" if re.match(r"\w", phrase) else ""
+            pattern = begin + pattern + (r"(?!\w)" if re.search(r"\w\Z", phrase) else "")
+        return re.compile(pattern, 0 if self.match_case else re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,14 @@ class Replacements:
 
         Nothing is changed where a part would become blank or too long: that raises InvalidRequest. Raises NotFound.
         """
-        pattern, said = wanted.pattern(), _clean("replace", wanted.replace, MAX_REPLACE)
+        pattern, replacement = wanted.pattern(), _clean("replace", wanted.replace, MAX_REPLACE)
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
             edits: list[Edit] = []
             total = 0
             for part_id, position, text in _texts(db, project_id):
                 count = len(pattern.findall(text))
-                after = _replaced(pattern, said, text, count, position + 1) if count else text
+                after = _replaced(pattern, replacement, text, count, position + 1) if count else text
                 total += count
                 if after != text:
                     edits.append((part_id, text, after))
@@ -162,24 +162,24 @@ def _texts(db: Database, project_id: str) -> list[tuple[str, int, str]]:
     return db.execute(query, [project_id]).fetchall()
 
 
-def _replaced(pattern: re.Pattern[str], said: str, text: str, count: int, number: int) -> str:
+def _replaced(pattern: re.Pattern[str], replacement: str, text: str, count: int, number: int) -> str:
     """The text of part ``number``, with ``count`` replacements. Raises InvalidRequest."""
-    if count * len(said) > MAX_PART_TEXT:  # not even made: a thousand times as long as it was
+    if count * len(replacement) > MAX_PART_TEXT:  # refuse before building a text a thousand times as long
         raise InvalidRequest(
             f"part {number} would have more than {MAX_PART_TEXT} characters; nothing was replaced", "replace"
         )
     try:
-        return clean_part(pattern.sub(lambda _: said, text))
+        return clean_part(pattern.sub(lambda _: replacement, text))
     except InvalidRequest as error:
-        told = f"part {number} cannot be changed like this: {error}; nothing was replaced"
-        raise InvalidRequest(told, "replace") from None
+        message = f"part {number} cannot be changed like this: {error}; nothing was replaced"
+        raise InvalidRequest(message, "replace") from None
 
 
 def _write(db: Database, row: dict[str, Any], texts: Iterable[tuple[str, str]]) -> None:
     """Give parts these texts, and the states that follow from them."""
-    told = [(text, part_id) for part_id, text in texts]
-    db.conn.executemany("update parts set text = ? where id = ?", told)
-    ids = json.dumps([part_id for _, part_id in told])
+    rows = [(text, part_id) for part_id, text in texts]
+    db.conn.executemany("update parts set text = ? where id = ?", rows)
+    ids = json.dumps([part_id for _, part_id in rows])
     among = "id in (select value from json_each(?))"
     db.execute(f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {among}", [ids])
     settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])

@@ -1,4 +1,4 @@
-"""Documents read into the passages that are to be spoken: a reader for each format."""
+"""Reads documents into passages of text: one reader per format."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ READERS: Mapping[str, Callable[[bytes], Document]] = {
     "csv": read_csv,
 }
 READERS_OF_NOTES: Mapping[str, Callable[[bytes, bool], Document]] = {"epub": read_epub, "docx": read_docx}
-"""Of formats with footnotes, which they read or leave out."""
+"""Readers of formats with footnotes, which are read or left out."""
 KINDS = (*READERS, *READERS_OF_NOTES)
 _SUFFIXES = {"text": "txt", "markdown": "md", "vtt": "srt", "tsv": "csv"} | {kind: kind for kind in KINDS}
 
 
 def kind_of(file_name: str) -> str:
-    """The kind of a file by the end of its name. Raises InvalidDocument."""
+    """The kind of a file by its extension. Raises InvalidDocument."""
     suffix = file_name.rpartition(".")[2].lower()
     if suffix == "doc":
         raise InvalidDocument("old Word documents (.doc) cannot be read: save it as .docx", "file")
@@ -45,10 +45,10 @@ def kind_of(file_name: str) -> str:
 
 
 def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
-    """The passages of a document, in order; at least one. Blocking.
+    """Parse a document; it has at least one passage. Blocking.
 
-    ``with_notes``: footnotes and endnotes of an EPUB or a Word document are among them. Raises InvalidDocument, which
-    says what is wrong and, where there are lines, in which.
+    ``with_notes`` includes footnotes and endnotes of EPUBs and Word documents. Raises InvalidDocument with the reason
+    and, for formats with lines, the line.
     """
     if kind not in KINDS:
         raise InvalidDocument(f"{kind[:20]!r} is not a kind of document; use one of {', '.join(KINDS)}", "kind")

@@ -1,4 +1,4 @@
-"""What stands around the words of a book's plain text: Project Gutenberg's header and licence, and the contents."""
+"""Removes what surrounds the text of a plain-text book: Project Gutenberg's header and licence, the contents."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from studio.projects.documents.headings import is_bare_heading, is_heading, undecorated
 
 Block = list[str]
-"""The lines between two blank ones, without blanks at their ends."""
+"""The stripped lines between two blank ones."""
 Key = tuple[str, ...]
-"""The words of a heading, whatever their case and what stands between them."""
+"""The words of a heading, regardless of case and punctuation."""
 
 WITHIN = 200
-"""Blocks from the beginning in which a list of contents begins."""
+"""Number of blocks at the beginning in which a table of contents may begin."""
 MAX_ENTRY = 120
-"""Characters of a line of the contents."""
+"""Characters of an entry in the table of contents."""
 
 _START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG[^*]{0,300}\*{3}[ \t]*$"
@@ -40,7 +40,7 @@ _CREDITS = re.compile(
 _ASIDE = re.compile(
     r"\[(?:Illustration|(?P<note>Footnote [\w*]{1,5}:))[^\[\]]{0,4000}(?:\[[^\[\]]{0,600}\][^\[\]]{0,4000}){0,8}\]"
 )
-"""May have several paragraphs, and brackets inside."""
+"""May span paragraphs and contain brackets."""
 _MARK = re.compile(r"(?<=[^\s\[])(\[(?:[A-Z]|\d{1,3})\])(?!\w)")
 _NOTE = re.compile(r"^[ \t]*(\[(?:[A-Z]|\d{1,3})\])[ \t]+\S.*(?:\n[ \t]*\S.*)*", re.MULTILINE)
 """A paragraph that begins with its mark."""
@@ -61,7 +61,7 @@ _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]_*]*$")
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A text without Project Gutenberg's own words, and what they say of it; blank where they say nothing."""
+    """A book without Project Gutenberg's own text, and the metadata found there; unknown fields are blank."""
 
     text: str
     title: str = ""
@@ -69,12 +69,14 @@ class Book:
     language: str = ""
     is_gutenberg: bool = False
     notes: int = 0
-    """Footnotes that were left out."""
+    """Number of footnotes left out."""
 
 
 def without_licence(text: str) -> Book:
-    """The book between Project Gutenberg's two marks, without what volunteers put in brackets into it: where its
-    pictures were, its footnotes and their marks. Any other text as it is."""
+    """The book between Project Gutenberg's two markers, without illustration notes, footnotes and their marks.
+
+    Any other text stays as it is.
+    """
     start = _START.search(text)
     if not start:
         return Book(text)
@@ -97,49 +99,49 @@ def without_licence(text: str) -> Book:
 
 
 def without_credits(blocks: Sequence[Block]) -> list[Block]:
-    """Without the names of the volunteers at the front of a book of Project Gutenberg."""
+    """The blocks without the credits at the front of a Project Gutenberg book."""
     return [block for number, block in enumerate(blocks) if number >= 5 or not _CREDITS.match(block[0])]
 
 
 def begins_contents(line: str) -> bool:
-    """Whether a line is the title of a list of contents."""
+    """Whether a line is the title of a table of contents."""
     return len(line) <= 40 and _CONTENTS.fullmatch(undecorated(line).strip(" .:_*=")) is not None
 
 
 def ends_with_page(line: str) -> bool:
-    """Whether a line of a PDF ends with the number of a page, as an entry of the contents does."""
+    """Whether a line of a PDF ends with a page number, like an entry of a table of contents."""
     return len(line) <= MAX_ENTRY and _ENDS_WITH_PAGE.search(line) is not None
 
 
 def without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]:
-    """Without the list of contents at the front, and the keys of its entries; none where there is no list.
+    """The blocks without the table of contents at the front, and the keys of its entries (none without a table).
 
-    The list ends where the first of its entries comes again, as the heading of its chapter.
+    The table ends where its first entry is repeated, as the heading of a chapter.
     """
     begins = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block)), None)
     if begins is None:
         return blocks, frozenset()
     prose = next((at for at in range(begins, len(blocks)) if _is_prose(blocks[at])), len(blocks))
     first, seen = set[Key](), set[Key]()
-    again: list[tuple[int, bool]] = []
+    repeats: list[tuple[int, bool]] = []
     for at in range(begins, prose):
         lines = blocks[at][1:] if at == begins and begins_contents(blocks[at][0]) else blocks[at]
         entries = [keys for line in lines if not _COLUMNS.fullmatch(line) and (keys := _keys(line))]
         if at > begins and entries and entries[0][0] in seen:
-            again.append((at, entries[0][0] in first))
+            repeats.append((at, entries[0][0] in first))
         first = first or {key for keys in entries[:1] for key in keys}
         seen.update(key for keys in entries for key in keys)
-    # Chapters may be counted from one again in each part, so it is the last time that the first entry comes.
-    ends = max((at for at, is_first in again if is_first), default=again[-1][0] if again else 0)
-    ends = ends or begins + _listed(blocks[begins:prose])
-    if ends >= len(blocks):  # nothing but a list: it is what is to be spoken
+    # Chapters may be numbered from one in each part, so the last repeat of the first entry counts.
+    ends = max((at for at, is_first in repeats if is_first), default=repeats[-1][0] if repeats else 0)
+    ends = ends or begins + _entry_blocks(blocks[begins:prose])
+    if ends >= len(blocks):  # the document is nothing but a list, so keep it
         return blocks, frozenset()
     listed = [line for block in blocks[begins:ends] for line in block]
     return blocks[:begins] + blocks[ends:], frozenset(keys[0] for line in listed if (keys := _keys(line)))
 
 
 def key_of(line: str) -> Key:
-    """What a heading and its entry in the contents have in common."""
+    """The key by which a heading matches its entry in the contents."""
     return tuple(_WORDS.findall(line.casefold()))
 
 
@@ -148,7 +150,7 @@ def _starts_list(block: Block) -> bool:
 
 
 def _is_prose(block: Block) -> bool:
-    """Whether no list of contents has such lines."""
+    """Whether a block cannot be part of a table of contents."""
     if any(len(line) > MAX_ENTRY for line in block):
         return True
     return not any(map(_is_entry, block)) and bool(_SENTENCE_END.search(block[-1])) and sum(map(len, block)) >= 30
@@ -159,14 +161,14 @@ def _is_entry(line: str) -> bool:
 
 
 def _keys(line: str) -> list[Key]:
-    """By which an entry is found again: its words without its page, and its number alone."""
+    """The keys of an entry: its words without the page number, and its number alone."""
     words = key_of(_PAGE.sub("", line))
     bare = [words[:count] for count in (2, 3) if count < len(words) and is_bare_heading(" ".join(words[:count]))]
     return [words, *bare] if words else []
 
 
-def _listed(blocks: Sequence[Block]) -> int:
-    """How many blocks are a list of contents whose entries do not come again; the first may be its title."""
+def _entry_blocks(blocks: Sequence[Block]) -> int:
+    """Number of blocks of a table of contents whose entries are not repeated; the first may be its title."""
     count = 1 if begins_contents(blocks[0][0]) and len(blocks[0]) == 1 else 0
     entries = 0
     for block in blocks[count:]:
@@ -176,6 +178,6 @@ def _listed(blocks: Sequence[Block]) -> int:
         count += 1
         entries += len(lines)
     last = blocks[count - 1] if count else []
-    if entries and len(last) == 1 and not _PAGE.search(last[0]):  # more likely the heading of what follows
+    if entries and len(last) == 1 and not _PAGE.search(last[0]):  # more likely the next heading
         count, entries = count - 1, entries - 1
     return count if entries > 1 else 0

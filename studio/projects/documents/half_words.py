@@ -1,4 +1,4 @@
-"""Words that are divided at the end of a line: put together, with their hyphen where they are written with one."""
+"""Joins words that are hyphenated at the end of a line, and keeps the hyphens of compounds."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Iterable
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\Z")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _AND = re.compile(r"(?:and|or|to|nor|und|oder|bis|et|ou|y|e|o)\b")
-"""After "pre-" of "pre- and post-war"."""
+"""Follows a hyphen that stays, as in "pre- and post-war"."""
 
 
 def ends_in_half_word(line: str) -> bool:
-    """Whether the last word of a line may go on in the next one."""
+    """Whether the last word of a line may continue on the next line."""
     return _HYPHEN.search(line) is not None
 
 
 class HalfWords:
-    """Puts lines together by the words that are whole elsewhere in the same document.
+    """Joins lines by looking up which words occur unbroken elsewhere in the document.
 
-    ``keeps_hyphen``: a word that is nowhere else keeps its hyphen, as in books that divide nothing but compounds.
+    ``keeps_hyphen``: words found nowhere else keep their hyphen, as in books that break only compounds.
     """
 
     def __init__(self, lines: Iterable[str], keeps_hyphen: bool = False) -> None:
@@ -28,11 +28,11 @@ class HalfWords:
         self._keeps_hyphen = keeps_hyphen
 
     def are_one(self, line: str, following: str) -> bool:
-        """Whether the last word of a line goes on in the next one."""
+        """Whether the last word of a line continues on the next line."""
         return ends_in_half_word(line) and following[:1].islower() and not _AND.match(following)
 
-    def begun(self, line: str, following: str) -> str:
-        """A line whose last word goes on in the next one, without its hyphen if the word has none."""
+    def unhyphenated(self, line: str, following: str) -> str:
+        """A line whose last word continues on the next one, without the hyphen unless it belongs to the word."""
         begun, rest = _WORD.findall(line[-60:-1] or " "), _WORD.match(following)
         if not begun or not rest or line[-1] == "\u00ad":
             return line[:-1]
@@ -42,5 +42,5 @@ class HalfWords:
 
 
 def _inner_words(line: str) -> list[str]:
-    """The words of a line without its first and last, which may be halves."""
+    """The words of a line except the first and the last, which may be halves."""
     return [word.casefold() for word in _WORD.findall(line)[1:-1]]

@@ -1,4 +1,4 @@
-"""What a line by itself is: the heading of a chapter, the title below one, or a break between two scenes."""
+"""Recognises headings of chapters, titles below them, and scene breaks in single lines of text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import unicodedata
 MAX_HEADING = 160
 """Characters; a longer line is prose."""
 MAX_TITLE = 80
-"""Characters of a title that nothing but its place shows to be one."""
+"""Characters of a title that is recognised only by its position."""
 
-# Words before or after a number. In prose a number seldom follows "chapter", so the others must meet stricter rules.
+# Words before or after a number. Prose seldom has a number after "chapter", so the other words have stricter rules.
 _CHAPTER = "chapter kapitel chapitre capitulo capitolo hoofdstuk rozdzia[lł] глава"
 _LANGUAGES = (
     (
@@ -110,16 +110,14 @@ _SENTENCE_END = re.compile(
 )
 _DECORATED = re.compile(r"(?:#{1,6}[ \t]+|([*_=~—–-]{1,10})[ \t]*)(\S.*?)[ \t]*(?:#*|[*_=~—–-]{1,10})")
 _SCENE = re.compile(r"(?:([*#~•·⁂⁎❦❧◆◇○●☆★✦※＊=_—–-])\s*){3,}|[⁂❦❧※]|#|\*|\[?\s*\.\s*\.\s*\.\s*\]?(?<=\])")
-
-
 SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
-"""Of a line, with what closes a quotation or emphasis behind it."""
+"""The end of a sentence at the end of a line, with closing quotation marks or emphasis."""
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line reads like the heading of a chapter: "Chapter 1", "Book the Second: Paris", "Prologue".
+    """Whether a line is the heading of a chapter: "Chapter 1", "Book the Second: Paris", "Prologue".
 
-    A line that merely begins like one is prose: "Part of him wanted to run.", "Chapter 3 was long.".
+    A line that only begins like one is prose: "Part of him wanted to run.", "Chapter 3 was long.".
     """
     line = line.strip()
     if not line or len(line) > MAX_HEADING or (len(line) < 4 and line.isascii()):
@@ -140,12 +138,12 @@ def is_heading(line: str) -> bool:
 
 
 def names_chapter(line: str) -> bool:
-    """Whether a heading has the word chapter, in any of the languages known here."""
+    """Whether a heading contains the word "chapter" in one of the known languages."""
     return _IS_CHAPTER.search(_folded(line)) is not None
 
 
 def is_bare_heading(line: str) -> bool:
-    """Whether a line is a heading that has a number alone, so that its title may stand in the next line."""
+    """Whether a line is a heading without a title, which may follow on the next line."""
     line = line.strip()
     if len(line) > MAX_TITLE:
         return False
@@ -159,7 +157,7 @@ def is_bare_heading(line: str) -> bool:
 
 
 def is_title(line: str) -> bool:
-    """Whether a line below a bare heading can be its title: short, and not a sentence."""
+    """Whether a line can be the title below a bare heading: short, and not a sentence."""
     line = line.strip()
     if len(line) > MAX_TITLE or not any(sign.isalpha() for sign in line) or is_heading(line):
         return False
@@ -171,9 +169,9 @@ def is_title(line: str) -> bool:
 
 
 def undecorated(line: str) -> str:
-    """A line without the signs that show it as a heading: "# Act One", "_CHAPTER I._", "=== Part 2 ===".
+    """A heading without its markup: "# Act One", "_CHAPTER I._", "=== Part 2 ===".
 
-    Only if it is a heading without them, or has the signs of Markdown.
+    Other lines stay, unless they have Markdown's "#".
     """
     line = line.strip()
     match = _DECORATED.fullmatch(line) if len(line) <= MAX_HEADING else None
@@ -183,19 +181,19 @@ def undecorated(line: str) -> str:
 
 
 def is_scene_break(line: str) -> bool:
-    """Whether a line stands between two scenes: ``* * *``, ``---``, ``⁂``, ``#``."""
+    """Whether a line is a scene break: ``* * *``, ``---``, ``⁂``, ``#``."""
     line = line.strip()
     return 0 < len(line) <= MAX_TITLE and _SCENE.fullmatch(line) is not None and len(set(line) - {" ", "\t"}) <= 1
 
 
 def _folded(line: str) -> str:
-    """Without accents, which capitals often lack, with plain figures, blanks and Roman numerals."""
+    """The line without accents, which capitals often lack, and with plain digits, spaces and Roman numerals."""
     composed = unicodedata.normalize("NFKD", line)
     return "".join(sign for sign in composed if not unicodedata.combining(sign))
 
 
 def _may_follow(rest: str, is_chapter: bool) -> bool:
-    """Whether a heading's number may be followed by this: by nothing, a stop, or a title that is not a sentence."""
+    """Whether the text after a heading's number is empty, a stop, or a title that is not a sentence."""
     if _BARE_END.fullmatch(rest):
         return True
     if match := _NUMBERED.match(rest.lstrip(", .")):  # Part 1, Chapter 2

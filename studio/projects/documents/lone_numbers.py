@@ -1,4 +1,4 @@
-"""Numbers that stand alone: headings of chapters that have no other title, or numbers of pages amid the text."""
+"""Numbers on their own: headings of chapters without a title, or page numbers within the text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from studio.speech.reading.rules import roman
 
 LEAST_CHAPTERS = 2
 LEAST_PAGES = 3
-"""Numbers one after the other, of which some stand in the middle of a sentence."""
+"""Minimum of consecutive numbers, some of them in the middle of a sentence."""
 LAST_PAGE = 1400
-"""Higher numbers are years, more often than pages."""
+"""Higher numbers are more likely to be years than pages."""
 
 _ALONE = re.compile(
     r"(?P<page>(?:page|p\.|seite)\s{1,3})?[\[(—–-]?\s?(\d{1,4}|[IVXLC]{1,7})\s?[.)\]—–-]?", re.IGNORECASE
@@ -25,19 +25,19 @@ _PAGE_OF_ALL = re.compile(r"(?:page\s{1,3})(\d{1,4})(?:\s?(?:of|/)\s?\d{1,4})", 
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """One that stands alone, in a passage or in the first line of it."""
+    """A number that is a passage, or the first line of one."""
 
     at: int
     value: int
     is_page: bool
-    """Whether a word says that it is a page's."""
+    """Whether it is marked as a page number by a word."""
     is_roman: bool
     rest: str
-    """The lines below it in its passage."""
+    """The other lines of the passage."""
 
 
 def read_lone_numbers(document: Document) -> Document:
-    """The document with chapters where numbers count from one, and without the numbers of pages."""
+    """The document with chapters at numbers that count up from one, and without page numbers."""
     passages = document.passages
     numbers = [number for at in range(len(passages)) if (number := _number(passages, at))]
     if _are_pages(passages, numbers):
@@ -64,7 +64,7 @@ def _number(passages: Sequence[Passage], at: int) -> _Number | None:
 
 
 def _are_pages(passages: Sequence[Passage], numbers: Sequence[_Number]) -> bool:
-    """Whether they follow each other, and some stand in the middle of a sentence."""
+    """Whether the numbers are consecutive and some are in the middle of a sentence."""
     if len(numbers) < LEAST_PAGES or any(number.is_roman or number.rest for number in numbers):
         return False
     if numbers[-1].value > LAST_PAGE:
@@ -80,7 +80,7 @@ def _is_in_a_sentence(passages: Sequence[Passage], at: int) -> bool:
 
 
 def _without(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[Passage, ...]:
-    """A sentence that goes on below a number is one again."""
+    """The passages without page numbers; sentences that they interrupted are joined."""
     pages = {number.at: _is_in_a_sentence(passages, number.at) for number in numbers}
     kept: list[Passage] = []
     for at, passage in enumerate(passages):
@@ -94,11 +94,12 @@ def _without(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[P
 
 
 def _chapters(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequence[_Number]:
-    """The numbers that begin chapters: all count from one, or again from one in the next part of the book.
+    """The numbers that begin chapters: they count up from one, and may restart in the next part of the book.
 
-    None where other headings begin them: numbers below these are those of sections.
+    Empty if other headings begin chapters: numbers below those belong to sections.
     """
-    if any(each.chapter and (names_chapter(each.chapter) or not is_heading(each.chapter)) for each in passages):
+    titles = [passage.chapter for passage in passages if passage.chapter]
+    if any(names_chapter(title) or not is_heading(title) for title in titles):
         return ()
     counted = [number for number in numbers if number.is_roman == numbers[0].is_roman and not number.is_page]
     if len(counted) < LEAST_CHAPTERS:

@@ -1,4 +1,4 @@
-"""Markdown: what is read aloud of it; headings of the first two levels begin chapters."""
+"""Reads the text of Markdown; headings of the first two levels begin chapters."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 
 
 def read_markdown(data: bytes) -> Document:
-    """Paragraphs, list items with their numbers, quotes and table cells; no code, HTML, images, notes or addresses.
+    """Paragraphs, list items with their numbers, quotes and table cells; not code, HTML, images, notes or URLs.
 
     Raises InvalidDocument.
     """
     text, notes = _without_notes(_without_front_matter(text_of(data)).split("\n"))
-    # Joined, a sign with a backslash before it could not be told from one without.
+    # "text_join" would make escaped characters indistinguishable from others.
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").parse(text)
     levels = _chapter_levels(tokens)
     passages = tuple(with_pauses(_passages(tokens, levels)))
@@ -46,18 +46,18 @@ def read_markdown(data: bytes) -> Document:
 
 
 def _chapter_levels(tokens: Iterable[Token]) -> Sequence[str]:
-    """The tags of headings that begin chapters: the highest there is where there are none of the first two levels."""
+    """The tags of headings that begin chapters: the first two levels, or the highest level in use."""
     used = {token.tag for token in tokens if token.type == "heading_open" and not _is_paragraph(token)}
     return CHAPTER_LEVELS if used & set(CHAPTER_LEVELS) else sorted(used)[:1]
 
 
 def _is_paragraph(opened: Token) -> bool:
-    """Whether a heading may be a paragraph above a line of dashes, which Markdown takes for a heading too."""
+    """Whether a heading may be a paragraph above a line of dashes, which is a heading in Markdown."""
     return opened.markup == "-"
 
 
 def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage | None]:
-    """None stands for a break between two scenes."""
+    """Passages, with None for a scene break."""
     number = ""
     for at, token in enumerate(tokens):
         if token.type == "hr":
@@ -82,9 +82,9 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passag
 
 
 def _words(inline: Token) -> str:
-    """The text of a line's tokens; a tag such as [whispering] is text too, as it links nowhere.
+    """The text of a line's tokens, including tags such as [whispering].
 
-    A bracket with a backslash before it keeps it, so that it is no tag later either.
+    An escaped bracket keeps its backslash, so that it does not become a tag later.
     """
     pieces = []
     for token in inline.children or ():
@@ -102,7 +102,7 @@ def _words(inline: Token) -> str:
 
 
 def _without_notes(lines: Iterable[str]) -> tuple[str, int]:
-    """Without the texts of footnotes, which are paragraphs that begin with [^1]:, and how many there were."""
+    """The text without footnotes (paragraphs that begin with "[^1]:"), and their number."""
     kept, fence, in_note, after_blank, notes = [], "", False, False, 0
     for line in lines:
         match = _FENCE.match(line)

@@ -1,4 +1,4 @@
-"""Passages cut and grouped into parts of a length that is good to speak, to listen to again and to mend."""
+"""Splits and groups passages into parts of a length that suits generating, reviewing and regenerating."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ from studio.speech.dialogue import turns_of
 from studio.speech.text import TAG, is_blank, sentences_of, split_text
 
 PART_BYTES = 400
-"""A part of prose has at most so many bytes of UTF-8 if nothing is said: about 25 s of English."""
+"""Default size limit of a part of prose, in bytes of UTF-8: about 25 s of English."""
 MIN_PART_BYTES, MAX_PART_BYTES = 100, 2000
 
 SplitBy = Literal["length", "paragraph", "sentence"]
 
 VoiceOf = Callable[[str], str | None]
-"""The voice of a speaker's name, None where it is no speaker."""
+"""The voice of a speaker by name; None if the name is not that of a speaker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """Where prose is cut into parts."""
+    """How prose is split into parts."""
 
     by: SplitBy = "length"
-    """length: as many sentences in a part as fit; else each paragraph or sentence by itself, if MAX_PART_BYTES are
-    enough for it."""
+    """length: as many sentences as fit; otherwise one paragraph or sentence per part, up to MAX_PART_BYTES."""
     part_bytes: int = PART_BYTES
-    """Of UTF-8, at most, where it is cut by length."""
+    """Maximum bytes of UTF-8 if split by length."""
 
 
 BY_LENGTH = Cutting()
 
 
 def into_parts(document: Document, voice_of: VoiceOf, cut: Cutting = BY_LENGTH) -> list[Passage]:
-    """The parts in order. Every word is in one of them, in the same order; no word is cut.
+    """The parts of a document, with every word in order; no word is split.
 
-    A line that begins with a name that ``voice_of`` knows, and a colon, is that voice's, to the end of its paragraph.
-    Prose is cut as ``cut`` says, never across chapters. Raises InvalidDocument.
+    A line that begins with a name known to ``voice_of`` and a colon gives the paragraph from there on to that voice.
+    Prose is split according to ``cut``, and parts never span chapters. Raises InvalidDocument.
     """
     voiced = (part for passage in document.passages for part in _by_voice(passage, voice_of))
     parts = list(islice(_prose(voiced, cut) if document.prose else voiced, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
         raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
     if not parts:
-        raise InvalidDocument("the document has no text to speak: names alone, or signs that nobody sees", "file")
+        raise InvalidDocument("the document has no text to speak, only speaker names or invisible characters", "file")
     for number, part in enumerate(parts, start=1):
         if len(part.text) > MAX_PART_TEXT:
             raise InvalidDocument(
@@ -58,7 +57,7 @@ def into_parts(document: Document, voice_of: VoiceOf, cut: Cutting = BY_LENGTH) 
 
 
 def _by_voice(passage: Passage, voice_of: VoiceOf) -> Iterator[Passage]:
-    """A passage as its speakers' turns; the first keeps its chapter and start, the last its pause."""
+    """Split a passage into its speakers' turns; the first keeps the chapter and the start, the last the pause."""
     turns = (
         [(None, passage.text)]
         if passage.voice
@@ -85,17 +84,17 @@ def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:
         return
     held, has_word = None, False
     for piece in _pieces(passages, cut.by):
-        is_said = any(sign.isalnum() for sign in TAG.sub("", piece.text))
-        # Dots, stars or tags alone are nothing that could be spoken: they go with what is beside them.
-        is_one = held and held.pause is None and _goes_on(held, piece) and not (has_word and is_said)
+        is_spoken = any(sign.isalnum() for sign in TAG.sub("", piece.text))
+        # Punctuation or tags alone cannot be spoken: they join the neighbouring part.
+        is_one = held and held.pause is None and _continues(held, piece) and not (has_word and is_spoken)
         if held and is_one and len(held.text) < MAX_PART_BYTES:
             text = f"{held.text}{chr(10) * 2 if cut.by == 'paragraph' else ' '}{piece.text}"
             held = replace(held, text=text, pause=piece.pause)
-            has_word = has_word or is_said
+            has_word = has_word or is_spoken
             continue
         if held:
             yield from _cut(held, MAX_PART_BYTES)
-        held, has_word = piece, is_said
+        held, has_word = piece, is_spoken
     if held:
         yield from _cut(held, MAX_PART_BYTES)
 
@@ -103,12 +102,12 @@ def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:
 def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
     for passage in passages:
         texts = sentences_of(passage.text) if by == "sentence" else [passage.text]
-        seen = [text.strip() for text in texts if not is_blank(text)]
-        for number, text in enumerate(seen):
-            yield _piece(passage, text, number, len(seen))
+        pieces = [text.strip() for text in texts if not is_blank(text)]
+        for number, text in enumerate(pieces):
+            yield _piece(passage, text, number, len(pieces))
 
 
-def _goes_on(held: Passage, passage: Passage) -> bool:
+def _continues(held: Passage, passage: Passage) -> bool:
     return not passage.chapter and passage.voice == held.voice
 
 
@@ -116,19 +115,19 @@ def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
     held: list[Passage] = []
     size = 0
     for passage in passages:
-        if held and (held[0].chapter or held[-1].pause is not None or not _goes_on(held[0], passage)):
-            yield from _cut(_together(held), part_bytes)
+        if held and (held[0].chapter or held[-1].pause is not None or not _continues(held[0], passage)):
+            yield from _cut(_joined(held), part_bytes)
             held, size = [], 0
         size += len(passage.text.encode()) + (2 if held else 0)
         held.append(passage)
-        if size > 8 * part_bytes:  # cut what is settled; a paragraph's end is a good place
-            yield from _cut(_together(held), part_bytes)
+        if size > 8 * part_bytes:  # bounds the buffer; the end of a paragraph is a good place to split
+            yield from _cut(_joined(held), part_bytes)
             held, size = [], 0
     if held:
-        yield from _cut(_together(held), part_bytes)
+        yield from _cut(_joined(held), part_bytes)
 
 
-def _together(passages: list[Passage]) -> Passage:
+def _joined(passages: list[Passage]) -> Passage:
     text = "\n\n".join(passage.text for passage in passages)
     return replace(passages[0], text=text, pause=passages[-1].pause)
 
@@ -140,7 +139,7 @@ def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:
 
 
 def _piece(passage: Passage, text: str, number: int, count: int) -> Passage:
-    """Of ``count`` pieces of a passage: the first keeps its chapter, the last its pause."""
+    """One of ``count`` pieces of a passage: the first keeps the chapter, the last the pause."""
     return replace(
         passage,
         text=text,

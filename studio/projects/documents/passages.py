@@ -1,4 +1,4 @@
-"""What every reader gives: a document as passages, its limits, and how its bytes become text."""
+"""Documents as passages, their limits, and the decoding of text."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from studio.audio.cover import Cover
 from studio.errors import InvalidDocument
 
 MAX_FILE = 32 * 1024 * 1024
-"""Bytes of a document."""
+"""Maximum size of a file, in bytes."""
 MAX_TEXT = 5_000_000
 """Characters of all passages together: about 90 hours of speech."""
 MAX_PASSAGES = 200_000
-"""Of a document; no book has so many paragraphs."""
+"""Maximum number of passages; no book has as many paragraphs."""
 MAX_SKIPPED = 40
-"""Sentences about what was left out."""
+"""Maximum number of notes about what was left out."""
 SCENE_PAUSE = 1.5
-"""Seconds of silence where a document has a break between two scenes."""
+"""Seconds of silence at a scene break."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
 _PLAIN_LETTERS = [bytes([code]) for code in (*range(0x41, 0x5B), *range(0x61, 0x7B))]
 _NOT_WESTERN = re.compile(
-    rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"  # no text, or hardly ever in it
+    rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"  # never or hardly ever in text
     rb"|[\xd0\xdd\xde\xf0\xfd\xfe]"  # Turkish as often as Icelandic
     rb"|[A-Za-z\xc0-\xfe][\x80-\x84\x86-\x89\x8b\xa1-\xa9\xac\xae-\xb6\xb8\xb9\xbc-\xbf][a-z\xe0-\xfe]"
-    rb"|[\xc0-\xfe]{4}"  # a word of another alphabet
+    rb"|[\xc0-\xfe]{4}"  # a word in another alphabet
     rb"|[\xc3-\xc5][\x80-\xbf]|\xe2[\x80-\xbf]{2}"  # UTF-8 that is damaged elsewhere
 )
 
@@ -38,40 +38,40 @@ class Passage:
 
     text: str
     chapter: str = ""
-    """The title of the chapter that begins here; blank: none begins."""
+    """Title of the chapter that begins here; blank if none does."""
     voice: str | None = None
     pause: float | None = None
-    """Seconds of silence after it; None is the project's."""
+    """Seconds of silence after it; None means the project's default."""
     start: float | None = None
-    """When it is to be heard, in seconds; None: after what is before it."""
+    """Start time in seconds; None means after the previous passage."""
     end: float | None = None
     is_title: bool = False
-    """Whether it is the title of the chapter that begins here, or a part of it, and nothing else."""
+    """Whether the passage is nothing but the chapter's title, or a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """``prose`` may be cut and grouped again; rows and subtitles stay as they are."""
+    """``prose`` may be split and grouped again; rows and subtitles stay as they are."""
 
     passages: tuple[Passage, ...]
     prose: bool
     title: str = ""
-    """Blank where it does not say; the author and the language (BCP 47) too."""
+    """Blank if unknown, like the author and the language (BCP 47)."""
     author: str = ""
     language: str = ""
     cover: Cover | None = None
     skipped: tuple[str, ...] = ()
-    """What was left out, or may have been read wrongly: a plain sentence for each, at most MAX_SKIPPED."""
+    """At most MAX_SKIPPED sentences about what was left out or may have been misread."""
 
 
 class Skipped:
-    """What a reader leaves out of a document: a plain sentence for each, bounded in number."""
+    """Collects sentences about what was left out of a document."""
 
     def __init__(self) -> None:
         self._sentences: list[str] = []
         self._more = 0
         self.notes = 0
-        """Footnotes and endnotes, which are counted and not listed."""
+        """Number of footnotes and endnotes left out."""
 
     def add(self, sentence: str) -> None:
         if len(self._sentences) < MAX_SKIPPED - 2:
@@ -91,7 +91,7 @@ class Skipped:
 
 
 def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
-    """The passages; None among them is a break between two scenes: a pause, unless a chapter begins there."""
+    """Turn scene breaks (None) into pauses, except next to a chapter's heading."""
     held, is_broken = None, False
     for passage in passages:
         if passage is None:
@@ -106,7 +106,7 @@ def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
 
 
 def text_of(data: bytes) -> str:
-    """UTF-8, or UTF-16 or Windows-1252 where the bytes show it; lines end with a newline.
+    """Decode UTF-8, or UTF-16 or Windows-1252 if detected; line ends become newlines.
 
     Raises InvalidDocument, with the line.
     """
@@ -127,7 +127,7 @@ def text_of(data: bytes) -> str:
 
 
 def _unmarked_utf_16(data: bytes) -> str:
-    """The encoding of UTF-16 without its mark, which has a NUL in most of its pairs, always on the same side."""
+    """The encoding of UTF-16 without a byte order mark: most pairs have a NUL, always on the same side."""
     sample = data[: _SAMPLE & ~1]
     low, high = sample[::2].count(0), sample[1::2].count(0)
     pairs = len(sample) // 2
@@ -137,7 +137,7 @@ def _unmarked_utf_16(data: bytes) -> str:
 
 
 def _western(data: bytes) -> str:
-    """Text of Windows-1252 where it is plain to see: words of western letters alone. Blank where it is not."""
+    """Decode Windows-1252 if the text clearly consists of words in Western letters; otherwise blank."""
     if len(data) > MAX_TEXT or _NOT_WESTERN.search(data):
         return ""
     letters = sum(map(data.count, _WESTERN_LETTERS))

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, lines that were wrapped put together, chapters by their headings."""
+"""Reads plain text: paragraphs between blank lines, with wrapped lines joined, and chapters by their headings."""
 
 from __future__ import annotations
 
@@ -27,20 +27,19 @@ from studio.projects.documents.passages import Document, Passage, Skipped, text_
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
-"""A line of at least so many characters goes on in the next one."""
-_MOST_LISTS = 3
-"""At the front of a book: of chapters, of illustrations."""
+"""Lines of at least this many characters are taken as wrapped."""
+_MAX_LISTS = 3
+"""Tables at the front of a book: of chapters, of illustrations."""
 TITLE_LINES = 3
-"""Of a heading, at most."""
+"""Maximum lines of a heading."""
 
-_OTHER_BREAKS = (("\f", "\n\n"), ("\u2029", "\n\n"), ("\u2028", "\n"))
 _EMPHASIS = re.compile(r"(?<![\w*_\\])(_{1,3}|\*{1,3})(?=[^\s*_])([^*_]{1,1000})(?<=[^\s\\])\1(?![\w*_])")
 _RUBY = re.compile(r"｜(?=[^｜《》\n]{1,40}《)|(?<=[^\s《》])《[\u3040-\u30ff]{1,40}》|［＃[^［］\n]{0,200}］")
-"""As Aozora Bunko writes it: ｜名前《なまえ》, and ［＃ here begins a chapter ］."""
+"""In the notation of Aozora Bunko: ｜名前《なまえ》, and ［＃ here begins a chapter ］."""
 
 
 def read_plain(data: bytes) -> Document:
-    """Without Project Gutenberg's own words, the contents, and signs of emphasis. Raises InvalidDocument."""
+    """The text without Project Gutenberg's own, the contents, and marks of emphasis. Raises InvalidDocument."""
     book = without_licence(_without_ruby(text_of(data)))
     blocks = list(_blocks(book.text))
     skipped = Skipped()
@@ -49,7 +48,7 @@ def read_plain(data: bytes) -> Document:
         skipped.add("Project Gutenberg's header and licence are left out.")
     skipped.notes = book.notes
     entries = frozenset[Key]()
-    for _ in range(_MOST_LISTS):
+    for _ in range(_MAX_LISTS):
         blocks, listed = without_contents(blocks)
         if listed and not entries:
             skipped.add("The table of contents is left out.")
@@ -62,23 +61,23 @@ def read_plain(data: bytes) -> Document:
 
 
 def _without_ruby(text: str) -> str:
-    """Without the readings of Japanese words, which would be heard twice, and without notes to the typesetter."""
+    """The text without furigana, which would be read twice, and without notes to the typesetter."""
     return _RUBY.sub("", text) if "《" in text or "［＃" in text else text
 
 
 def unwrap(lines: Iterable[str], half_words: HalfWords | None = None) -> str:
-    """The lines with a newline only where the writer meant one: before a speaker's name, and after short lines.
+    """Join wrapped lines; newlines stay before a speaker's name and after short lines.
 
-    ``half_words``: puts together words that are divided at the end of a line.
+    ``half_words`` joins hyphenated words.
     """
     pieces: list[str] = []
-    length = 0  # of the line that is being put together
+    length = 0  # of the current line
     for line in (line.strip() for line in lines):
         if not line:
             continue
         fits = (length >= WRAPPED or line[:1].islower()) and not begins_turn(line)
         if pieces and fits and half_words and half_words.are_one(pieces[-1], line):
-            pieces[-1] = half_words.begun(pieces[-1], line)
+            pieces[-1] = half_words.unhyphenated(pieces[-1], line)
         elif pieces:
             pieces.append(" " if fits else "\n")
         length = length + 1 + len(line) if pieces and fits else len(line)
@@ -87,11 +86,10 @@ def unwrap(lines: Iterable[str], half_words: HalfWords | None = None) -> str:
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    """The lines between blank ones; a line of signs that parts two scenes is a block by itself."""
+    """Split a text at blank lines; a scene break is a block by itself."""
     block: Block = []
-    for line in map(
-        str.strip, io.StringIO(text.replace("\f", "\n\n").replace("\u2029", "\n\n").replace("\u2028", "\n"))
-    ):
+    text = text.replace("\f", "\n\n").replace("\u2029", "\n\n").replace("\u2028", "\n")
+    for line in map(str.strip, io.StringIO(text)):
         if line and not is_scene_break(line):
             block.append(line)
             continue
@@ -105,8 +103,8 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _passages(blocks: Iterable[Block], entries: frozenset[Key], half_words: HalfWords) -> Iterator[Passage | None]:
-    """``entries`` of the contents begin chapters too. None stands for a break between two scenes."""
-    was_bare = False  # whether the heading before is a number alone, which may be followed by its title
+    """Passages, with None for a scene break. ``entries`` of the contents begin chapters too."""
+    was_bare = False  # whether the previous heading is a number alone, which its title may follow
     for block in blocks:
         if len(block) == 1 and is_scene_break(block[0]):
             yield None
@@ -122,7 +120,7 @@ def _passages(blocks: Iterable[Block], entries: frozenset[Key], half_words: Half
 
 
 def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
-    """A block's lines in order, and whether they are a heading; ``was_bare``: below a heading without a title."""
+    """Split a block into headings (True) and text (False); ``was_bare``: it follows a heading without a title."""
     if len(block) <= TITLE_LINES and _is_chapter(block, was_bare):
         lines = 1 if is_bare_heading(undecorated(block[0])) else len(block)
         yield from ((part, True) for part in (block[:lines], block[lines:]) if part)

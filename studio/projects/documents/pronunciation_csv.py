@@ -1,4 +1,4 @@
-"""A dictionary of pronunciations as CSV: phrase, said and, if wanted, match_case; read with its lines, and written."""
+"""Reads and writes pronunciation dictionaries as CSV with the columns phrase, said and, optionally, match_case."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.pronunciations.entries import MAX_ENTRIES, Pronunciation, clean_entry
 from studio.projects.documents.table import rows_of
 
-MAX_LIST = 1024 * 1024
-"""Bytes."""
+MAX_BYTES = 1024 * 1024
 COLUMNS = ("phrase", "said", "match_case")
 _YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
 
 
 def read_dictionary(data: bytes) -> list[Pronunciation]:
-    """Entries in order; of several for the same words the last counts. Raises InvalidDocument, with the line."""
-    if len(data) > MAX_LIST:
-        raise InvalidDocument(f"the file has {len(data)} bytes; at most {MAX_LIST} are allowed", "file")
+    """The entries in order; the last one for the same words counts. Raises InvalidDocument with the line."""
+    if len(data) > MAX_BYTES:
+        raise InvalidDocument(f"the file has {len(data)} bytes; at most {MAX_BYTES} are allowed", "file")
     entries: dict[str, Pronunciation] = {}
     for row, line in rows_of(data, COLUMNS[:2]):
         if any(field.strip() for field in row.values()):
@@ -33,19 +32,19 @@ def read_dictionary(data: bytes) -> list[Pronunciation]:
 
 
 def write_dictionary(entries: Iterable[Pronunciation]) -> str:
-    """What `read_dictionary` reads."""
+    """The CSV that `read_dictionary` reads."""
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(COLUMNS)
-    table.writerows((each.phrase, each.said, "yes" if each.match_case else "") for each in entries)
+    table.writerows((entry.phrase, entry.said, "yes" if entry.match_case else "") for entry in entries)
     return text.getvalue()
 
 
 def _entry(row: dict[str, str], line: int) -> Pronunciation:
-    told = row.get("match_case", "").strip().lower()
-    if told not in (*_YES, *_NO):
-        raise InvalidDocument(f"line {line}: match_case must be yes, no or blank, not {told[:20]!r}", "file")
+    match_case = row.get("match_case", "").strip().lower()
+    if match_case not in (*_YES, *_NO):
+        raise InvalidDocument(f"line {line}: match_case must be yes, no or blank, not {match_case[:20]!r}", "file")
     try:
-        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), told in _YES))
+        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), match_case in _YES))
     except InvalidRequest as error:
         raise InvalidDocument(f"line {line}: {error}", "file") from None

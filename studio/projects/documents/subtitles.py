@@ -1,4 +1,4 @@
-"""Subtitles, SubRip's and WebVTT's: what is spoken from when to when; and writing them with the times of speech."""
+"""Reads SubRip and WebVTT subtitles, and writes SubRip."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from dataclasses import replace
 from studio.errors import InvalidDocument
 from studio.projects.documents.passages import Document, Passage, text_of
 
-MOST_SHOWN = 8
-"""Lines of a subtitle that may be those of the one before."""
+MAX_REPEATED = 8
+"""Lines of a subtitle that may repeat the previous one."""
 
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[,.:](\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_TIME}\s*--?>\s*{_TIME}(?:\s.*)?")
 _LIKE_A_TIME = re.compile(r"\s*\d{1,3}:\d\d:")
 _TIMED_WORD = re.compile(r"<(?:\d{1,3}:)?\d\d:\d\d\.\d{3}>")
-"""As transcripts that are made while somebody speaks have it."""
+"""As in live transcripts."""
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,100}>|<\d[\d:.]{0,20}>|\{\\[^{}]{0,100}\}|[♪♫]|^\s*[-‐–—]+(?![-‐–—\d])\s*")
 
 
 def read_srt(data: bytes) -> Document:
-    """As players read them: by their lines of times, whatever is missing around these; in the order of time.
+    """Read subtitles like players do: by their time lines, whatever else is missing; sorted by start time.
 
-    Raises InvalidDocument, with the line.
+    Raises InvalidDocument with the line.
     """
     lines = text_of(data).split("\n")
     is_vtt = lines[0].lstrip().startswith("WEBVTT")
@@ -47,14 +47,14 @@ def read_srt(data: bytes) -> Document:
 
 
 def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
-    """Subtitles of (start, end, text) in seconds, one piece each."""
+    """Yield SubRip subtitles for cues of start, end (in seconds) and text."""
     for number, (start, end, text) in enumerate(cues, start=1):
         words = "\n".join(line for line in text.splitlines() if line.strip())
         yield f"{number}\n{_clock(start)} --> {_clock(end)}\n{words}\n\n"
 
 
 def _times(line: str, before: str, at: int) -> tuple[float, float] | None:
-    """Start and end in seconds; None for a line of another kind. Raises InvalidDocument for times that are damaged."""
+    """Start and end in seconds; None for any other line. Raises InvalidDocument for malformed times."""
     if len(line) > 300 or (match := _TIMES.fullmatch(line)) is None:
         if "-->" in line[:100] or (before.strip().isdigit() and _LIKE_A_TIME.match(line)):
             raise _no_times(at)
@@ -74,7 +74,7 @@ def _seconds(fields: tuple[str | None, ...]) -> float:
 
 
 def _number_above(lines: list[str], at: int, before: str) -> str:
-    """The number of the subtitle whose times are in this line; where it has none, the next after ``before``."""
+    """The number of the subtitle with its times in this line; without one, the number after ``before``."""
     if at and lines[at - 1].strip().isdigit():
         return lines[at - 1].strip()
     return _next(before)
@@ -85,10 +85,10 @@ def _next(number: str) -> str:
 
 
 def _own_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -> list[str]:
-    """The lines below a subtitle's times, without the number or the name of the next one, and without notes."""
+    """The lines below a subtitle's times, without notes and without the number or name of the next subtitle."""
     if is_vtt:
         begins = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
-        return lines[:begins]  # a blank line ends it: what is below is a name, a note or a style
+        return lines[:begins]  # a blank line ends it; names, notes and styles follow
     end = len(lines)
     if is_followed and end and lines[end - 1].strip().isdigit():
         return lines[: end - 1]
@@ -101,19 +101,19 @@ def _own_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Without markup, the dashes before what different people say, and signs of music; ``\\N`` begins a line."""
+    """The text without markup, speaker dashes and music signs; ``\\N`` is a line break."""
     lines = "\n".join(lines).replace("\\N", "\n").replace("\\h", " ").split("\n")
     words = (html.unescape(_MARKUP.sub("", _MARKUP.sub("", line))).strip() for line in lines)
     return "\n".join(word for word in words if word)
 
 
 def _without_repeats(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Without the lines that a subtitle only goes on showing: those of a live transcript roll up, line by line."""
+    """Drop lines repeated from the previous subtitle, as in live transcripts that roll up."""
     shown: list[str] = []
     for passage in passages:
         lines = passage.text.split("\n")
         repeated = next(
-            (count for count in range(min(len(lines), MOST_SHOWN), 0, -1) if lines[:count] == shown[-count:]), 0
+            (count for count in range(min(len(lines), MAX_REPEATED), 0, -1) if lines[:count] == shown[-count:]), 0
         )
         if lines[repeated:]:
             yield replace(passage, text="\n".join(lines[repeated:]))

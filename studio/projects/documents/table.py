@@ -1,4 +1,4 @@
-"""CSV with a heading: text, and if wanted voice, pause and chapter; each row is a part."""
+"""Reads CSV with a header: text and, optionally, voice, pause and chapter; each row is a part."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SEPARATOR_LINE = re.compile(r"\"?sep=([^\w\s\"]|\t)[^\w\n]*\n", re.IGNORECASE)
 
 
 def read_csv(data: bytes) -> Document:
-    """Columns in any order and case; other columns are left alone. Raises InvalidDocument, with the line.
+    """Columns may be in any order and case; unknown ones are ignored. Raises InvalidDocument with the line.
 
-    A chapter begins where its title first stands: many tables repeat it in each of its rows.
+    A chapter begins at the first row with its title, as many tables repeat the title in each row.
     """
     passages = [passage for row, line in rows_of(data, ("text",)) if (passage := _passage(row, line))]
     title = ""
@@ -31,10 +31,10 @@ def read_csv(data: bytes) -> Document:
 
 
 def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str], int]]:
-    """The rows below the names of the columns, by these in lower case, and the line in which each ends.
+    """Yield each row as a dict by lowercase column name, with the line in which it ends.
 
-    Excel's first line ``sep=;`` is obeyed. Raises InvalidDocument, with the line, for what is not a table, a column
-    that is missing, and a row with more fields than there are columns.
+    Excel's first line ``sep=;`` is respected. Raises InvalidDocument with the line if the text is not CSV, a column is
+    missing, or a row has more fields than there are columns.
     """
     text = text_of(data)
     skipped = 0
@@ -64,7 +64,7 @@ def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str]
 
 
 def _separator_of(text: str) -> str:
-    """What stands between the columns, by the first line; a sign that no text has where there is one column."""
+    """The separator in the first line; if there is only one column, a character that no text contains."""
     first = text.partition("\n")[0]
     separator = max(_SEPARATORS, key=first.count)
     return separator if separator in first else "\x1f"
@@ -72,7 +72,7 @@ def _separator_of(text: str) -> str:
 
 def _passage(row: dict[str, str], line: int) -> Passage | None:
     """None for a row without text."""
-    text = row["text"].strip() if "text" in row else ""
+    text = row.get("text", "").strip()
     if not text:
         return None
     written = row.get("pause", "").strip()

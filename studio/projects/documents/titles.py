@@ -1,4 +1,4 @@
-"""Headings that follow each other without text between them: the title of one chapter."""
+"""Joins consecutive headings into the title of one chapter."""
 
 from __future__ import annotations
 
@@ -9,38 +9,37 @@ from dataclasses import replace
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
 
-LONGEST_TITLE = 200
-"""Characters of a title that is put together, or comes from a table of contents."""
+MAX_JOINED_TITLE = 200
+"""Characters of a joined title, or of one from a table of contents."""
 _NUMBER = re.compile(r"\d{1,4}|[IVXLCDM]{1,8}")
 _CHAPTER_LEVELS = 2
 
 
 def join_headings(passages: Iterable[Passage], book: str) -> tuple[Passage, ...]:
-    """The passages, where headings without text between them are one chapter, and one passage.
+    """Join headings without text between them into one passage and one chapter.
 
-    A heading that is the title of the ``book`` begins none where another
-    follows.
+    A heading that is the title of the ``book`` does not begin a chapter if another heading follows.
     """
-    found: list[Passage] = []
+    joined: list[Passage] = []
     for passage in passages:
-        before = found[-1] if found else None
+        before = joined[-1] if joined else None
         if before and _is_title(before) and _is_title(passage):
             if is_same_words(before.chapter, book) and not _is_numbered(before.chapter):
-                found[-1] = replace(before, chapter="", is_title=False)
+                joined[-1] = replace(before, chapter="", is_title=False)
             elif _belongs(before, passage):
-                found[-1] = replace(
+                joined[-1] = replace(
                     before,
                     text=f"{before.text}\n{passage.text}",
                     chapter=joined_title(before.chapter, passage.chapter),
                     is_title=True,
                 )
                 continue
-        found.append(passage)
-    return tuple(found)
+        joined.append(passage)
+    return tuple(joined)
 
 
 def joined_title(first: str, second: str) -> str:
-    """Of two headings in a row: "1. The Beginning", "Chapter One The Beginning"; words of both are there once."""
+    """The title of two headings in a row: "1. The Beginning", "Chapter One The Beginning"; without repeated words."""
     if len(_words(second)) > 1 and _words(first).endswith(_words(second)):
         return first
     if not _NUMBER.fullmatch(first.rstrip(".):")) and _words(second).startswith(_words(first)):
@@ -49,12 +48,12 @@ def joined_title(first: str, second: str) -> str:
 
 
 def chapter_levels(levels: Iterable[int]) -> set[int]:
-    """Of all levels of headings that a document has, those that begin chapters: the two highest."""
+    """The levels of headings that begin chapters: the two highest in use."""
     return set(sorted({level for level in levels if level})[:_CHAPTER_LEVELS])
 
 
 def is_same_words(first: str, second: str) -> bool:
-    """Whether two titles differ in nothing that is spoken."""
+    """Whether two titles are the same apart from case and punctuation."""
     return _words(first) == _words(second) != ""
 
 
@@ -71,10 +70,10 @@ def _is_numbered(title: str) -> bool:
 
 
 def _belongs(first: Passage, second: Passage) -> bool:
-    """Whether two headings are of one chapter; "Chapter 1" and "Chapter 2" are not, with or without text between."""
-    if len(first.chapter) + len(second.chapter) + 2 > LONGEST_TITLE:
+    """Whether two headings belong to one chapter; "Chapter 1" and "Chapter 2" do not, even without text between."""
+    if len(first.chapter) + len(second.chapter) + 2 > MAX_JOINED_TITLE:
         return False
     if _NUMBER.fullmatch(first.chapter) and _NUMBER.fullmatch(second.chapter):
         return False
-    kinds = [each.chapter.split()[0].casefold() for each in (first, second)]
+    kinds = [heading.chapter.split()[0].casefold() for heading in (first, second)]
     return kinds[0] != kinds[1] or not (is_heading(first.chapter) and is_heading(second.chapter))

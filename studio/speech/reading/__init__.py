@@ -1,4 +1,4 @@
-"""How written forms are read: numbers, prices, dates, units, abbreviations and capitals as the words people say."""
+"""Text normalisation: numbers, prices, dates, units, abbreviations and capitals as spoken words."""
 
 from studio.speech.reading.normalise import normalised
 

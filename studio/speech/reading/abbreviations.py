@@ -1,4 +1,4 @@
-"""Abbreviations that mean something only beside a name or a number, and Roman figures."""
+"""Rules for abbreviations, most of which depend on a name or number beside them, and for Roman numerals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NUMBERED = {"p": "page", "pp": "pages", "vol": "volume", "ch": "chapter", "chap
              "eq": "equation", "art": "article", "para": "paragraph", "ca": "about", "ext": "extension",
              "apt": "apartment", "ste": "suite", "est": "estimated", "max": "maximum", "min": "minimum",
              "temp": "temperature", "bldg": "building"}  # fmt: skip
-"""Only before a number, also with a capital."""
+"""Expanded only before a number; may be capitalised."""
 _OF_BOOKS = {"vol": "volume", "ch": "chapter", "chap": "chapter", "fig": "figure", "sec": "section", "pt": "part",
              "bk": "book", "art": "article"}  # fmt: skip
-"""Before Roman figures."""
+"""Expanded before Roman numerals."""
 _PLAIN = {"approx": "approximately", "incl": "including", "excl": "excluding", "max": "maximum", "avg": "average",
           "dept": "department", "govt": "government", "misc": "miscellaneous", "tel": "telephone",
           "min": "minimum"}  # fmt: skip
-"""Anywhere, with their stop; with a capital only those that no name is."""
+"""Expanded anywhere if followed by a full stop; capitalised only if they cannot be a name."""
 _UNITS = "ft|in|lbs?|oz|yds?|hrs?|mins?|secs?|yrs?|[Tt]bsp|[Tt]sp|gal|km|cm|mm|kg|mi|mph|sq ft"
 _BOOKS = {"Gen": "Genesis", "Ex": "Exodus", "Exod": "Exodus", "Lev": "Leviticus", "Num": "Numbers",
           "Deut": "Deuteronomy", "Josh": "Joshua", "Judg": "Judges", "Sam": "Samuel", "Chron": "Chronicles",
@@ -46,7 +46,7 @@ _CROWNED = r"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan)"
 _SAID_BY_ME = (
     r"(?! (?:am|was sure|think|thought|know|knew|believe|have|had|said|saw|met|mean|meant|love|loved)\b|['’][mdvl])"
 )
-"""After the pronoun, and not after the first of kings."""
+"""What follows the pronoun "I", and not a monarch's number."""
 KINGS = (
     "Alexander|Alfonso|Benedict|Carl|Catherine|Charles|Christian|Clement|Constantine|Edward|Elizabeth|Ferdinand|"
     "Francis|Frederick|George|Gregory|Gustav|Harald|Henry|Innocent|Ivan|James|John|Joseph|Leo|Leopold|Louis|Margaret|"
@@ -62,7 +62,7 @@ def _roman(read: Callable[[int], str]) -> Callable[[str], str | None]:
 
 
 def _cased(words: dict[str, str]) -> Callable[[str], str]:
-    """Reads by a table, with a capital where the abbreviation has one."""
+    """A reader that looks up a table and keeps the capital of the abbreviation."""
     return lambda short: words[short.lower()].capitalize() if short[0].isupper() else words[short.lower()]
 
 
@@ -94,7 +94,7 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     rule(r"(?:(?<=^)|(?<=\b(?:[Tt]he|won|was|our|his|her|its) )|(?<=\b(?:is|at|as|my) )|(?<=[,;] )|(?<=\())"
         r"no\. ?(?=\d)", "number ", needs="no."),
     rule(r"\bNo(s?)\. ?(?=\d)", r"number\1 ", needs="No"),
-    # A street where a name stands before it and none after it; else a saint.
+    # "St." is a street after a name and before none; otherwise a saint.
     rule(rf"{_NAMED}(?! ?[A-Z]|\w)", r"\1 \2\.", None, _STREET, needs="."),
     rule(rf"{_NAMED}(?= (?:{BEGINNINGS}) )", r"\1 \2\.", None, _STREET, needs="."),
     rule(rf"(?<=\d ){_NAMED}(?= [A-Z])", r"\1 \2\.", None, _STREET, needs="."),

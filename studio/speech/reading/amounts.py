@@ -1,4 +1,4 @@
-"""Amounts: prices, parts, measures, from and to, by and times, and the signs that stand beside them."""
+"""Rules for amounts: prices, fractions, measures, ranges, dimensions, and the symbols beside them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from studio.speech.reading.rules import (
     year,
 )
 
-_PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
-"""Into which things are divided."""
+_DENOMINATORS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
+"""Denominators that are read as fractions."""
 _MARKED = (
     r"(?:stars?|points?|marks?|rating|ratings|score|scores|votes|players|people|doctors|dentists|respondents|customers|"
     r"users|attempts|tests|questions|answers|students|patients|adults|children|Americans|reviews?|difficulty)"
 )
-"""What has so many of so many."""
+"""Nouns after a score, as in "8/10 points"."""
 _CODES = "|".join(sign for sign in PLURALS if len(sign) == 3)
 _PER = {
     "s": "second", "sec": "second", "second": "second", "min": "minute", "minute": "minute", "h": "hour", "hr": "hour",
@@ -50,27 +50,25 @@ _KITCHEN = {
     "oz": ("ounce", "ounces"), "ft": ("foot", "feet"), "mi": ("mile", "miles"), "kg": ("kilogram", "kilograms"),
     "gal": ("gallon", "gallons"), "hr": ("hour", "hours"), "yd": ("yard", "yards"),
 }  # fmt: skip
-"""Of which there are parts."""
+"""Units with fractions: singular and plural."""
 _SINGULAR = {"$": "dollar", "€": "euro", "£": "pound"}
 _AFTER_A_PRICE = (
     r"(?:per|and|for|off|each|more|less|from|with|when|that|than|but|because|after|before|over|under|into|until|while|"
     r"now|then|here|there|today|every|the|plus|minus|this|later|earlier|yesterday|above|below|only)"
 )
-"""Words before which a price is not that of a thing: 'a $5 bill' is."""
+"""Words after a price that are not the noun that it describes, as "bill" in 'a $5 bill'."""
 _SMILE = r"[:;=]-?[()DPp](?![\w()])"
 _RACE = r"(?: (?:run|race|walk|jog|row|swim|time|course|resolution|video|display|monitor|TV|screen|footage|res)\b)"
 _SHAPED = (
     r"(?:aspect|screens?|displays?|monitors?|pictures?|video|videos|format|formats|photos?|sensor|television|TVs?)"
 )
-_DOING = r"(?:is|was|has|makes|says|sells|does|buys|announces|plans|wants|reports|pays|owns|uses|wins|shares)"
+_VERBS = r"(?:is|was|has|makes|says|sells|does|buys|announces|plans|wants|reports|pays|owns|uses|wins|shares)"
 _SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "t": "trillion"}
-
-
 VULGAR = "½¼¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _QUARTERS = {"N": " north", "S": " south", "E": " east", "W": " west"}
 _PIECES = r"(?:bills?|notes?|banknotes?|coins?|tickets?|chips?|vouchers?|gift cards?)"
-"""Which a price tells from others of their kind."""
+"""Nouns that a price describes, as in "a $5 note"."""
 _IN_MARKS = re.compile(rf"[ -]{_MARKED}\b")
 
 
@@ -90,7 +88,7 @@ def _range(match: re.Match[str]) -> str:
 
 
 def _fraction(match: re.Match[str]) -> str:
-    """Only what people write as one; '8/10' is a mark."""
+    """A fraction if people write it as one; '8/10' is a score."""
     top, bottom = int(match[1]), int(match[2])
     if top == bottom and top in (20, 50):
         return f"{ENGLISH.cardinal(top)}-{ENGLISH.cardinal(top)}"
@@ -99,17 +97,17 @@ def _fraction(match: re.Match[str]) -> str:
     of_something = match.string.startswith((" of ", " cup", " inch", " mile"), match.end())
     if bottom in (10, 100, top) and not of_something:
         return f"{top} out of {bottom}"
-    return match[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
+    return match[0] if top < bottom and bottom in _DENOMINATORS else f"{top} over {bottom}"
 
 
 def _part_of_a_unit(match: re.Match[str]) -> str:
-    """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for parts."""
+    """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for fractions."""
     one, many = _KITCHEN[match[3]]
     return f"{match[1]}{match[2]} {many if match[1] else one}"
 
 
 def _from_to(match: re.Match[str]) -> str:
-    """'$60 to 80k': the sign and the scale once, where both are the same."""
+    """'$60 to 80k': the currency and the scale are read once if both are the same."""
     sign, low, scale, high = match[1], match[2], match[3] or "", match[4]
     if not scale and not match[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
         return f"{sign}{low} to {sign}{high}"
@@ -118,7 +116,7 @@ def _from_to(match: re.Match[str]) -> str:
 
 
 def _priced(match: re.Match[str]) -> str:
-    """'a five dollar bill'; cents need more words: 'a two dollars and fifty cents ticket' stays."""
+    """'a five dollar bill'; prices with cents stay as they are."""
     scale = match[4] or ""
     if "." in match[3] and not scale:
         return match[0]
@@ -127,12 +125,12 @@ def _priced(match: re.Match[str]) -> str:
 
 
 def _before_an_amount(match: re.Match[str]) -> str:
-    """'50 USD' of 'USD 50', as the library knows it."""
+    """'USD 50' as '50 USD', which the library reads."""
     return f"{match[2]}{match[3]} {PLURALS[match[1]]}" if match[3] else f"{match[2]} {match[1]}"
 
 
 def _thousands(match: re.Match[str]) -> str:
-    """Of continental Europe; three places after a dollar's point are a price by the gallon."""
+    """European thousands separators; three decimals after a dollar sign are a price per gallon."""
     is_one_point = match[0].count(".") == 1 and "," not in match[0]
     return match[0] if is_one_point and match.string[match.start() - 1] not in "€" else _european(match)
 
@@ -150,7 +148,7 @@ def _hexadecimal(figures: str) -> str:
 
 
 def _plain(sign: str) -> str:
-    """'1/2' of '½'."""
+    """'½' as '1/2'."""
     return unicodedata.normalize("NFKC", sign).replace("\u2044", "/")
 
 
@@ -179,7 +177,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?)|ST|ND|RD|TH)\b", r"\1", str.lower,
         needs="0K|0C|0M|0L|0F|0O|0S|0H|0Y|0T|0N|0R|0 K|0 C|0 M|0 L|0 F|0 O|0 S|0 H|0 Y"),
     rule(r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) <3 (?=\S)", r"\1 love ", needs="<0"),
-    # Nobody says a smile.
+    # Emoticons are not read.
     rule(rf"^{_SMILE} ?| {_SMILE}|(?<!\b[a-zA-HJ-Z]) <3(?=[ .,!?]|$)", "", needs=":|;|=|<0"),
     rule(r"(?:\b[Cc]opyright )?© ?", "copyright ", needs="©"),
     rule(r"[™®]", "", needs="™|®"),
@@ -204,7 +202,7 @@ SIGNS: tuple[Rule, ...] = (
         needs="illion|thousand"),
     rule(r"(?<![\w.,])(\d{1,3}(?:\.\d{1,6})?)[eE]([+−-]?)(\d{1,3})\b", r"\1ten to the \2\3",
         lambda first: "" if first == "1" else f"{first} times ", SIDES | {"+": ""}, cardinal, needs="0e|0E"),
-    rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f", needs="\u2009"),  # between thousands, as the library knows it
+    rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f", needs="\u2009"),  # the thousands separator that the library knows
     rule(r"(?<=\d) ?\$(?![\d\w])", " dollars", needs="$"),
     rule(rf"(?<![\w.])({'|'.join(map(re.escape, DOLLAR_SIGNS))})\$ ?(?=\d)", r"\1", DOLLAR_SIGNS, needs="$"),
     rule(rf"(?<=[{MONEY}])(\d{{1,6}}),(\d\d)(?!\d|,\d)", r"\1.\2", needs="0,00"),
@@ -242,10 +240,10 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(?: (?=[bm]n\b))?(k|bn|mn)\b", r"\1 \2", None, _scale,
         needs="0k|0bn|0mn|0 bn|0 mn"),
     rule(r"(?<![\w.,])(\d{1,3}\.\d{1,3})([MBK])\b", r"\1 \2", None, _scale, needs="0M|0B|0K"),
-    rule(rf"(?<![\w.,])(?![48]K)(\d{{1,3}})([KMB])(?=\+? (?:(?!{_DOING}\b)[a-z]{{2,20}}s|people|men|women|children)\b)",
+    rule(rf"(?<![\w.,])(?![48]K)(\d{{1,3}})([KMB])(?=\+? (?:(?!{_VERBS}\b)[a-z]{{2,20}}s|people|men|women|children)\b)",
         r"\1 \2", None, _scale, needs="0K|0M|0B"),
     rule(r"(?<![\w.,/-])24/7/365(?![\w/]|\.\d)", "twenty-four seven, three sixty-five", needs="00/0/000"),
-    rule(r"(?<![\w.,/-])(\d{1,2}(?:/\d{1,2}){2,4})(?![\w/]|\.\d)", r"\1", lambda listed: listed.replace("/", ", "),
+    rule(r"(?<![\w.,/-])(\d{1,2}(?:/\d{1,2}){2,4})(?![\w/]|\.\d)", r"\1", lambda items: items.replace("/", ", "),
         needs="0/0"),
     rule(r"(?<![\w.,/-])(\d{1,2}\.\d)/(5|10|100)(?![\w/]|\.\d)", r"\1 out of \2", needs="0/0"),
     rule(r"(?i)\b((?:rated?|rating|scored?|score of|grade|got|gave (?:it|him|her|them)|earned)(?: (?:it|a|an|of))? )"
@@ -263,7 +261,7 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range, needs="0-0|0–0"),
     rule(r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to ",
         needs="0-0|0–0"),
-    # Where a name stands before them, they may be a chapter and its verse.
+    # After a name they may be a chapter and a verse.
     rule(rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
         r"(\d{1,6}(?:\.\d{1,3})?):(\d(?:\.\d{1,3})?|\d{3,6})(?![\w:]|[.,/-]\d)",
         lambda match: match[0] if match[1] else f"{match[2]} to {match[3]}", needs="0:0"),

@@ -1,12 +1,11 @@
-"""Words in capitals become ordinary words; acronyms stay as they are written, which is how models learn to say them.
+"""Lowercases words in capitals; acronyms stay as written, which is how models learn to pronounce them.
 
-Models know words in small letters, and spell or garble "DO NOT IGNORE IT". Three questions tell "NOW" from "FBI"
-without a dictionary of the language:
+Models spell out or garble "DO NOT IGNORE IT". Three rules tell "NOW" from "FBI" without a dictionary:
 
-- Of two or three letters: is it one of the common words (SHORT)?
-- Of four or more: can it be pronounced, as English puts its consonants together, and is it not a known acronym (KEPT)?
-- Which are both ("IT", "US", "WHO") are words where other words in capitals stand beside them, else acronyms. So are
-  other short ones there that have the letters of a syllable, as names do ("TIM").
+- Two or three letters are a word if it is a common one (SHORT).
+- Four or more are a word if they can be pronounced in English and are not a known acronym (KEPT).
+- Ambiguous ones ("IT", "US", "WHO") are words next to other words in capitals, else acronyms. The same holds for other
+  short ones that form a syllable, as many names do ("TIM").
 """
 
 from __future__ import annotations
@@ -43,27 +42,27 @@ KEPT = words_of(
     "SATA SCOTUS SIM SOS SUV SWAT TIFF TOEFL UAE UCLA UEFA UFO UNESCO UNICEF UPS URL USA USAA USAF USAID USDA UUID "
     "VAT VIP VOIP YAML YMCA YOLO YWCA"
 )
-"""Acronyms that could be words by their letters. Spelled or pronounced, models know their written form."""
-_BEFORE = (
+"""Acronyms that look like words. Models know their written form, whether it is spelled or pronounced."""
+_ONSETS = (
     "b|bl|br|c|ch|chl|chr|cl|cr|d|dr|dw|f|fl|fr|g|gh|gl|gn|gr|h|j|k|kh|kl|kn|kr|l|ll|m|n|p|ph|phl|phr|pl|pn|pr|ps|q|qu|"
     "r|rh|s|sc|sch|scl|scr|sh|shr|sk|sl|sm|sn|sp|sph|spl|spr|squ|st|str|sv|sw|t|th|thr|thw|tr|ts|tw|v|vl|w|wh|wr|x|z|zh"
 )
-"""The consonants that a syllable may begin with."""
-_AFTER = (
+"""Consonants that may begin a syllable."""
+_CODAS = (
     "b|bb|bt|c|ch|ck|ct|d|dd|dg|dth|f|ff|ft|fth|g|gg|gh|ght|ghth|gm|gn|h|hn|k|kk|l|lb|lch|ld|lf|lfth|lft|lk|ll|lm|ln|lp|lph|lpt|lsh|lt|"
     "lth|lv|m|mb|mm|mn|mp|mph|mpt|n|nc|nch|nct|nd|ng|ngth|nk|nn|nst|nt|nth|nx|p|ph|pp|pt|pth|q|r|rb|rc|rch|rd|rf|rg|"
     "rgh|rk|rl|rld|rm|rmth|rn|rp|rph|rr|rsh|rst|rt|rth|rtz|rv|s|sc|sch|sh|sk|sm|sp|ss|st|sth|t|tch|tsch|th|thm|tt|tz|v|w|wd|wk|wl|wn|"
     "wth|x|xt|xth|z|zz"
 )
-"""The consonants that a syllable may end with, where no plural or past is formed."""
+"""Consonants that may end a syllable, without the endings of plurals and past tenses."""
 _VOWELS = "[aeiouy]{1,4}"
-_BETWEEN = rf"(?:(?:{_AFTER})s?(?:{_BEFORE})?|s(?:{_BEFORE})?|{_BEFORE})"
-"""Never empty: between two vowels stand consonants, so that there is one way only to try."""
+_BETWEEN = rf"(?:(?:{_CODAS})s?(?:{_ONSETS})?|s(?:{_ONSETS})?|{_ONSETS})"
+"""Never empty: with consonants between vowels there is only one way to match, so no backtracking."""
 _PRONOUNCED = re.compile(
-    rf"(?:{_BEFORE})?{_VOWELS}(?:{_BETWEEN}{_VOWELS}){{0,12}}(?:{_AFTER})?(?:e?[ds])?", re.IGNORECASE
+    rf"(?:{_ONSETS})?{_VOWELS}(?:{_BETWEEN}{_VOWELS}){{0,12}}(?:{_CODAS})?(?:e?[ds])?", re.IGNORECASE
 )
 _ONE_SYLLABLE = re.compile(r"[BCDFGHJKLMNPRSTVWYZ][AEIOUY][BDFGKLMNPRSTXYZ]|[BCDFGHJKLMNPRSTVWYZ][AEIOU]{2}")
-"""The plainest words of three letters, as most short names are."""
+"""The commonest shapes of three letters, as most short names have."""
 _DRAWN_OUT = re.compile(r"(?=[A-Z]{4})[A-Z]*([AEGHIMORSUZ])\1\1[A-Z]*")
 """'NOOO', 'AAAH', 'GRRR'."""
 _SCOTTISH = re.compile(r"MC[A-Z]{3,20}")
@@ -77,37 +76,37 @@ _NAMES = words_of(
     "JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER MONDAY TUESDAY "
     "WEDNESDAY THURSDAY FRIDAY SATURDAY SUNDAY"
 ) | frozenset(KINGS.upper().split("|"))
-"""Which other rules know by their capital."""
-_LONGEST = 30
-"""Letters of an acronym; looking at more of them would take too long."""
+"""Names that other rules recognise by their capital."""
+_MAX_ACRONYM = 30
+"""Letters; longer tokens would take too long to match."""
 _AFTER_AM = words_of("I HOW WHO WHAT WHERE WHEN WHY")
 _LETTER = "A-ZÀ-ÖØ-Þ"
 _TOKEN = re.compile(
     rf"(?<![\w@#$&\\])(?<!\d[-/])(?<![A-Za-z]\.)[{_LETTER}]+(?:['’][{_LETTER}]+)*(?![\w@&\\]|[-/]?\d|\.\w)"
 )
 _SMALL = re.compile(r"[^\W\d_]")
-_BEGINS = re.compile(r"(?:^|[.!?…][\"'”’)\]]{0,2}\s+)[\"'“‘(\[*_]{0,3}$")
-"""What stands before a sentence's first word."""
+_SENTENCE_START = re.compile(r"(?:^|[.!?…][\"'”’)\]]{0,2}\s+)[\"'“‘(\[*_]{0,3}$")
+"""Text before the first word of a sentence."""
 
 
 def in_small_letters(text: str, *, begins: bool = True) -> str:
-    """The text with its words in capitals in small letters, but for the first of each sentence and for names that
-    other rules know. Acronyms, Roman figures and words in small letters stay as they are.
+    """Lowercase words in capitals, except for the first letter of sentences and of names that other rules know.
 
-    ``begins``: whether a sentence begins with it."""
+    Acronyms, Roman numerals and other words stay as they are. ``begins``: whether the text begins a sentence.
+    """
     if not begins:
         return in_small_letters(f"-{text}")[1:]
     read, at = list[str](), 0
     for run in _runs(text):
-        loud = len(run) > 1 and any(map(_is_surely_a_word, run))
+        shouted = len(run) > 1 and any(map(_is_certain_word, run))
         for index, token in enumerate(run):
-            read += [text[at : token.start()], _read(token, run, index, loud=loud)]
+            read += [text[at : token.start()], _read(token, run, index, shouted=shouted)]
             at = token.end()
     return "".join([*read, text[at:]])
 
 
 def _runs(text: str) -> Iterator[list[re.Match[str]]]:
-    """Words in capitals with nothing but spaces, figures and punctuation between them."""
+    """Words in capitals separated only by spaces, digits and punctuation."""
     run = list[re.Match[str]]()
     for token in _TOKEN.finditer(text):
         if run and _SMALL.search(text, run[-1].end(), token.start()):
@@ -118,75 +117,77 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
         yield run
 
 
-def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, loud: bool) -> str:
+def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, shouted: bool) -> str:
     written, following = token[0], token.string[token.end() : token.end() + 3]
     stem, apostrophe, ending = _parts(written)
     before = run[index - 1][0] if index else ""
     if len(stem) == 1:
         is_article = (
-            stem == "A" and loud and (index + 1 < len(run) or before in SHORT) and not _BEGINS.search(_before(token))
+            stem == "A"
+            and shouted
+            and (index + 1 < len(run) or before in SHORT)
+            and not _SENTENCE_START.search(_before(token))
         )
         is_name = stem in "ODL" and len(ending) > 2 and ending != "CLOCK"
         small = ending.capitalize() if is_name else ending.lower()
         return (stem.lower() if is_article or ending == "CLOCK" else stem) + apostrophe + small
     if _SCOTTISH.fullmatch(stem) and _PRONOUNCED.fullmatch(stem[2:]):
         return f"Mc{stem[2:].capitalize()}{apostrophe}{ending.lower()}"
-    if _is_abbreviation(stem, before, following) or _is_of_a_range(token):
+    if _is_abbreviation(stem, before, following) or _is_in_range(token):
         return written.capitalize()
-    if not _is_word(stem, before, loud=loud) and (apostrophe == "" or ending == "S"):
+    if not _is_word(stem, before, shouted=shouted) and (apostrophe == "" or ending == "S"):
         return stem + apostrophe + ending.lower()
     small = written.lower()
     is_street = re.match(r" (?:ST|AVE|RD|BLVD|LN|DR|HWY|PKWY)\b", token.string[token.end() : token.end() + 6])
     is_named = stem in _NAMES or is_street or (before in _TITLES and _before(token).endswith(". "))
-    return small[0].upper() + small[1:] if is_named or _BEGINS.search(_before(token)) else small
+    return small[0].upper() + small[1:] if is_named or _SENTENCE_START.search(_before(token)) else small
 
 
 def _before(token: re.Match[str]) -> str:
-    """Some signs that stand before it; with what can be no sentence's end, where there are more."""
+    """The text just before a token; a leading "-" means that there is more, so that it is not the start of the text."""
     start = token.start()
     return ("-" if start > 8 else "") + token.string[max(0, start - 8) : start]
 
 
 def _parts(written: str) -> tuple[str, str, str]:
-    """'DON', '’', 'T'."""
-    found = re.search("['’]", written)
-    return (written[: found.start()], found[0], written[found.end() :]) if found else (written, "", "")
+    """Split "DON’T" into "DON", "’" and "T"."""
+    match = re.search("['’]", written)
+    return (written[: match.start()], match[0], written[match.end() :]) if match else (written, "", "")
 
 
 def _is_abbreviation(stem: str, before: str, following: str) -> bool:
-    """Such as 'DR. SMITH', 'NO. 5', 'MAR. 3' and 'MAIN ST.'."""
+    """Whether it is an abbreviation, as in 'DR. SMITH', 'NO. 5', 'MAR. 3' and 'MAIN ST.'."""
     if stem in _SHORT_MONTHS:
         return bool(re.match(r"\.? ?\d", following))
     if stem in _STREETS and len(before) > 3 and following[:1] == ".":
         return True
-    return bool(stem in _TITLES and re.match(rf"\. [{_LETTER}]", following)) or bool(
-        stem in _NUMBERED and re.match(r"\. ?\d", following)
-    )
+    is_title = stem in _TITLES and re.match(rf"\. [{_LETTER}]", following)
+    return bool(is_title or (stem in _NUMBERED and re.match(r"\. ?\d", following)))
 
 
-def _is_of_a_range(token: re.Match[str]) -> bool:
-    """Such as 'MON-FRI' and 'JAN–MAR'."""
+def _is_in_range(token: re.Match[str]) -> bool:
+    """Whether it is part of a range, as in 'MON-FRI' and 'JAN–MAR'."""
     beside = _before(token)[-1:] + token.string[token.end() : token.end() + 1]
     return token[0] in _SHORT_DAYS | _SHORT_MONTHS and ("-" in beside or "–" in beside)
 
 
-def _is_surely_a_word(token: re.Match[str]) -> bool:
+def _is_certain_word(token: re.Match[str]) -> bool:
     stem = _parts(token[0])[0]
-    return len(stem) > 1 and stem not in AMBIGUOUS and _is_word(stem, "", loud=False)
+    return len(stem) > 1 and stem not in AMBIGUOUS and _is_word(stem, "", shouted=False)
 
 
-def _is_word(stem: str, before: str, *, loud: bool) -> bool:
+def _is_word(stem: str, before: str, *, shouted: bool) -> bool:
     if stem in AMBIGUOUS:
-        return loud and before != "THE"
-    if stem == "AM":  # else of the morning
+        return shouted and before != "THE"
+    if stem == "AM":  # otherwise the time of day
         return before in _AFTER_AM
     if stem in KEPT:
-        return loud and stem in SHORT
-    if stem in SHORT or stem in _NAMES or len(stem) > _LONGEST:
+        return shouted and stem in SHORT
+    if stem in SHORT or stem in _NAMES or len(stem) > _MAX_ACRONYM:
         return True
     if roman(stem) is not None:
         return False
     plain = "".join(sign for sign in unicodedata.normalize("NFD", stem) if not unicodedata.combining(sign))
     if len(plain) < 4:
-        return loud and bool(_ONE_SYLLABLE.fullmatch(plain))
+        return shouted and bool(_ONE_SYLLABLE.fullmatch(plain))
     return bool(_PRONOUNCED.fullmatch(plain) or _DRAWN_OUT.fullmatch(plain))

@@ -1,4 +1,4 @@
-"""Days, years, clock times and their zones, and how long something takes."""
+"""Rules for dates, years, clock times, time zones and durations."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _COUNTED = words_of(
     "line hour minute second day year degrees rpm mah dpi psi hz mhz total extra additional baud kcal pixel "
     "kilogram gram kilo ohm lumen thread tonne million thousand series"
 )
-"""What a number counts or measures, though it has no plural there, or names without a year."""
-_MEASURED = "|".join(sorted({f"{each}s?" for each in _COUNTED if each.isalpha()}))
+"""Singular nouns after a number that is not a year, as in "a 1500 word essay"."""
+_MEASURED = "|".join(sorted({f"{noun}s?" for noun in _COUNTED if noun.isalpha()}))
 _EVENTS = words_of(
     "olympics riots elections games finals playoffs floods fires protests championships talks awards congress "
     "census series crisis glass princess mercedes lexus christmas paris texas"
 )
-"""What a year has, though it ends as a plural does."""
+"""Nouns after a year that end like a plural."""
 _DAYS = {"Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday",
          "Thur": "Thursday", "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday"}  # fmt: skip
 _SHORT_DAYS = "|".join(_DAYS)
@@ -53,8 +53,8 @@ _DAYS |= {day: day for day in _DAYS.values()}
 _DAY_NAMES = "|".join(_DAYS)
 
 
-def _numbered(month: str) -> str:
-    return _MONTHS[int(month) - 1]
+def _month_name(number: str) -> str:
+    return _MONTHS[int(number) - 1]
 
 
 def _month(written: str) -> str:
@@ -68,24 +68,24 @@ def _day(day: int, month: int, in_year: str, otherwise: str) -> str:
 
 
 def _slashed(match: re.Match[str]) -> str:
-    """In American order, where that can be meant."""
+    """Month first, as in American English, if that is possible."""
     first, second = int(match[1]), int(match[2])
     day, month = (first, second) if first > 12 else (second, first)
     return _day(day, month, _whole_year(match[3]), match[0])
 
 
 def _whole_year(written: str) -> str:
-    """Of two figures, which century is meant as POSIX has it: from 1969 to 2068."""
+    """Two digits mean 1969 to 2068, as in POSIX."""
     return written if len(written) == 4 else f"{19 if written >= '69' else 20}{written}"
 
 
-def _sorted(match: re.Match[str]) -> str:
-    """A day with its year first, as computers and East Asia write it."""
+def _year_first(match: re.Match[str]) -> str:
+    """A date that begins with the year."""
     return _day(int(match[3]), int(match[2]), match[1], match[0])
 
 
 def _hours(match: re.Match[str]) -> str:
-    """'5 to 7pm': the half of the day only once, if it is the same."""
+    """'5 to 7pm': AM or PM is read once if it is the same."""
     same = match[2] and match[2].lower() == match[4].lower()
     return f"{match[1]}{'' if same or not match[2] else f' {match[2].upper()}M'} to {match[3]} {match[4]}.m"
 
@@ -93,14 +93,14 @@ def _hours(match: re.Match[str]) -> str:
 def _in_era(match: re.Match[str]) -> str:
     """'ten sixty-six', 'seven fifty-three', 'five hundred'."""
     high, low = divmod(int(match[1]), 100)
-    said = year(match[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
+    words = year(match[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
     if 0 < high < 10 and low:
-        said = f"{ENGLISH.cardinal(high)} {'oh ' if low < 10 else ''}{ENGLISH.cardinal(low)}"
-    return f"{said} {match[2].replace('.', '')}" + ("." if match[2].endswith(".") and ends_a_sentence(match) else "")
+        words = f"{ENGLISH.cardinal(high)} {'oh ' if low < 10 else ''}{ENGLISH.cardinal(low)}"
+    return f"{words} {match[2].replace('.', '')}" + ("." if match[2].endswith(".") and ends_a_sentence(match) else "")
 
 
 def _seasons(match: re.Match[str]) -> str:
-    """'nineteen ninety-nine to two thousand', 'twenty twenty-three to twenty-four'."""
+    """Two consecutive years: 'nineteen ninety-nine to two thousand', 'twenty twenty-three to twenty-four'."""
     first, second = match[1], match[2]
     if len(second) == 2 and (int(first[2:]) + 1) % 100 != int(second):
         return match[0]
@@ -114,12 +114,12 @@ def _days_of_a_month(match: re.Match[str]) -> str:
 
 
 def _month_of_a_year(match: re.Match[str]) -> str:
-    """'June twenty twenty-four' of '2024-06', but not of '2004-05'."""
+    """'2024-06' as 'June twenty twenty-four'; '2004-05' is a range of years."""
     is_range = int(match[1][2:]) < int(match[2])
     return match[0] if is_range else f"{_MONTHS[int(match[2]) - 1]} {year(match[1])}"
 
 
-def _of_its_year(match: re.Match[str]) -> str:
+def _year_of_thing(match: re.Match[str]) -> str:
     """'the nineteen oh six earthquake', but not of a count or a measure: 'the 1900 block', 'a 1500 word essay'."""
     thing = match[3].lower()
     is_counted = thing in _COUNTED or (thing.endswith(("s", "ing", "ed", "est")) and thing not in _EVENTS)
@@ -133,7 +133,7 @@ def _british(match: re.Match[str]) -> str:
 
 
 def _half_of_the_day(match: re.Match[str]) -> str:
-    """' PM' for 'p.m.', whose last stop ends the sentence as well where one ends there."""
+    """' PM' for 'p.m.', with a full stop if the sentence ends there."""
     return f" {match[1].upper()}M{'.' if match[2] and ends_a_sentence(match) else ''}"
 
 
@@ -160,7 +160,7 @@ DATES: tuple[Rule, ...] = (
         needs="0-0|0–0"),
     rule(r"(?<![\w.:])(\d{1,2}:[0-5]\d) ?h(?:rs?)?\b", r"\1", needs="00h|00 h"),
     rule(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )(1[0-2]|0?[1-9])/(3[01]|[12]\d|0?[1-9])(?![\w/]|\.\d)",
-        r"\1\2 \3", None, _numbered, ordinal, needs="0/0"),
+        r"\1\2 \3", None, _month_name, ordinal, needs="0/0"),
     rule(rf"\bFY ?['’]?({YEAR}|\d\d)\b(?![-/.,]\d)", r"fiscal year \1", year, needs="FY"),
     rule(r"(?<![\w.,/-])(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,]\d{1,9})?)?"
         r"(?:Z|([+-]\d\d):?(\d\d))?(?![\w:])", r"\1 at \2\3\4\5", None, None,
@@ -173,17 +173,17 @@ DATES: tuple[Rule, ...] = (
     rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", r"\1 \2", None, year),
     rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed, needs="0/0"),
     rule(r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01]|11?|0[1-9])(?![\w/]|\.\d)",
-        r"\1 \2", _numbered, ordinal, needs="0/0"),
+        r"\1 \2", _month_name, ordinal, needs="0/0"),
     rule(rf"{STARTS}(\d{{1,2}})-(\d{{1,2}})-({YEAR}){ENDS}", _slashed, needs="0-0"),
-    rule(rf"{STARTS}({YEAR})/(\d{{1,2}})/(\d{{1,2}}){ENDS}", _sorted, needs="0/0"),
-    rule(rf"(?<![Vv]ersion |[Rr]elease ){STARTS}({YEAR})\.(0\d|1[0-2])\.([0-3]\d){ENDS}", _sorted, needs="0.0"),
-    rule(rf"{STARTS}(0?[1-9]|1[0-2])/(20\d\d|19\d\d){ENDS}", r"\1 \2", _numbered, year, needs="0/0000"),
+    rule(rf"{STARTS}({YEAR})/(\d{{1,2}})/(\d{{1,2}}){ENDS}", _year_first, needs="0/0"),
+    rule(rf"(?<![Vv]ersion |[Rr]elease ){STARTS}({YEAR})\.(0\d|1[0-2])\.([0-3]\d){ENDS}", _year_first, needs="0.0"),
+    rule(rf"{STARTS}(0?[1-9]|1[0-2])/(20\d\d|19\d\d){ENDS}", r"\1 \2", _month_name, year, needs="0/0000"),
     rule(rf"{STARTS}(20[1-9]\d|19\d\d)-(0[1-9]){ENDS}", _month_of_a_year, needs="0000-00"),
     rule(rf"{STARTS}({YEAR})/({YEAR}|\d\d){ENDS}", _seasons, needs="0/0"),
     rule(rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
         lambda match: _day(int(match[1]), int(match[2]), match[3], match[0]), needs="0.0"),
     rule(r"(?<![\w.:])(\d{1,2})\.(\d\d)(?= ?[AaPp]\.?[Mm]\b)", r"\1:\2", needs="0.00"),
-    # Minutes where they stand after hours or before seconds, no meters; and seconds after them or a decimal, no decade.
+    # "m" after hours or before seconds means minutes, not meters; "s" after them or a decimal means seconds.
     rule(r"(\d ?(?:h|hrs?)) ?(\d{1,2}) ?m(?:in)?\b", r"\1 \2 min", needs="0h|0 h"),
     rule(r"(?<![\w.,])([1-5]?\d) ?m(?:in)? ?(\d{1,2}) ?s\b", r"\1 min \2 sec", needs="0m|0 m"),
     rule(r"(\d\.\d{1,9})s\b", r"\1 seconds", needs="0s"),
@@ -212,7 +212,7 @@ YEARS: tuple[Rule, ...] = (
     rule(r"(?i)\b(in|of|by|since|until|till|before|after|year) (10[1-9]\d)"
         r"(?=[,.;:!?)]|$| (?:the|and|by|to|he|she|it|they|when)\b)", r"\1 \2", None, year, needs="0000"),
     rule(rf"(?i)\b(the|an?|this|that|his|her|its|their|our|my|\w{{2,20}}['’]s) ({YEAR}) ([A-Za-z]\w{{0,30}})(?![\w'’])",
-        _of_its_year, needs="0000"),
+        _year_of_thing, needs="0000"),
     rule(r"(?i)\b(in|since|until|till|by|before|after|from|of|during|circa|between|year|spring|summer|autumn|fall|winter|"
         rf"and|to|the|early|late|mid|class of) ({YEAR}){ENDS}{_AFTER_A_YEAR}", r"\1 \2", None, year, needs="0000"),
     rule(rf"(?:(?<=\()|^|(?<={SENTENCE}))({YEAR})(?=\)|[,:] |\. |\.?$| (?:was|is|saw|brought|will|marked|has)\b)",

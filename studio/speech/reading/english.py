@@ -1,4 +1,4 @@
-"""English number words and the library's dictionary, set to how the written forms of a script are said."""
+"""English number words, and the configuration of the normalisation library: units, currencies, abbreviations."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ UNITS = {
     "sq km": ("square kilometer", "square kilometers"), "cu ft": ("cubic foot", "cubic feet"),
     "mpg": ("mile per gallon", "miles per gallon"),
 }  # fmt: skip
-"""What the library does not know or forms wrongly: for one, and for more."""
+"""Units that the library lacks or gets wrong: singular and plural."""
 DOLLARS = {"US": "US", "U.S.": "US", "A": "Australian", "AU": "Australian", "C": "Canadian", "CA": "Canadian",
            "NZ": "New Zealand", "HK": "Hong Kong", "S": "Singapore"}  # fmt: skip
-"""Whose they are, by what is written before the sign."""
+"""Nationality by the letters before the dollar sign."""
 DOLLAR_SIGNS = {before: chr(0xE011 + number) for number, before in enumerate(DOLLARS)}
-"""What stands for them until they are read: the library knows currencies of one character before an amount."""
+"""Private characters that stand for them, as the library knows only single characters before an amount."""
 CURRENCIES = {
     "₹": ("rupee", "rupees", "paisa", "paise"), "₩": ("won", "won", "jeon", "jeon"),
     "₽": ("ruble", "rubles", "kopeck", "kopecks"), "₺": ("lira", "lira", "kurus", "kurus"),
@@ -45,18 +45,18 @@ CURRENCIES = {
     "MXN": ("Mexican peso", "Mexican pesos", "centavo", "centavos"), "ZAR": ("rand", "rand", "cent", "cents"),
     "BRL": ("real", "reais", "centavo", "centavos"), "RUB": ("ruble", "rubles", "kopeck", "kopecks"),
 }  # fmt: skip
-"""What the library does not know: for one and for more, and so its smaller coin."""
+"""Currencies that the library lacks: singular and plural, then those of the smaller coin."""
 PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | {
     "$": "dollars", "€": "euros", "£": "pounds", "¥": "yen", "USD": "dollars", "EUR": "euros", "GBP": "pounds",
 }  # fmt: skip
-"""Of all currencies but the dollars of DOLLARS."""
+"""All currencies except those in DOLLARS."""
 LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
                    "pp.", "cf.", "approx.", "avg.", "dept.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
-"""Abbreviations that are said as they stand, or that mean something only in places that a rule knows."""
+"""Abbreviations that the library must leave alone: they are read as written, or handled by our rules."""
 
 
 class SpokenEnglish(English):
-    """With "and" after the hundreds, AM and PM as one says them, and years only where a rule has seen one."""
+    """English with "and" after hundreds and with AM and PM; years only where one of our rules found one."""
 
     year_prepositions = ()
 
@@ -87,7 +87,7 @@ class SpokenEnglish(English):
 
 
 def english_normalizer() -> Normalizer:
-    """The library's, with our English, our units, and dashes, titles and formulas left to the script."""
+    """The library's normalizer with our English, units and currencies; dashes, titles and formulas are left alone."""
     normalizer = Normalizer(SpokenEnglish(), latex="keep")
     for unit, (one, many) in UNITS.items():
         normalizer.add_unit(unit, one, many)

@@ -1,4 +1,4 @@
-"""Figures that name something: to call, to type in, on doors, parcels, products and on the net."""
+"""Rules for numbers that are identifiers: phone numbers, codes, rooms, parcels, products, versions and IP addresses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _CODED = (
 _PLACES = r"(?:room|suite|apartment|apt\.|flat|route|highway|interstate|bus|train|tram|hall|locker|channel|unit)"
 _ROADS = r"(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Place|Court|Way|Square)"
 _FORMULAS = frozenset("CO2 H2O O2 O3 N2 H2 CH4 NH3 SO2 NO2".split())  # noqa: SIM905
-"""Which the library spells."""
+"""Formulas that the library spells out."""
 _ISOTOPES = frozenset((
     "H-2", "H-3", "C-12", "C-13", "C-14", "N-13", "N-15", "O-15", "O-16", "O-17", "O-18", "P-31", "P-32", "P-33",
     "S-35", "K-40", "K-42", "Y-90", "I-123", "I-124", "I-125", "I-129", "I-131", "U-232", "U-233", "U-234", "U-235",
     "U-236", "U-238",
 ))  # fmt: skip
-"""Which the library names; it would take every "F-16" for one."""
+"""Isotopes that the library reads by name; it would also do so with "F-16"."""
 _PRODUCTS = r"(?:RTX|GTX|RX|Office|Microsoft|Xbox|Boeing|Airbus|Porsche|Ferrari|Ryzen [3579]|Nokia|Peugeot|Fiat)"
-_LINES = r"(?:144|240|360|480|540|576|720|1080|1440|2160|4320)"
-"""Of a picture."""
+_RESOLUTIONS = r"(?:144|240|360|480|540|576|720|1080|1440|2160|4320)"
+"""Lines of a video format."""
 _SERVICES = r"(?:[2-9]11|112|999|988)"
-"""Short numbers to call."""
+"""Short phone numbers."""
 _CALLING = (
     r"(?:call(?:s|ed|ing)?|dial(?:s|l?ed|l?ing)?|phon(?:es?|ed|ing)|rang|ring|text(?:s|ed|ing)?|press(?:ed|ing)?)"
 )
@@ -40,34 +40,34 @@ _STATES = {
     "SD": "South Dakota", "TN": "Tennessee", "TX": "Texas", "UT": "Utah", "VT": "Vermont", "VA": "Virginia",
     "WA": "Washington", "WV": "West Virginia", "WI": "Wisconsin", "WY": "Wyoming", "DC": "D.C.",
 }  # fmt: skip
-"""As they stand before their zip codes."""
+"""Abbreviations before ZIP codes."""
 _PROGRAMS = r"(?:[Vv]ersion|[Rr]elease|Python|Windows|Android|Ubuntu|iOS|macOS|Java|Linux)"
 
 
 def _groups(figures: str) -> str:
-    """A number to call: a short stop between its groups."""
+    """A phone number, with a short pause between its groups."""
     plus = "plus " if figures.startswith("+") else ""
     return plus + ", ".join(map(digits, re.findall(r"\d+", figures)))
 
 
-def _number_to_call(match: re.Match[str]) -> str:
-    """Not of an amount with a plus before it: '+2.5'."""
+def _phone_number(match: re.Match[str]) -> str:
+    """A phone number with a plus; short amounts such as '+2.5' stay."""
     return _groups(match[0]) if len(re.sub(r"\D", "", match[0])) >= 7 else match[0]
 
 
 def _file(figures: str) -> str:
-    """'twenty twenty-four dash zero zero one': with a year or whatever stands before its dashes."""
+    """A file number: 'twenty twenty-four dash zero zero one'."""
     first, *others = figures.split("-")
     return " dash ".join([year(first) if re.fullmatch(YEAR, first) else digits(first), *map(digits, others)])
 
 
-def _book(figures: str) -> str:
-    """An ISBN, whose last sign may be an X for ten."""
+def _isbn(figures: str) -> str:
+    """An ISBN, whose last character may be an X."""
     return _groups(figures) + (" X" if figures[-1] in "xX" else "")
 
 
 def door(figures: str) -> str:
-    """'six fourteen', 'twelve oh five', 'three hundred', as rooms and houses are named; at most four figures."""
+    """'six fourteen', 'twelve oh five', 'three hundred', as for rooms and houses; at most four digits."""
     high, low = divmod(int(figures), 100)
     if figures.startswith("0"):
         return digits(figures)
@@ -89,9 +89,9 @@ def _lettered(match: re.Match[str]) -> str:
 
 
 CALLED: tuple[Rule, ...] = (
-    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", r"\1\2", None, _book,
+    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", r"\1\2", None, _isbn,
         needs="ISBN"),
-    rule(r"(?<![\w.,-])\+\d{1,3}(?:[ .-]\(?\d{1,5}\)?){1,6}(?![\w-])", _number_to_call, needs="+0"),
+    rule(r"(?<![\w.,-])\+\d{1,3}(?:[ .-]\(?\d{1,5}\)?){1,6}(?![\w-])", _phone_number, needs="+0"),
     rule(r"(?<![\w.,-])1[ -](8\d\d|900)[ -]([A-Z]{2,10}(?:-[A-Z]{2,10})?)\b", r"one, \1, \2", cardinal,
         lambda word: word.lower().replace("-", " "), needs="0-000-|0 000 |0-000 "),
     rule(r"\b([Nn]umber |(?i:invoice|order|ticket|case|file|reference|ref\.?|claim|docket|id|contract|model|part) )"
@@ -122,7 +122,8 @@ NAMED: tuple[Rule, ...] = (
     rule(r"(?<![\w.,])(\d\d)ers\b", r"\1ers", lambda number: cardinal(number).rstrip("e"), needs="0ers"),
     rule(rf"(?i)\b({_PLACES}(?: (?:number|no\.))? )(\d{{3,4}}){ENDS}", r"\1\2", None, door, needs="000"),
     rule(rf"\b({_PRODUCTS} )(\d{{3,4}})(?![\w-]|[.,:/]\d)", r"\1\2", None, door, needs="000"),
-    rule(rf"(?<![\w.,])({_LINES})([pi])(\d\d)?\b", r"\1 \2\3", door, None, lambda rate: f" {rate}", needs="0p|0i"),
+    rule(rf"(?<![\w.,])({_RESOLUTIONS})([pi])(\d\d)?\b", r"\1 \2\3", door, None, lambda rate: f" {rate}",
+        needs="0p|0i"),
     rule(r"\b[Ss](\d{1,2}) ?[Ee](\d{1,3})\b", r"season \1 episode \2", cardinal, cardinal, needs="0E|0e|0 E|0 e"),
     rule(r"\b([A-Z]{1,4})-?(\d{1,4})(?!\w|[.,:/-]\d)", _lettered),
     rule(rf"{STARTS}(\d{{3,4}})(?= (?:[NSEW]\.? )?(?:[A-Z][a-z]+ ){{1,3}}{_ROADS}\b)", r"\1", door, needs="000"),

@@ -1,4 +1,4 @@
-"""Which language a text is in, as far as its letters and its commonest words tell."""
+"""Guesses the language of a text by its script and its commonest words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import unicodedata
 from collections import Counter
 
 _WORD = re.compile(r"(?<![\w@./:-])[^\W\d_]+(?:['’][^\W\d_]+)*(?![\w@/]|[.:]\w)")
-LOOKED_AT = 4000
-"""Characters of a text that are looked at."""
+SAMPLE = 4000
+"""Characters of a text that are examined."""
 COMMON_WORDS = {
     "en": "the and of to in is was that it for on with as at by this are be have had not but from or an they you he "
     "she we his her my your will would there which who when what all can do if me so out up just please were been has",
@@ -28,7 +28,7 @@ COMMON_WORDS = {
     "pl": "na nie się do to że jest jak za od po ale co tak przez dla są był jego ich już kosztuje dziś",
     "tr": "ve bir bu da de için ile çok ne ben sen gibi daha ama var yok olarak kadar sonra bugün saat",
 }
-"""The words that give a language away in a few lines of it, by ISO 639-1 code; for Latin letters alone."""
+"""Frequent words by ISO 639-1 code, for languages in Latin script."""
 _COMMON = {code: frozenset(words.split()) for code, words in COMMON_WORDS.items()}
 _SCRIPTS = {
     "HANGUL": "ko", "HIRAGANA": "ja", "KATAKANA": "ja", "CJK": "zh", "CYRILLIC": "ru", "ARABIC": "ar", "HEBREW": "he",
@@ -38,9 +38,9 @@ _SCRIPTS = {
 
 
 def guess_language(text: str) -> str | None:
-    """An ISO 639-1 code: of the script where only one large language is written in it, else by its commonest words.
+    """An ISO 639-1 code: by the script if it belongs to one major language, else by the commonest words.
 
-    None where nothing tells: too few words, or a language that is not known here.
+    None if there are too few words, or if the language is not one of those known here.
     """
     letters = _letters(text)
     if not letters:
@@ -48,30 +48,30 @@ def guess_language(text: str) -> str | None:
     if letters["HIRAGANA"] + letters["KATAKANA"] > letters["CJK"] / 20 and letters["CJK"] > letters["LATIN"]:
         return "ja"
     script = max(letters, key=lambda name: letters[name])
-    return _by_words(text[:LOOKED_AT]) if script == "LATIN" else _SCRIPTS.get(script)
+    return _by_words(text[:SAMPLE]) if script == "LATIN" else _SCRIPTS.get(script)
 
 
 def looks_english(text: str) -> bool:
-    """Whether nothing tells that it is something else: a few words without any sign count as English."""
+    """Whether a text may be English: short texts without evidence of another language count as English."""
     return guess_language(text) in ("en", None) and not _is_mostly_foreign(text)
 
 
 def _is_mostly_foreign(text: str) -> bool:
-    """Whether most of its letters are no Latin ones, also of a script that is not known here."""
+    """Whether most letters are not Latin, in scripts unknown here too."""
     letters = _letters(text)
     return letters["LATIN"] * 2 < sum(letters.values())
 
 
 def _letters(text: str) -> Counter[str]:
-    """How many of each script."""
-    return Counter(_script(sign) for sign in text[:LOOKED_AT] if sign.isalpha())
+    """Number of letters by script."""
+    return Counter(_script(sign) for sign in text[:SAMPLE] if sign.isalpha())
 
 
 def _by_words(text: str) -> str | None:
-    """The language that has most of its words among its commonest, if it has two of them and more than any other."""
+    """The language with the most matching words, if there are at least two and no tie."""
     words = [word.lower() for word in _WORD.findall(text)]
-    found = Counter({code: sum(word in common for word in words) for code, common in _COMMON.items()})
-    (first, most), (_, second) = found.most_common(2)
+    hits = Counter({code: sum(word in common for word in words) for code, common in _COMMON.items()})
+    (first, most), (_, second) = hits.most_common(2)
     return first if most >= 2 and most > second else None
 
 

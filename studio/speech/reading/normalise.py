@@ -1,4 +1,4 @@
-"""A text as it is read aloud: paragraph by paragraph, tags as they are, and only where it is English."""
+"""Normalises a text paragraph by paragraph: tags stay, and so do paragraphs that are not English."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ _TO_READ = re.compile(
     r"\bb/c\b|[:;]-?[()]|[a-z][-–][A-Z]"
 )
 _IN_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ]['’]?[A-ZÀ-ÖØ-Þ]")
-"""What a paragraph must have some of for there to be anything to read otherwise than it is written."""
+"""A paragraph that matches neither of these needs no normalisation."""
 _SENTENCES = re.compile(r"[^\n]{1,800}(?:(?<=[.!?;]) |(?=\n)|\Z)|[^\n]{1,800}(?: |(?=\n)|\Z)|[^\n]{800}|\n+")
-"""What is read in one go, so that the time it takes grows with the text and not with its square."""
-_UNREAD = re.compile(rf"{'[^<]{0,200}'.join(map(re.escape, PHONEMES))}|{TAG.pattern}")
-"""What no word is in: tags, and what is written as sounds."""
+"""Texts processed in one go: bounded, so that the time is linear in the length of the text."""
+_PROTECTED = re.compile(rf"{'[^<]{0,200}'.join(map(re.escape, PHONEMES))}|{TAG.pattern}")
+"""Tags and phonemes, which stay as they are."""
 _STOPS = (".", "!", "?", ":", "…")
 _FIGURE = re.compile(r"[^\D0-9]")
 _AS_WRITTEN = str.maketrans({sign: f"{before}$" for before, sign in DOLLAR_SIGNS.items()})
-"""For what turned out to be no amount, or stands where nothing is read."""
+"""Restores dollar signs that are not part of an amount."""
 _BEGUN = re.compile(rf"{SENTENCE}([\"'“‘(]?.?)")
-
-
 _BEGINNINGS: tuple[Rule, ...] = (
-    # Not after an initial: the stop of an abbreviation that is not known ends no sentence.
+    # Not after an initial: the full stop of an unknown abbreviation does not end a sentence.
     rule(r"(?:^|(?<=[^\W\d_]{2}[.!?] )|(?<=[\d)\"”’%][.!?] )|(?<=[.!?][\"'”’)] ))(?=[\"'“‘]?[^\w\s\"'“‘(]{0,2}\d)",
         SENTENCE),
 )  # fmt: skip
@@ -49,12 +47,11 @@ _RULES = (
 
 
 def normalised(text: str) -> str:
-    """The same text with everything that is not written as it is said in words: "$3.50" as "three dollars and fifty
-    cents". Blocking: less than a millisecond a sentence.
+    """Write out numbers, abbreviations and the like: "$3.50" becomes "three dollars and fifty cents".
 
-    [tags] and <|speaker:0|> marks stay as they are, and so does every paragraph in another language than English.
+    [tags], <|speaker:0|> marks and paragraphs in other languages than English stay. Blocking: under 1 ms per sentence.
     """
-    read = "".join(_paragraph(each) for each in re.split(r"(\n+)", text))
+    read = "".join(_paragraph(piece) for piece in re.split(r"(\n+)", text))
     return read if read.strip() else text
 
 
@@ -62,7 +59,7 @@ def _paragraph(text: str) -> str:
     if not (_TO_READ.search(text) or _IN_CAPITALS.search(text)) or not looks_english(TAG.sub(" ", text)):
         return text
     read, at, begins = list[str](), 0, True
-    for tag in (*_UNREAD.finditer(text), None):
+    for tag in (*_PROTECTED.finditer(text), None):
         for sentences in _SENTENCES.findall(text[at : tag.start() if tag else len(text)]):
             read.append(_read(sentences, begins))
             begins = sentences.rstrip().endswith(_STOPS) if sentences.strip() else begins
@@ -73,7 +70,7 @@ def _paragraph(text: str) -> str:
 
 
 def _read(sentences: str, begins: bool) -> str:
-    """Spaces at both ends stay: what comes before or after may be a tag."""
+    """Normalise sentences; spaces at both ends stay, as a tag may come before or after."""
     inner = sentences.strip()
     start = sentences.index(inner)
     read = in_small_letters(inner, begins=begins) if _IN_CAPITALS.search(inner) else inner

@@ -1,4 +1,4 @@
-"""How the texts of one request are read: cleaned, by its dictionaries, and with numbers and the like as words."""
+"""Prepares the texts of a request for the model: cleaning, dictionaries, normalisation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from studio.voices.resolver import FindVoice
 
 
 class Reader:
-    """Reads each turn by the entries of its project, of its own voice and of everybody, in this order."""
+    """Applies the dictionaries of the project, of each turn's voice and of all voices, in this order."""
 
     def __init__(
         self, request: SpeechRequest, find: FindVoice, pronunciations: Pronunciations, card: ModelCard
@@ -28,30 +28,29 @@ class Reader:
         self._tags = card.tags
         self._normalizes = card.normalize if request.normalize is None else request.normalize
         self._cast = {fold_speaker(name): voice for name, voice in (request.cast or {}).items()}
-        self._known: dict[str | None, tuple[Pronunciation, ...]] = {}
+        self._cache: dict[str | None, tuple[Pronunciation, ...]] = {}
 
     def read(self, speaker: str | None, text: str) -> str:
-        """What is read of what is written; ``speaker`` as written, None for the request's own voice. Blocking.
+        """The text for the model, with brackets only around tags. Blocking.
 
-        In brackets it has nothing but tags. Raises InvalidRequest for a control token that its signs hid.
+        ``speaker`` is the name as written; None is the request's own voice. Raises InvalidRequest for a control token
+        that was hidden by other characters.
         """
-        text = _cleaned(text, self._normalizes)
-        text = read_brackets(text, self._tags)
+        text = read_brackets(_cleaned(text, self._normalizes), self._tags)
         if self._request.dictionary:
             text = dictionary_of(self._entries(speaker)).read(text)
         return normalised(text) if self._normalizes else text
 
     def _entries(self, speaker: str | None) -> tuple[Pronunciation, ...]:
         name = None if speaker is None else fold_speaker(speaker)
-        if name not in self._known:
+        if name not in self._cache:
             voice = self._voice(self._cast.get(name, speaker) if name else self._request.voice)
-            shelves = (*([DictionaryScope("voice", voice.id)] if voice else []), GLOBAL)
-            shared = self._pronunciations.entries(*shelves)
-            self._known[name] = (*self._request.pronunciations, *shared)
-        return self._known[name]
+            scopes = (*([DictionaryScope("voice", voice.id)] if voice else []), GLOBAL)
+            self._cache[name] = (*self._request.pronunciations, *self._pronunciations.entries(*scopes))
+        return self._cache[name]
 
     def _voice(self, name: str | None) -> Voice | None:
-        """None for one that there is not, which is refused elsewhere, if it is to speak; and for a clip."""
+        """None for a clip, and for an unknown voice, which is refused elsewhere."""
         if self._request.clips and name is None:
             return None
         try:
@@ -61,7 +60,7 @@ class Reader:
 
 
 def _cleaned(text: str, normalizes: bool) -> str:
-    """Without the signs that nobody can say, and if it is read at all without markup, unless that is all there is."""
+    """Without unpronounceable characters and, if normalising, without markup, unless nothing else is left."""
     clean = clean_signs(text)
     if clean != text:
         try:

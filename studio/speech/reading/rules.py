@@ -1,4 +1,4 @@
-"""What the readers of written forms share: a rule, the ends of a number, the start of a sentence."""
+"""Rules of text normalisation: a pattern and how it is read; patterns and number words that they share."""
 
 from __future__ import annotations
 
@@ -12,44 +12,42 @@ ENGLISH = SpokenEnglish()
 YEAR = r"(?:1[1-9]\d\d|20\d\d)"
 MONEY = "".join(sign for sign in PLURALS if len(sign) == 1) + "".join(DOLLAR_SIGNS.values())
 STARTS = rf"(?<![\w.,:/{MONEY}-])"
-"""Before a number: it is no part of another form."""
+"""Before a number that is not part of another form."""
 SIDES = {"+": "plus ", "-": "minus ", "–": "minus ", "−": "minus "}
 ENDS = r"(?![\w-]|[.,:/]\d)"
 """After a number."""
 SENTENCE = "\ue010"
-"""Stands before a sentence that begins with figures; what they are read as then begins with a capital."""
+"""Marks a sentence that begins with digits, so that their words get a capital."""
 _ROMAN = re.compile(r"(?=.)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_SIGNS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 BEGINNINGS = "He|She|It|They|We|I|You|The|A|An|In|On|At|But|And|Then|There|This|That|My|Our|His|Her|When|If|So|Please"
-"""Words that have a capital because a sentence begins with them."""
-_NO_BEGINNING = re.compile(
+"""Words that are capitalised because they begin a sentence."""
+_ALWAYS_CAPITALISED = re.compile(
     r" (?:[ECMPA][SD]?T|GMT|UTC|BST|CES?T|IST|JST|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|"
     r"April|June|July|August|September|October|November|December)\b"
 )
-"""Words that have a capital anywhere, as they follow times and measures."""
-
-
+"""Words after times and measures that are capitalised anywhere."""
 Reading = Callable[[re.Match[str]], str]
 Reader = Callable[[str], str | None] | Mapping[str, str] | None
 _PLACE = re.compile(r"\\([\d.])")
 
 
 class Rule(NamedTuple):
-    """What is found of a pattern, and how it is read."""
+    """A pattern and how its matches are read."""
 
     pattern: re.Pattern[str]
     reading: Reading
     needs: tuple[str, ...]
-    """Signs of which the text must have some for the pattern to be looked for, every digit as a 0; all texts if none.
+    """The pattern is tried only if the text contains one of these strings, with every digit as 0; always if empty.
 
-    They are found many times faster than patterns are."""
+    Searching for strings is many times faster than for patterns."""
 
 
 def rule(pattern: str, reading: Reading | str, *readers: Reader, needs: str = "") -> Rule:
-    """Read by a function, or by a template: \\1 is the first group, \\. the full stop of a sentence that ends here.
+    """A rule with a function or a template: \\1 is the first group, \\. the full stop of a sentence that ends here.
 
-    ``readers``, one for each group, read it; without one it stays as it is. Where a reader has no answer, nothing is
-    changed. What the pattern needs stands between bars.
+    ``readers`` convert the groups in order; a group without one stays as it is. If a reader returns None, the match is
+    not changed. ``needs`` lists the strings of Rule.needs, separated by bars.
     """
     read = reading if callable(reading) else _template(reading, readers)
     return Rule(re.compile(pattern), read, tuple(filter(None, needs.split("|"))))
@@ -60,10 +58,10 @@ def _template(template: str, readers: Sequence[Reader]) -> Reading:
         groups = [match[0], *match.groups("")]
         for number, reader in enumerate(readers, start=1):
             if reader is not None and groups[number]:
-                said = reader(groups[number]) if callable(reader) else reader.get(groups[number])
-                if said is None:
+                words = reader(groups[number]) if callable(reader) else reader.get(groups[number])
+                if words is None:
                     return match[0]
-                groups[number] = said
+                groups[number] = words
         stop = "." if "\\." in template and ends_a_sentence(match) else ""
         return _PLACE.sub(lambda place: stop if place[1] == "." else groups[int(place[1])], template)
 
@@ -74,7 +72,7 @@ _ZEROS = str.maketrans("123456789", "000000000")
 
 
 def apply_rules(rules: Iterable[Rule], text: str) -> str:
-    """The text by these rules, one after the other."""
+    """Apply the rules to the text, one after the other."""
     shape = text.translate(_ZEROS)
     for pattern, reading, needs in rules:
         if not needs or any(signs in shape for signs in needs):
@@ -84,13 +82,12 @@ def apply_rules(rules: Iterable[Rule], text: str) -> str:
     return text
 
 
-def words_of(listed: str) -> frozenset[str]:
-    """The words of a list as it is written, with spaces between them."""
-    return frozenset(listed.split())
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 def digits(figures: str) -> str:
-    """'five three zero six': every digit by its name, other signs left out."""
+    """'five three zero six': digit by digit, without other characters."""
     return ENGLISH.digits(re.sub(r"\D", "", figures))
 
 
@@ -105,12 +102,12 @@ def ordinal(figures: str) -> str:
 
 
 def year(figures: str) -> str:
-    """'nineteen oh five'; of two figures 'twenty-four'."""
+    """'nineteen oh five'; 'twenty-four' for two digits."""
     return cardinal(figures) if len(figures) == 2 else ENGLISH.year(int(figures))
 
 
 def roman(figures: str) -> int | None:
-    """The number that Roman figures stand for, in capitals or small letters; None where they are not in order."""
+    """The value of a Roman numeral in upper or lower case; None if it is not a valid one."""
     if not _ROMAN.fullmatch(figures.upper()):
         return None
     values = [_ROMAN_SIGNS[sign] for sign in figures.upper()]
@@ -118,8 +115,8 @@ def roman(figures: str) -> int | None:
 
 
 def ends_a_sentence(match: re.Match[str]) -> bool:
-    """Whether a form that closes with a full stop of its own stands at the end of a sentence."""
+    """Whether an abbreviation with a full stop of its own ends a sentence."""
     following = match.string[match.end() : match.end() + 2]
-    if _NO_BEGINNING.match(match.string, match.end()):
+    if _ALWAYS_CAPITALISED.match(match.string, match.end()):
         return False
     return not following or (following[0] == " " and (following[1:].isupper() or following[1:] == SENTENCE))

@@ -1,4 +1,4 @@
-"""Addresses of the net: 'info at example dot com'."""
+"""Rules for web and email addresses: 'info at example dot com'."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = re.compile(r"^(?:https?://)?(www\.)?", re.IGNORECASE)
 
 
 def _address(written: str) -> str:
-    """Sign by sign where it is no word; what every address of a page begins with is not said."""
+    """Words stay, other characters are named; the scheme is left out."""
     head = _HEAD.match(written)
     assert head is not None, "every part of it may be missing"
     parts = re.split(r"([^A-Za-z0-9])", written[head.end() :].removesuffix("/"))
@@ -28,5 +28,5 @@ ADDRESSES: tuple[Rule, ...] = (
     rule(r"(?i)\b((?:https?://|www\.)[^\s<>\"]{0,400}[^\s<>\".,;:!?)\]'])", r"\1", _address, needs="://|ww.|WW.|Ww."),
     rule(r"(?a)(?<![\w@./-])((?:[A-Za-z][\w-]{0,62}\.){1,4}(?:com|org|net|edu|gov|io|info|dev|ai|co\.uk|uk|de|eu)"
         r"(?:/[\w./-]{0,200}[\w/])?)(?![\w-]|\.\w)", r"\1", _address, needs="."),
-    rule("`", "", needs="`"),  # what stands between two of them would stay as it is
+    rule("`", "", needs="`"),  # the library would leave text between two of them as it is
 )  # fmt: skip

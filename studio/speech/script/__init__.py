@@ -1,1 +1,1 @@
-"""A script as people write and paste it: its signs, its markup, its brackets, and where its sentences end."""
+"""Cleans scripts as people write and paste them: characters, markup and brackets; finds the ends of sentences."""

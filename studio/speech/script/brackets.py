@@ -1,6 +1,6 @@
-"""What stands in brackets: a tag where the model or the studio has one of that name, else words like any others.
+"""Text in brackets: a tag if the model or the studio knows it, otherwise ordinary words.
 
-A tag with a backslash before it is words too.
+A tag after a backslash is ordinary words too.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import re
 from collections.abc import Collection
 
 TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
-"""What is not text to say: [whisper], [pause:1s], <|speaker:0|>."""
+"""Not read aloud: [whisper], [pause:1s], <|speaker:0|>."""
 PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
-"""Real silence, with any model."""
+"""Silence, with any model."""
 _BRACKETS = re.compile(r"<\|[^|>]*\|>|(\\?)\[([^\[\]]*)\]|(\\?[\[\]])")
 _BETWEEN = ("pause", "break", "long-break")
-"""Tags that stand between two sentences, and belong to both."""
+"""Tags between two sentences, which belong to both."""
 _LEADING = re.compile(r"(?:[\s\"'“‘«„(]|<\|[^|>]*\|>|\[[^\[\]]*\])*")
 _BLANKED = str.maketrans("\\[]", "   ")
 _NAMED = re.compile(r"\[([^\[\]]*)\]")
 
 
 def read_brackets(text: str, names: Collection[str] | None) -> str:
-    """The text with nothing in brackets but tags; ``names``: the model's own, None where any words may be one.
+    """Remove all brackets except those of tags; the words in them stay.
 
-    The words in other brackets are left, without them.
+    ``names`` are the model's tags; None if it takes any words as a tag.
     """
     if "[" not in text and "]" not in text:
         return text
@@ -32,7 +32,7 @@ def read_brackets(text: str, names: Collection[str] | None) -> str:
 
 
 def hide_tags(text: str, names: Collection[str] | None) -> str:
-    """The text with spaces in the place of tags, and of the brackets around words, sign for sign."""
+    """Replace tags, and the brackets around words, by spaces; the length stays the same."""
     known = _known(names)
     return _BRACKETS.sub(lambda bracket: _hidden(bracket, known), text)
 
@@ -42,7 +42,7 @@ def _known(names: Collection[str] | None) -> dict[str, str] | None:
 
 
 def _is_words(bracket: re.Match[str], known: dict[str, str] | None) -> bool:
-    """Whether what stands in these brackets is not a tag."""
+    """Whether the text in these brackets is not a tag."""
     escaped, inner, _ = bracket.groups()
     if inner is None:
         return False
@@ -66,7 +66,7 @@ def _hidden(bracket: re.Match[str], known: dict[str, str] | None) -> str:
 
 
 def _spaced(bracket: re.Match[str], words: str) -> str:
-    """Apart from what touches the brackets, unless they are within a word, as in "[t]he" and "walk[ed]"."""
+    """The words, separated from adjoining ones, unless the brackets are inside a word: "[t]he", "walk[ed]"."""
     if " " not in words and not words[:1].isupper():
         return words
     text, (start, end) = bracket.string, bracket.span()
@@ -76,12 +76,12 @@ def _spaced(bracket: re.Match[str], words: str) -> str:
 
 
 def manner_of(text: str) -> str:
-    """The tags that a text begins with and that say how it is spoken; blank for none. Those of pauses say nothing."""
+    """The leading tags of a text without pauses: how it is spoken. Blank if there are none."""
     return "".join(tag[0] for tag in _leading_tags(text) if not _is_pause(tag))
 
 
 def pauses_before_manner(text: str) -> int:
-    """Where the tags of pauses end that stand before these; 0 for none."""
+    """The index after the pauses before the first other leading tag; 0 if there are none."""
     place = 0
     for tag in _leading_tags(text):
         if not _is_pause(tag):

@@ -1,4 +1,4 @@
-"""What is pasted with a text and is not said: Markdown's signs, marks of citations, emoji."""
+"""Removes markup that is not read aloud: Markdown, citation marks, emoji."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from studio.speech.script.brackets import TAG
 
 _MOST_PASSES = 4
-"""Signs stand within signs, as a list's in a quotation's; deeper than this they are left."""
+"""Markup can be nested, as a list in a quotation; deeper levels are left."""
 _NOTE = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|\^[^\[\]\s]{1,40}|(?:note|n) \d{1,3}|(?:citation|clarification) needed"
 _CITATION = rf"(?<!\\)\[(?:{_NOTE})\]"
 CITATION = re.compile(_CITATION, re.IGNORECASE)
@@ -23,10 +23,10 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
 _RULE = re.compile(
     r"^[ \t]*(?:(?:[*_=-][ \t]*){3,}|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|[-: \t]*)$", re.MULTILINE
 )
-"""A line across the page, or below the head of a table."""
+"""A horizontal rule, or the line below the header of a table."""
 _ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 _BARS = re.compile(r"(?<=[^\s|])(?:[ \t]+\|)+[ \t]+(?=[^\s|])")
-"""Between the cells of a table whose lines neither begin nor end with one."""
+"""Between the cells of a table whose rows have no bars at the ends."""
 _HEADING_END = re.compile(r"^([ \t]*#{1,6}[ \t].*?)(?<=\S)[ \t]+#+[ \t]*$", re.MULTILINE)
 _LINE_START = re.compile(r"^[ \t]*(?:>[ \t]?|#{1,6}[ \t]+|[*+•‣◦-][ \t]+(?:\[[ xX]\][ \t]+)?)+", re.MULTILINE)
 _EMPHASIS = re.compile(
@@ -35,16 +35,16 @@ _EMPHASIS = re.compile(
     r"|~~(?=\S)|(?<=\S)~~"
 )
 _ESCAPE = re.compile(r"\\(?=[*_#>~|`])")
-"""Before a sign that is not markup."""
+"""A backslash before a character that is not markup."""
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED_MARK = re.compile(
     rf"([^\W\d_{_RAISED}]{{3,40}})[{_RAISED}]{{1,4}}(?!\w)|(?<=[.,;:!?\"”’)])[{_RAISED}]{{1,4}}(?=\s|$)"
     rf"|^[{_RAISED}]{{1,4}} ?(?=[A-Z])",
     re.MULTILINE,
 )
-"""The mark of a note after a word or a sentence, or before the note."""
+"""A raised note mark after a word or a sentence, or at the start of a note."""
 _MEASURES = re.compile(r"(?:inch|feet|foot|yard|mile|met(?:er|re)|acre|unit)s?|inches|sin|cos|tan|log", re.IGNORECASE)
-"""Words that have exponents."""
+"""Words that can have exponents."""
 _TICKS = re.compile(r"(?<=[^\W\d_])`(?=[^\W\d_])|(`+)")
 _PICTURES = "\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f170-\U0001faff"
 _EMOJI = re.compile(rf"(?<![ \t])[ \t]*[{_PICTURES}][{_PICTURES} \t]*")
@@ -52,9 +52,9 @@ _ANY = re.compile(rf"[\[\]*_~`#|<>•‣◦={_PICTURES}{_RAISED}]|^[ \t]*[+-]", 
 
 
 def without_markup(text: str) -> str:
-    """The words that Markdown, citations and emoji stand around. Doing it again changes nothing.
+    """The text without Markdown, citations and emoji; idempotent.
 
-    Of a link its words are left, of a table its cells, with commas between.
+    Links keep their words, tables their cells, separated by commas.
     """
     for _ in range(_MOST_PASSES):
         before, text = text, _plain(text)
@@ -64,7 +64,7 @@ def without_markup(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Piece by piece between marks of speakers and phonemes, whose bars are nothing of a table."""
+    """Between speaker and phoneme marks, whose bars are not those of a table."""
     if not _ANY.search(text):
         return text
     read, at = list[str](), 0
@@ -88,9 +88,9 @@ def _words(text: str) -> str:
     return _EMOJI.sub(_gap, _ESCAPE.sub("", text))
 
 
-def _without_mark(found: re.Match[str]) -> str:
-    word = found[1] or ""
-    return found[0] if _MEASURES.search(word) else word
+def _without_mark(match: re.Match[str]) -> str:
+    word = match[1] or ""
+    return match[0] if _MEASURES.search(word) else word
 
 
 def _cells(row: re.Match[str]) -> str:
@@ -98,7 +98,7 @@ def _cells(row: re.Match[str]) -> str:
 
 
 def _gap(picture: re.Match[str]) -> str:
-    """A space where words, or a sentence and the next, stood around a picture."""
+    """A space if the emoji stood between two words or two sentences."""
     text, (start, end) = picture.string, picture.span()
     before, after = text[max(0, start - 1) : start], text[end : end + 1]
     return " " if before.strip() and (after.isalnum() or after in tuple("[(\"'“‘<$")) else ""

@@ -1,4 +1,4 @@
-"""Where the sentences of a text end: at stops and lines, but at no abbreviation, and never inside a tag."""
+"""Finds the ends of sentences: at stops and line ends, but not at abbreviations and never inside a tag."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from studio.speech.script.markup import CITATION
 from studio.speech.script.signs import ENTITY
 
 FAR = 256
-"""Characters that are looked at again when more text comes: no tag, and no end of a sentence, is longer."""
+"""Characters examined again when more text arrives: no tag and no end of a sentence is longer."""
 _NEAR = 64
-"""Characters before a stop that are looked at: no abbreviation is longer."""
+"""Characters examined before a stop: no abbreviation is longer."""
 _TAG = "\ufffc"
-"""Stands for each character of a tag: it is not a letter, and what it follows at once may be the end of a sentence."""
+"""Replaces each character of a tag: it is not a letter, and a sentence may end directly before it."""
 _STOPS = ".!?…؟۔।॥"
 _CLOSING = "\"'”’»)]*_"
 _QUOTES = frozenset("\"'”’»")
 _END = re.compile(
-    # Scripts that put a space after a sentence. A run of stops is looked at from its first one only: else a line of
-    # dots would be gone through from each of them. ". . ." is one run.
+    # Scripts with a space after a sentence. A run of stops matches from its first one only; otherwise a line of dots
+    # would take quadratic time. ". . ." is one run.
     rf"((?<![.!?…])[.!?…]+(?:[ \u00a0][.…]+)*|(?<![؟۔।॥])[؟۔।॥]+)([{re.escape(_CLOSING)}]*)(?=\s|{_TAG})"
     r"|([。！？｡]+)([”’」』）]*)"  # scripts that do not
     r"|\n\s*(?=\n)|\n(?=\s*\S)"  # lines
@@ -47,49 +47,50 @@ _ABBREVIATIONS = _words(
     "vs v eg ie e.g i.e nos fig vol approx cf viz "
     "z.b d.h u.a bzw ca nr str hr evtl ggf usw m mme mlle p.ex sig sra av"
 )
-"""A sentence never ends after them: something always follows."""
+"""Abbreviations that never end a sentence."""
 _LAST_WORDS = _words("etc inc ltd co corp bros jr sr dept est a.m p.m u.s u.k e.u u.n d.c b.c a.d ph.d m.d al")
-"""They may end one: then a word follows that begins one."""
+"""Abbreviations that end a sentence if the next word begins one."""
 _BEFORE_NUMBERS = _words(
     "no p pp b c d s ch sec art eq para nos vols figs jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-"""Before a number they are abbreviations; else they are words, and may end a sentence."""
+"""Abbreviations before a number; otherwise words, which may end a sentence."""
 _AMONG_WORDS = re.compile(
     rf"(?:[^\W\d_],?|\b(?:{'|'.join(_BEFORE_NUMBERS | {'vol', 'fig'})})\.) \d{{1,2}}\Z", re.IGNORECASE
 )
-"""A number in a sentence, and not the ordinal number before a point of a list."""
+"""A number in a sentence, not the number of a list item."""
 _FIRST_WORDS = _words(
     "He She It They We I You The A An In On At But And Then There This That These Those My Our His Her Their Your When "
     "If So Now Please What Who Why How Where While After Before As For From With Not No Yes Let's It's I'm He's She's "
     "They're We're You're I've I'll Don't Isn't"
 )
-"""They have a capital because a sentence begins with them."""
+"""Words that are capitalised because they begin a sentence."""
 _SAYING = (
     "said|says|asked|asks|cried|replied|answered|added|whispered|shouted|called|exclaimed|murmured|muttered|continued|"
     "went on|began|demanded|insisted|repeated|snapped|sighed|laughed|yelled|screamed|told|wondered|thought|remarked"
 )
 _SPEAKER_SAYS = re.compile(rf"(?:[A-ZÀ-Þ][\w.'’-]*\s+){{1,3}}(?:{_SAYING})\b")
 _MOST_WORDS = 4
-"""Of a name of three, and what it does."""
+"""A name of three words and a verb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The ends that were found in a text, and where to look again when more of it comes."""
+    """The ends of sentences in a text, and where to continue when more of it arrives."""
 
     places: list[int]
-    """Each is the index after the last character of a sentence."""
+    """Indices after the last character of each sentence."""
     settled: int
-    """What comes next changes nothing before it."""
+    """Up to this index, more text changes nothing."""
     has_word: bool
-    """Whether there is a word between the last end and there."""
+    """Whether there is a word between the last end and ``settled``."""
 
 
 def find_ends(text: str, start: int = 0, has_word: bool = False, is_whole: bool = True) -> Ends:
-    """The ends from ``start`` on, which must not be inside a tag; ``has_word``: whether the sentence has one before it.
+    """The ends from ``start`` on, which must not be inside a tag.
 
-    A piece without a word is not a sentence: it goes with the next one, at the end of the text with the one before.
-    With ``is_whole`` false more text may come; what that could change is left for then.
+    ``has_word``: whether the sentence has a word before ``start``. Text without a word is not a sentence: it belongs to
+    the next one, or at the end of the text to the previous one. With ``is_whole`` false, more text may arrive, and ends
+    that it could change are left for later.
     """
     begin = max(0, start - _NEAR)
     masked = _mask(text[begin:])
@@ -119,7 +120,7 @@ def find_ends(text: str, start: int = 0, has_word: bool = False, is_whole: bool 
 
 
 def _mask(text: str) -> str:
-    """The text with tags, entities and invisible signs made harmless, position for position."""
+    """Replace tags, entities and invisible characters by neutral ones; the length stays the same."""
     return _HIDDEN.sub(_masked, text)
 
 
@@ -130,18 +131,18 @@ def _masked(match: re.Match[str]) -> str:
     elif hidden[0] in "[<":
         sign = ")" if CITATION.fullmatch(hidden) else _TAG
     else:
-        sign = "_"  # invisible: as part of what closes, it parts no stop from the space after it
+        sign = "_"  # invisible: treated as a closing mark, so that it does not separate a stop from the next space
     return sign * len(hidden)
 
 
 def _open_place(masked: str, start: int) -> int:
-    """Where a tag or an entity begins that may be complete with what comes next; the end of the text for none."""
+    """The start of a tag or entity that more text may complete; otherwise the length of the text."""
     opened = _OPENED.search(masked, max(start, len(masked) - FAR))
     return opened.start() if opened else len(masked)
 
 
 def _ends_sentence(text: str, end: re.Match[str], limit: int, is_whole: bool) -> bool | None:
-    """Whether a sentence ends here; None where what comes after ``limit`` may tell. Of a text that is masked."""
+    """Whether a sentence ends here in a masked text; None if that depends on text after ``limit``."""
     stops, closing, wide_stops, wide_closing = end.groups()
     if wide_stops:
         sign = text[end.end() : min(limit, end.end() + 1)]
@@ -166,7 +167,7 @@ def _ends_sentence(text: str, end: re.Match[str], limit: int, is_whole: bool) ->
 
 
 def _is_not_said_by(following: str, is_whole: bool) -> bool | None:
-    """Whether what follows a quotation is not its speaker, as in '"Why?" Anna asked.'."""
+    """Whether the text after a quotation does not name its speaker, as '"Why?" Anna asked.' does."""
     if _SPEAKER_SAYS.match(following):
         return False
     words = _SPACED_WORD.findall(following)
@@ -175,7 +176,7 @@ def _is_not_said_by(following: str, is_whole: bool) -> bool | None:
 
 
 def _is_full_stop(text: str, at: int, following: int, limit: int, is_whole: bool) -> bool | None:
-    """Whether the stop ends a sentence and not an abbreviation, an initial or an ordinal number."""
+    """Whether the stop ends a sentence, rather than an abbreviation, an initial or an ordinal number."""
     before = text[max(0, at - _NEAR) : at]
     last = _BEFORE_A_WORD.split(before)[-1]
     folded = last.lower()

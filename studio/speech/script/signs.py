@@ -1,4 +1,4 @@
-"""Signs that nobody can say: invisible ones left out, ligatures and wide letters spelt out, entities decoded."""
+"""Cleans characters: removes invisible ones, expands ligatures and full-width letters, decodes entities."""
 
 from __future__ import annotations
 
@@ -9,53 +9,50 @@ from html.entities import html5
 
 from studio.unicode_text import normalize
 
-UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that are letters, marks or symbols by their category, and that nobody sees."""
+INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters, marks and symbols, by their category, that are not visible."""
 _MOST_PASSES = 4
-"""An entity may stand for a sign that makes another one complete; nobody pastes what is nested deeper."""
+"""A decoded entity may complete another one; deeper nesting does not occur in practice."""
 _JOINERS = "\u200c\u200d"
 _KEPT = frozenset(
     "\t\n" + _JOINERS + "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
-"""Among them the format characters that are drawn: Arabic, Syriac and Kaithi signs around a number or a word."""
+"""Includes visible format characters: Arabic, Syriac and Kaithi signs around a number or a word."""
 _LINE = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _JOINING = "\u0600-\u109f\u1780-\u1aff\ua8e0-\ua8ff\ufb50-\ufdff\ufe70-\ufefc"
-"""Scripts in which a joiner changes what is read: Arabic, those of India and Southeast Asia, Mongolian."""
+"""Scripts in which joiners matter: Arabic, those of India and Southeast Asia, Mongolian."""
 _JOINER = re.compile(rf"(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]{{2,}}")
 _PRESENTED = re.compile(
-    "[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufb4f\ufb50-\ufd3d\ufd50-\ufdfc\ufe70-\ufefc"  # ligatures and shapes of letters
-    "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff03-\uff06\uff0b\uff20\uffe0\uffe1\uffe5"  # wide letters, figures, signs
-    "\u2103\u2109\u2160-\u217f\u3371-\u33df"  # degrees, Roman figures and units of East Asian keyboards
-    "\U0001d400-\U0001d7ff]+"  # letters of formulas, as people paste them for bold and italics
+    "[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufb4f\ufb50-\ufd3d\ufd50-\ufdfc\ufe70-\ufefc"  # ligatures, presentation forms
+    "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff03-\uff06\uff0b\uff20\uffe0\uffe1\uffe5"  # full-width characters
+    "\u2103\u2109\u2160-\u217f\u3371-\u33df"  # degrees, Roman numerals and units from East Asian keyboards
+    "\U0001d400-\U0001d7ff]+"  # mathematical letters, used as bold and italics
 )
 _WIDE_POINT = re.compile(r"(?<=\d)[\uff0c\uff0e\uff1a](?=\d)")
 _SPACE = re.compile(r"(?<!\d)[\u00a0\u2000-\u200a\u202f\u205f]|[\u00a0\u2000-\u200a\u202f\u205f](?!\d)")
-"""Between figures they tell thousands apart."""
+"""Between digits they separate thousands."""
 _HYPHEN = re.compile("[\u2010\u2011]")
 _PLAIN = re.compile(r"[ -~\t\n]*")
 _AMPERSAND = r"&(?:(?:amp|AMP|#0*38|#[xX]0*26);)*"
-"""Text that was escaped twice has it again and again."""
+"""Repeated in text that was escaped more than once."""
 ENTITY = re.compile(rf"{_AMPERSAND}(#[0-9]{{1,8}}|#[xX][0-9a-fA-F]{{1,7}}|[A-Za-z][A-Za-z0-9]{{1,31}});")
 
 
 def clean_signs(text: str) -> str:
-    """The text without signs that nobody can say, in NFC: as dictionaries are kept and models have learned letters.
-
-    Doing it again changes nothing.
-    """
+    """The text without unpronounceable characters, in NFC, which dictionaries and models use; idempotent."""
     text = normalize("NFC", text)
     for _ in range(_MOST_PASSES):
         decoded = ENTITY.sub(_decoded, text) if "&" in text else text
-        cleaned = decoded if decoded.isascii() and _PLAIN.fullmatch(decoded) else _seen(decoded)
+        cleaned = decoded if decoded.isascii() and _PLAIN.fullmatch(decoded) else _without_invisible(decoded)
         if cleaned == text:
             break
         text = cleaned
     return text
 
 
-def _seen(text: str) -> str:
+def _without_invisible(text: str) -> str:
     text = _LINE.sub("\n", text)
-    text = text.translate({ord(sign): None for sign in set(text) if _is_unspoken(sign)})
+    text = text.translate({ord(sign): None for sign in set(text) if _is_invisible(sign)})
     text = _JOINER.sub("", text)
     text = _PRESENTED.sub(lambda run: normalize("NFKC", run[0]), text)
     text = _WIDE_POINT.sub(lambda sign: unicodedata.normalize("NFKC", sign[0]), text)
@@ -69,9 +66,9 @@ def _decoded(entity: re.Match[str]) -> str:
     return unescape(f"&{name};").replace("\ufffd", "")
 
 
-def _is_unspoken(sign: str) -> bool:
-    """Whether it is a format or control character, a private, unassigned or unseen one, or a variation selector."""
+def _is_invisible(sign: str) -> bool:
+    """Whether it is a control, format, private, unassigned or invisible character, or a variation selector."""
     if sign in _KEPT:
         return False
     is_selector = "\ufe00" <= sign <= "\ufe0f" or "\U000e0100" <= sign <= "\U000e01ef" or sign == "\u20e3"
-    return is_selector or sign in UNSEEN or unicodedata.category(sign) in ("Cc", "Cf", "Co", "Cn", "Cs")
+    return is_selector or sign in INVISIBLE or unicodedata.category(sign) in ("Cc", "Cf", "Co", "Cn", "Cs")

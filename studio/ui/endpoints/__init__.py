@@ -1,1 +1,1 @@
-"""The named endpoints for gradio_client, a subject a file; their names and arguments are frozen."""
+"""The named endpoints for gradio_client, one subject per file; their names and arguments are frozen."""

@@ -1,4 +1,4 @@
-"""Adds named endpoints to the Blocks being built: each is a method, and its arguments are the labels of its fields."""
+"""Adds methods as named endpoints to the Blocks being built; field labels are the names of their arguments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import gradio as gr
 from gradio.components import Component
 
 Endpoints = Mapping[Callable[..., Any], tuple[Sequence[Component], Component | Sequence[Component]]]
-"""Methods, with the fields of their arguments and of their answers. A field without a value needs a default of None in
-the method's signature, or else clients must send it."""
+"""Methods, with the fields of their arguments and of their results. A field without a value needs a default of None in
+the method's signature; otherwise clients must send it."""
 
 
 def add_endpoints(endpoints: Endpoints) -> None:
-    """A method's name is its endpoint's, and its docstring the description. The components are never shown."""
+    """Add endpoints, named after the methods and described by their docstrings. The components are never shown."""
     trigger = gr.Button(visible=False)
     for method, (fields, answers) in endpoints.items():
         trigger.click(
@@ -24,5 +24,5 @@ def add_endpoints(endpoints: Endpoints) -> None:
             inputs_kwargs={str(field.label): field for field in fields},
             api_name=method.__name__,
             api_description=" ".join((method.__doc__ or "").split()),
-            concurrency_limit=None,  # the engine and the library keep their own order
+            concurrency_limit=None,  # the engine and the library have queues of their own
         )

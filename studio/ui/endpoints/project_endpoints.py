@@ -1,4 +1,4 @@
-"""The endpoints of gradio_client for projects, /batch_submit and /batch_status; names and arguments are frozen."""
+"""The endpoints for projects, /batch_submit and /batch_status; names and arguments are frozen."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from studio.projects.project_service import ProjectService
 from studio.ui.endpoints.add_endpoints import add_endpoints
 from studio.ui.file_fields import file_field
 
-USUAL = ProjectSettings()
+DEFAULTS = ProjectSettings()
 
 
 class ProjectEndpoints:
-    """What the endpoints do; a caller's projects are those that it has over HTTP."""
+    """The endpoints' methods; callers have the same projects as over HTTP."""
 
     def __init__(self, projects: ProjectService) -> None:
         self._projects = projects
@@ -37,11 +37,12 @@ class ProjectEndpoints:
         speed: float,
         notes: bool,
     ) -> dict[str, object]:
-        """Speak texts or a file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv) in the background, as a project."""
-        wanted = _wanted(texts, document, notes)
+        """Generate texts or a file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv) in the background, as a
+        project."""
+        source = _source(texts, document, notes)
         pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
         settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
-        return _project_json(await self._projects.create(caller.state.caller, wanted, title, settings, start=True))
+        return _project_json(await self._projects.create(caller.state.caller, source, title, settings, start=True))
 
     def batch_status(self, caller: gr.Request, *, project_id: str) -> dict[str, object]:
         """The state of a project made by /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
@@ -68,7 +69,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
             file_field("document"),
             gr.Textbox("", label="voice"),
             gr.Textbox("", label="title"),
-            gr.Number(USUAL.pause, label="pause"),
+            gr.Number(DEFAULTS.pause, label="pause"),
             gr.Number(1.0, label="speed"),
             gr.Checkbox(False, label="notes"),
         ]
@@ -92,14 +93,14 @@ def _project_json(project: Project) -> dict[str, object]:
     }
 
 
-def _wanted(texts: object, document: Upload | None, with_notes: bool) -> DocumentImport:
+def _source(texts: object, document: Upload | None, with_notes: bool) -> DocumentImport:
     """Raises InvalidRequest."""
     if document is not None:
         if texts:
             raise InvalidRequest("give either texts or a document, not both", "texts")
         kind = kind_of(document.name)
         return DocumentImport(document.data, kind, with_notes=bool(with_notes), file_name=document.name)
-    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
     return DocumentImport(Document(tuple(Passage(text) for text in texts), prose=False), "items")
 

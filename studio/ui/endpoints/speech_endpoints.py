@@ -1,4 +1,4 @@
-"""The named endpoints for gradio_client that speak, over the same service as the API; names and arguments stay."""
+"""The endpoints for speech, over the same service as the API; names and arguments are frozen."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ from studio.speech.speech_service import Speech, SpeechService
 from studio.ui.endpoints.add_endpoints import add_endpoints
 from studio.ui.file_fields import file_field
 
-USUAL = Sampling()
-NO_LIMIT = 0
-"""As max_new_tokens."""
+DEFAULTS = Sampling()
 RANDOM_SEED = -1
 
 
 class SpeechEndpoints:
-    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+    """The endpoints' methods. Clients get every error as gradio_client's AppError with its message."""
 
     def __init__(self, service: SpeechService, files: ClientFiles) -> None:
         self._service = service
@@ -36,14 +34,15 @@ class SpeechEndpoints:
     async def synthesize(
         self, caller: gr.Request, *, ref_audio: Upload | None = None, **fields: Any
     ) -> tuple[ClientFile, dict[str, object]]:
-        """Speak a text: a WAV file, and the take's seed and timings. seed -1 picks one at random."""
-        return await self._speak_whole(speech_request("wav", ref_audio, **fields), caller)
+        """Generate speech: a WAV file, and the take's seed and timings. seed -1 means random, max_new_tokens 0
+        unlimited."""
+        return await self._generate(speech_request("wav", ref_audio, **fields), caller)
 
     async def synthesize_stream(
         self, caller: gr.Request, *, ref_audio: Upload | None = None, **fields: Any
     ) -> AsyncIterator[dict[str, object]]:
-        """Speak a text in pieces while it is made: base64 of 24 kHz 16-bit mono PCM in `pcm`. The last item has no
-        sound, but the take's seed and timings."""
+        """Generate speech in pieces: base64 of 24 kHz 16-bit mono PCM in `pcm`. The last item has no audio, but the
+        take's seed and timings."""
         speech = await self._speak(speech_request("pcm", ref_audio, **fields), caller)
         number = 0
         async with aclosing(speech):
@@ -62,16 +61,15 @@ class SpeechEndpoints:
     async def dialogue(
         self, caller: gr.Request, *, script: str, cast: Any, ref_audio: Upload | None = None, **fields: Any
     ) -> tuple[ClientFile, dict[str, object]]:
-        """Speak lines such as “Anna: Hello.”, each in the voice that cast has for the name: a WAV file, and the take
-        with the times of its turns."""
-        if not isinstance(cast, dict) or not all(isinstance(each, str) for pair in cast.items() for each in pair):
+        """Generate a dialogue from lines such as “Anna: Hello.”, each in the voice that cast gives the name: a WAV
+        file, and the take with the times of its turns."""
+        if not isinstance(cast, dict) or not all(isinstance(text, str) for pair in cast.items() for text in pair):
             raise InvalidRequest("cast must be an object of names and voices", "cast")
-        return await self._speak_whole(speech_request("wav", ref_audio, text=script, cast=cast, **fields), caller)
+        return await self._generate(speech_request("wav", ref_audio, text=script, cast=cast, **fields), caller)
 
     def voices_list(self) -> list[dict[str, object]]:
-        """The voices to speak in: id, name, and the words of the reference clip."""
-        listed = self._service.voices.listed
-        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in listed]
+        """The voices: id, name, and the transcript of the reference clip."""
+        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in self._service.voices.listed]
 
     def health(self) -> dict[str, object]:
         """The engine's state (starting, ready, failed) and, once ready, its load."""
@@ -81,11 +79,11 @@ class SpeechEndpoints:
         return status | {"load": asdict(self._service.stats())}
 
     def queue_status(self, caller: gr.Request) -> dict[str, object]:
-        """How full the engine and its queue are, and this caller's requests under way."""
+        """The load of the engine and its queue, and this caller's running requests."""
         return self._service.queue_for(caller.state.caller)
 
-    async def _speak_whole(self, request: SpeechRequest, caller: gr.Request) -> tuple[ClientFile, dict[str, object]]:
-        """The whole take as a WAV file, and what is known of it."""
+    async def _generate(self, request: SpeechRequest, caller: gr.Request) -> tuple[ClientFile, dict[str, object]]:
+        """The whole take as a WAV file, and its facts."""
         speech = await self._speak(request, caller)
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
@@ -112,10 +110,10 @@ def add_speech_endpoints(service: SpeechService, files: ClientFiles) -> None:
             file_field("ref_audio"),
             gr.Textbox("", label="ref_text"),
             gr.Number(RANDOM_SEED, label="seed", precision=0),
-            gr.Number(USUAL.temperature, label="temperature"),
-            gr.Number(USUAL.top_p, label="top_p"),
-            gr.Number(USUAL.top_k, label="top_k", precision=0),
-            gr.Number(NO_LIMIT, label="max_new_tokens", precision=0),
+            gr.Number(DEFAULTS.temperature, label="temperature"),
+            gr.Number(DEFAULTS.top_p, label="top_p"),
+            gr.Number(DEFAULTS.top_k, label="top_k", precision=0),
+            gr.Number(0, label="max_new_tokens", precision=0),
             gr.Number(1.0, label="speed"),
             gr.Checkbox(True, label="store"),
         ]
@@ -142,7 +140,7 @@ def speech_request(
     max_new_tokens: int,
     **fields: Any,
 ) -> SpeechRequest:
-    """``fields`` have the names of a SpeechRequest's. Raises InvalidRequest, InvalidClip."""
+    """``fields``: further fields of the SpeechRequest. Raises InvalidRequest, InvalidClip."""
     return SpeechRequest(
         voice=None if clip else voice,
         clips=(OwnClip(clip.data, ref_text),) if clip else (),

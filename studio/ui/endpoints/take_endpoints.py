@@ -1,4 +1,4 @@
-"""The named endpoints of the history for gradio_client: a list of takes, and one take with its sound."""
+"""The endpoints for the history: a list of takes, and one take with its audio; names and arguments are frozen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PIECE = 1 << 20
 
 
 class TakeEndpoints:
-    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+    """The endpoints' methods. Clients get every error as gradio_client's AppError with its message."""
 
     def __init__(self, history: History, files: ClientFiles, exports: WorkQueue) -> None:
         self._history = history
@@ -32,15 +32,15 @@ class TakeEndpoints:
     async def history_list(
         self, caller: gr.Request, *, query: str, voice: str, starred: bool, limit: int, after: str
     ) -> dict[str, object]:
-        """Takes, newest first: by a part of the text, a voice, or starred ones alone; paged by `after`."""
+        """Takes, newest first, filtered by a part of the text, by voice, or to starred ones; paged by `after`."""
         if not 1 <= limit <= MAX_LIST:
             raise InvalidRequest(f"limit must be from 1 to {MAX_LIST}", "limit")
-        wanted = TakeFilter(query, voice or None, starred or None, caller=caller.state.sees)
-        page = await self._history.page(await self._history.by_id(wanted), limit, after or None)
+        takes = TakeFilter(query, voice or None, starred or None, caller=caller.state.sees)
+        page = await self._history.page(await self._history.by_id(takes), limit, after or None)
         return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}
 
     async def take_get(self, caller: gr.Request, *, take_id: str) -> tuple[ClientFile | None, dict[str, object]]:
-        """One take by its id: its sound as a WAV file, if it has one, and its text, parameters and figures."""
+        """One take by its id: its audio as a WAV file, if there is any, and its text, parameters and figures."""
         take_id, sees, name = take_id.strip(), caller.state.sees, caller.state.caller
         facts = await self._history.get(take_id, sees)
         if not facts["audio"]:

@@ -1,4 +1,4 @@
-"""The named endpoints for gradio_client about voices, over the library of page and API; frozen as those of speech."""
+"""The endpoints for voices, over the same library as page and API; names and arguments are frozen."""
 
 from __future__ import annotations
 
@@ -23,16 +23,11 @@ from studio.voices.packs.pack import export_voice, import_pack
 from studio.voices.transcript import compare
 from studio.voices.voice_json import voice_json
 
-WHOLE = 0.0
-"""As the end of a cut: the clip's end."""
-MIXED = -1
-"""As its channel: all of them as one."""
-
 Json = dict[str, Any]
 
 
 class VoiceEndpoints:
-    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+    """The endpoints' methods. Clients get every error as gradio_client's AppError with its message."""
 
     def __init__(self, studio: Studio) -> None:
         self._speech = studio.speech
@@ -43,8 +38,8 @@ class VoiceEndpoints:
         self._files = studio.client_files
 
     def voice_get(self, *, voice: str) -> Json:
-        """A voice in full, by id, slug or name, "@" and a revision after it if wanted."""
-        return voice_json(self._library.voices.get(self._meant(voice)))
+        """A voice by id, slug or name, optionally with "@" and a revision."""
+        return voice_json(self._library.voices.get(self._resolve(voice)))
 
     async def voice_create(
         self,
@@ -60,8 +55,8 @@ class VoiceEndpoints:
         consent: str,
         **cut: float,
     ) -> Json:
-        """Make a voice of a clip and the words in it; the words of a consent are recorded with it."""
-        intake = await self._take_in(caller, audio, text, _cut(**cut))
+        """Create a voice from a clip and its transcript; the text of a consent is recorded with it."""
+        intake = await self._judge(caller, audio, text, _cut(**cut))
         new = VoiceFields(
             name=name, description=description, tags=tuple(tags.split(",")), language=language, licence=licence
         )
@@ -81,7 +76,7 @@ class VoiceEndpoints:
         favourite: bool | None = None,
         defaults: Json | None = None,
     ) -> Json:
-        """Change what is said of a voice; None leaves it as it is. defaults: such as {"temperature": 0.7}."""
+        """Edit a voice's details; None leaves a field unchanged. defaults: for example {"temperature": 0.7}."""
         if defaults is not None and not isinstance(defaults, dict):
             raise InvalidRequest('defaults must be an object, such as {"temperature": 0.7}', "defaults")
         changes: Json = {
@@ -93,22 +88,23 @@ class VoiceEndpoints:
             "favourite": favourite,
             "defaults": defaults,
         }
-        given = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
-        return voice_json(self._library.voices.edit(self._library.voices.get(voice).id, given))
+        new = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
+        return voice_json(self._library.voices.edit(self._library.voices.get(voice).id, new))
 
     def voice_delete(self, *, voice: str) -> Json:
         """Delete a voice; for undo_seconds it can be restored by its id over HTTP."""
-        found = self._library.voices.delete(voice)
-        return {"id": found.id, "deleted": True, "undo_seconds": self._library.trash.seconds}
+        deleted = self._library.voices.delete(voice)
+        return {"id": deleted.id, "deleted": True, "undo_seconds": self._library.trash.seconds}
 
     async def voice_export(self, caller: gr.Request, *, voice: str) -> ClientFile:
         """A voice as one .fishvoice file."""
-        found = await to_thread.run_sync(self._library.voices.get, voice)
-        pack = await self._queues.packs.run(caller.state.caller, export_voice, self._library, found.address)
-        return await self._files.add_result(f"{found.slug}.fishvoice", [pack], caller.state.sees, caller.state.caller)
+        exported = await to_thread.run_sync(self._library.voices.get, voice)
+        pack = await self._queues.packs.run(caller.state.caller, export_voice, self._library, exported.address)
+        name = f"{exported.slug}.fishvoice"
+        return await self._files.add_result(name, [pack], caller.state.sees, caller.state.caller)
 
     async def voice_import(self, caller: gr.Request, *, pack: Upload | None = None, name: str) -> Json:
-        """Put a .fishvoice file into the library, under another name if one is given."""
+        """Import a .fishvoice file, optionally under another name."""
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
         packs = self._queues.packs
@@ -116,39 +112,39 @@ class VoiceEndpoints:
         return voice_json(await self._speech.save_voice(saving))
 
     async def voice_preview(self, caller: gr.Request, *, voice: str, sample: float) -> ClientFile:
-        """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
-        found = await to_thread.run_sync(lambda: self._library.voices.get(self._meant(voice)))
-        chosen = sample_number(found, int(sample))
+        """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
+        previewed = await to_thread.run_sync(lambda: self._library.voices.get(self._resolve(voice)))
+        chosen = sample_number(previewed, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
-        return await self._files.add_result(f"{found.slug}.wav", [wav], caller.state.sees, caller.state.caller)
+        return await self._files.add_result(f"{previewed.slug}.wav", [wav], caller.state.sees, caller.state.caller)
 
     async def analyze_reference(
         self, caller: gr.Request, *, audio: Upload | None = None, text: str, **cut: float
     ) -> Json:
-        """Judge a clip before it is saved: score, findings with fixes, figures, and the cut that was judged."""
-        return (await self._take_in(caller, audio, text, _cut(**cut))).as_json()
+        """Rate a clip before it is saved: score, findings with fixes, figures, and the cut that was rated."""
+        return (await self._judge(caller, audio, text, _cut(**cut))).as_json()
 
     async def transcribe(self, caller: gr.Request, *, audio: Upload | None = None, language: str, text: str) -> Json:
-        """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
-        intake, name = await self._take_in(caller, audio, text, Cut()), caller.state.caller
+        """Transcribe a clip, if a recogniser is installed; with a text, also return where the two differ."""
+        intake, name = await self._judge(caller, audio, text, Cut()), caller.state.caller
         heard = await self._clips.transcriber.transcribe(intake.clip, name, clean_language(language))
         words = heard.text[:MAX_TEXT]
         marks = await self._queues.texts.run(name, compare, text, words) if text.strip() else ()
         return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
 
-    async def _take_in(self, caller: gr.Request, audio: Upload | None, text: str, cut: Cut) -> Intake:
-        """A clip as it is cut, or as is suggested when nothing is said and it is too long."""
+    async def _judge(self, caller: gr.Request, audio: Upload | None, text: str, cut: Cut) -> Intake:
+        """The clip with this cut, or, if there is none and the clip is too long, with a suggested one."""
         if audio is None:
             raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
         return await self._clips.suggest(caller.state.caller, audio.data, text, cut, "audio")
 
-    def _meant(self, voice: str) -> str:
-        """OpenAI's names and "default" mean one of ours."""
-        found = self._voices.find(voice)
-        if found is None:
-            raise NotFound(f"{voice!r} is another voice in every take: there is nothing to show", "voice")
-        return f"{found.id}@{found.revision}"
+    def _resolve(self, voice: str) -> str:
+        """The library's reference for a voice, which may be one of OpenAI's names or "default"."""
+        resolved = self._voices.find(voice)
+        if resolved is None:
+            raise NotFound(f"{voice!r} is a different voice in every take; there is nothing to show", "voice")
+        return f"{resolved.id}@{resolved.revision}"
 
 
 def add_voice_endpoints(studio: Studio) -> None:
@@ -163,8 +159,8 @@ def add_voice_endpoints(studio: Studio) -> None:
         def number(label: str, value: float = 0) -> gr.Number:
             return gr.Number(value, label=label)
 
-        cut: list[Component] = [number("start"), number("end"), number("gain_db"), number("channel", MIXED)]
-        said: list[Component] = [text(name) for name in ("description", "tags", "language", "licence")]
+        cut: list[Component] = [number("start"), number("end"), number("gain_db"), number("channel", -1)]
+        details: list[Component] = [text(name) for name in ("description", "tags", "language", "licence")]
         changes: list[Component] = [
             gr.Textbox(None, label=name) for name in ("name", "description", "tags", "language", "licence")
         ]
@@ -173,7 +169,7 @@ def add_voice_endpoints(studio: Studio) -> None:
         add_endpoints(
             {
                 endpoints.voice_get: ([text("voice", "default")], answer),
-                endpoints.voice_create: ([text("name"), clip, text("text"), *cut, *said, text("consent")], answer),
+                endpoints.voice_create: ([text("name"), clip, text("text"), *cut, *details, text("consent")], answer),
                 endpoints.voice_update: ([text("voice"), *changes], answer),
                 endpoints.voice_delete: ([text("voice")], answer),
                 endpoints.voice_export: ([text("voice")], file),
@@ -186,4 +182,5 @@ def add_voice_endpoints(studio: Studio) -> None:
 
 
 def _cut(start: float, end: float, gain_db: float, channel: float) -> Cut:
+    """An end of 0 is the clip's end; channel -1 mixes all channels."""
     return Cut(start, end or None, gain_db, None if channel < 0 else int(channel))

@@ -84,7 +84,7 @@ PACKAGES = {"faster-whisper": FASTER_WHISPER}
 """The kinds of recognisers, and the package that each needs."""
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises SettingsError for what is unknown, not installed or not there."""
     kind, _, model = name.partition(":")
     problem = ""
@@ -115,7 +115,7 @@ class Transcriber:
         self._recogniser = recogniser
         self._queue = queue
         if name and recogniser is None:
-            _check_name(name)
+            check_name(name)
             self.use(name)
 
     def use(self, name: str) -> None:

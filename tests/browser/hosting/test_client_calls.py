@@ -49,7 +49,7 @@ def call(client: httpx.Client, name: str, data: list[Any], **more: object) -> ht
 def test_a_caller_who_fetches_no_answers_is_refused_alone(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_queue, "MOST_OF_CALLER", 3)
+    monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 3)
     events = [call(bob, "/voices_list", []).json()["event_id"] for _ in range(3)]
     refused = call(bob, "/voices_list", [])
     assert refused.status_code == 503 and "at most 3 calls of one caller" in refused.json()["detail"]
@@ -80,7 +80,7 @@ def test_a_call_is_its_callers_alone(ann: httpx.Client, bob: httpx.Client) -> No
 def test_a_caller_who_leaves_does_not_use_up_a_share(
     served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_queue, "MOST_OF_CALLER", 2)
+    monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 2)
     for _ in range(4):
         event = call(bob, "/synthesize_stream", ["Two words.", "anna", None, "", -1, 0.8, 0.9, 30, 0, 1, False])
         assert event.status_code == 200
@@ -169,9 +169,9 @@ def test_what_runs_in_the_page_alone_cannot_be_called(ann: httpx.Client) -> None
     assert scripts
     for dependency in scripts:
         answer = ann.post("/gradio_api/run/predict", json={"data": [None] * 20, "fn_index": dependency["id"]})
-        assert answer.status_code == 500 and "is not an endpoint" in answer.json()["error"]
+        assert answer.status_code == 500 and "cannot be called this way" in answer.json()["error"]
     batched = ann.post("/gradio_api/run/voices_list", json={"data": [], "batched": True})
-    assert batched.status_code == 500 and "is not an endpoint" in batched.json()["error"]
+    assert batched.status_code == 500 and "cannot be called this way" in batched.json()["error"]
 
 
 def test_a_call_may_have_four_mebibytes(ann: httpx.Client) -> None:
@@ -208,7 +208,7 @@ def test_a_cancelled_call_is_not_the_end_of_its_neighbours(ann: httpx.Client) ->
 
 
 def test_cancelling_twice_at_once_gives_the_place_back(ann: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_queue, "MOST_OF_CALLER", 2)
+    monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 2)
     with ThreadPoolExecutor(4) as threads:
         for _ in range(8):
             event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
@@ -234,7 +234,7 @@ def test_names_of_sessions_are_plain(ann: httpx.Client, session: str) -> None:
 def test_the_calls_of_a_caller_are_bounded_in_bytes(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_queue, "MOST_BYTES", 1000)
+    monkeypatch.setattr(call_queue, "MAX_BYTES_PER_CALLER", 1000)
     refused = call(ann, "/voice_get", ["x" * 1000])
     assert refused.status_code == 503 and "of one caller's calls" in refused.json()["detail"]
     for _ in range(5):
@@ -256,7 +256,7 @@ def test_an_answer_whose_reader_left_is_404(ann: httpx.Client) -> None:
 def test_when_all_places_are_taken_the_largest_caller_makes_room(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_queue, "MOST_CALLS", 3)
+    monkeypatch.setattr(call_queue, "MAX_CALLS", 3)
     events = [call(bob, "/voices_list", []).json()["event_id"] for _ in range(3)]
     while (answer := call(ann, "/voices_list", [])).status_code == 503:  # until one of bob's is over
         pass

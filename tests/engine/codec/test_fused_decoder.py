@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.codec import TransformerConfig
+from engine.codec import ONLY_ENCODES, TransformerConfig, part_on
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
@@ -81,17 +81,28 @@ def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
         assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
 
 
+def test_it_needs_nothing_of_what_only_encodes() -> None:
+    codec, codes = random_codec(transformer()).to(DEVICE), torch.arange(8).view(1, 1, 8).repeat(1, 3, 1).to(DEVICE)
+    part = part_on(codec, torch.device(DEVICE), without=ONLY_ENCODES)
+    whole, alone = (fused.FusedDecoder(each, 1)(codes, torch.zeros(1).long().to(DEVICE)) for each in (codec, part))
+    assert torch.equal(whole, alone)
+    assert next(part.encoder.parameters()).is_meta
+
+
 def test_more_frames_than_it_was_made_for_are_refused() -> None:
     decoder = fused.FusedDecoder(random_codec(transformer()).to(DEVICE), 1, frames=2)
     with pytest.raises(ValueError, match="3 frames"):
         decoder(torch.zeros(1, 3, 3).long().to(DEVICE), torch.zeros(1).long().to(DEVICE))
 
 
-def test_every_kernel_compiles_for_a_gpu_and_all_are_compiled_before_the_first_is_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("capability", (80, 86, 89, 90, 120) if os.environ.get("CI") == "true" else (86, 90, 120))
+def test_every_kernel_compiles_for_a_gpu_and_all_are_compiled_before_the_first_is_used(
+    tmp_path: Path, capability: int
+) -> None:
     """The interpreter takes what the compiler refuses."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
-    command = [sys.executable, "-m", "tests.engine.kernels.compiling"]
+    command = [sys.executable, "-m", "tests.engine.kernels.compiling", str(capability)]
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 20

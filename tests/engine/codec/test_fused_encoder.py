@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
 fused = pytest.importorskip("engine.codec.fused.encoder")
+on_demand = pytest.importorskip("engine.codec.fused.on_demand")
 
 
 def with_transformers(*layers: int) -> Codec:
@@ -39,6 +41,25 @@ def test_codes_are_the_plain_ones_in_pieces_and_in_company(at_end: int, monkeypa
     assert torch.equal(encoder.codes(filled_up)[:, :, : short.shape[2]], short)
     with pytest.raises(ValueError, match="5 clips"):
         encoder(torch.zeros(5, 1, 12, device=DEVICE))
+
+
+@torch.inference_mode()
+def test_an_encoder_on_demand_finds_them_wherever_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its codec stays in the host's memory, and so it is as good as before."""
+    codec, free = with_transformers(0, 2).cpu(), [1000]
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[0], 2000))
+    on_gpu, fused_encoder = list[int](), on_demand.FusedEncoder
+
+    def noted(part: Codec, rows: int) -> Any:
+        on_gpu.append(free[0])
+        return fused_encoder(part, rows)
+
+    monkeypatch.setattr(on_demand, "FusedEncoder", noted)
+    clips = torch.randn(2, 1, 500, generator=torch.Generator().manual_seed(1))
+    plain, encode = codec.encode(clips), on_demand.OnDemandEncoder(codec, 1000)
+    for free[0] in (1000, 999, 2000):
+        assert torch.equal(encode(clips.to(DEVICE)).cpu(), plain)
+    assert on_gpu == [1000, 2000]
 
 
 def test_a_transformer_in_the_middle_is_left_to_the_plain_encoder() -> None:

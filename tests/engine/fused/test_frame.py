@@ -19,6 +19,7 @@ from engine.model.prompt import build_prompt
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling, Utterance
+from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
@@ -34,15 +35,6 @@ TEXTS = (
 ALL, FIRST, OTHERS = slice(0, 3), slice(0, 1), slice(1, 3)
 
 
-def round_to_float8(model: DualAR, weights: Weights) -> None:
-    """Give the plain model the weights that float8 can hold."""
-    for name, weight in model.named_parameters():
-        wide = "feed_forward" in name and name.startswith("slow.")
-        if weight.ndim == 2 and ((wide and weights == "fp8") or ("layers" in name and weights == "fp8-all")):
-            small, scales = fused.quantised(weight)
-            weight.data = small.float() * scales[:, None]
-
-
 def round_to_twelve_bits(model: DualAR) -> None:
     """Give the plain model the weights that twelve bits can hold."""
     for weight in model.parameters():
@@ -53,11 +45,12 @@ def round_to_twelve_bits(model: DualAR) -> None:
 @pytest.mark.parametrize(
     ("fast_dim", "kernel_attention", "batch_invariant", "weights", "turns"),
     [  # kernels differ by how many rows there are
-        (64, True, False, "dtype", (FIRST, OTHERS)),
-        (64, True, True, "dtype", (ALL, FIRST)),
-        (32, True, False, "fp8", (OTHERS, FIRST)),
-        (32, True, True, "fp8-all", (ALL, FIRST)),
-        (32, False, False, "dtype", (ALL, ALL)),
+        (64, True, False, "bf16", (FIRST, OTHERS)),
+        (64, True, True, "bf16", (ALL, FIRST)),
+        (32, True, False, "int8", (OTHERS, FIRST)),
+        (32, True, True, "int8", (ALL, FIRST)),
+        (32, True, False, "int6", (OTHERS, FIRST)),
+        (32, False, False, "bf16", (ALL, ALL)),
     ],
 )
 @torch.inference_mode()
@@ -71,11 +64,22 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
 ) -> None:
     sizes = TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3, semantic_codebook_size=60))
-    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
-    round_to_float8(checkpoint.model, weights)
-    plain, mine = drawn(
-        checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant, weights=weights
-    )
+    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32, weights=weights)
+    plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant)
+    assert np.array_equal(plain, mine)
+
+
+@pytest.mark.parametrize("family", ["S1", "Audio8"])
+@torch.inference_mode()
+def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str) -> None:
+    codec = TinyCodec(num_codebooks=3, semantic_codebook_size=60)
+    if family == "S1":
+        write_dual_ar(tmp_path, codec)
+    else:
+        write_flat(tmp_path, codec, **AUDIO8)
+    checkpoint = load(tmp_path, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
+    assert checkpoint.config.family == family
+    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True)
     assert np.array_equal(plain, mine)
 
 

@@ -1,11 +1,13 @@
-"""Compiles, without a GPU, kernels that a Hopper GPU would want: python -m tests.engine.kernels.compiling
+"""Compiles, without a GPU, kernels that one would want: python -m tests.engine.kernels.compiling CAPABILITY
 
-A process of its own, for Triton is interpreted in the tests' process. Two others compile, as at an engine's first
-start. Ends with an error where a kernel does not compile, or was not found where they had left it; prints how many.
+CAPABILITY is that of CUDA, 90 for Hopper. A process of its own, for Triton is interpreted in the tests' process. Two
+others compile, as at an engine's first start. Ends with an error where a kernel does not compile, wants more shared
+memory than there is, or was not found where they had left it; prints how many.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -39,50 +41,58 @@ from tests.engine.codec.small_codec import random_codec, transformer
 COMPANY: dict[Precision, tuple[int, ...]] = {"float32": (1,), "tf32": (8,), "bfloat16": (1,)}
 """Rows, and frames of each, that decoders are compiled for: one has the tiles of a few steps, eight those of many. No
 branch of a kernel depends on its tiles, so each precision has either; float32 has those of many in the encoder too."""
-SHARED = 232448
-"""Bytes of shared memory that a program may have on an H200."""
+SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 120: 101376}
+"""Bytes of shared memory that a program may have, by capability."""
 
 
-def tiles_of_a_gpu(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
+def tiles_of_a_gpu(shared: int, x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+    return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared)
 
 
-def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
+def unit_tiles_of_a_gpu(shared: int, x: Tensor) -> UnitTiles | None:
     """Those of very many steps: the tests' own are too few."""
-    return pick_unit_tiles(10**6, x.shape[2], SHARED)
+    return pick_unit_tiles(10**6, x.shape[2], shared)
 
 
-def compile_frames(processes: CompilerProcesses) -> None:
-    """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
-    products = "gemv", "gemm", "packed12.gemv", "packed12.gemm", "swiglu"
+def be_on(capability: int) -> None:
+    """Have kernels started early and tiles picked as they are on such a GPU."""
+    is_hopper = capability >= 90
+    pdl = {"launch_pdl": True} if is_hopper else {}
+    products = "gemv", "gemm", "packed12.packed_gemv", "packed12.packed_gemm", "swiglu"
     attention = (f"attention.{name}" for name in ("rope", "decode_attention", "prefill_attention", "short_attention"))
     for name in (*products, *attention, "rms_norm", "sample", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
-        module.supports_pdl, module.pdl_launch = lambda device: True, lambda device: {"launch_pdl": True}
+        module.supports_pdl, module.pdl_launch = lambda device: is_hopper, lambda device: pdl
+    module = sys.modules["engine.kernels.gemm"]
+    module.has_tma, module.shared_memory = lambda device: is_hopper, lambda device: SHARED[capability]
+    module = sys.modules["engine.kernels.codec.conv"]
+    module._tiles = functools.partial(tiles_of_a_gpu, SHARED[capability])
+    module = sys.modules["engine.codec.fused.layer"]
+    module.unit_tiles = functools.partial(unit_tiles_of_a_gpu, SHARED[capability])
+
+
+def compile_frames(processes: CompilerProcesses) -> None:
+    """Those of a frame and a prefill."""
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
     for weights in get_args(Weights):
-        model = DualAR(config).bfloat16().eval().requires_grad_(False)
+        model = DualAR(config).bfloat16().held_as(weights)
         device, dtype = torch.device("cpu"), torch.bfloat16
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
-        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, twelve_bits="tiles")
+        frame = FusedFrame(model, cache, slots, 2, 256, True, twelve_bits="tiles")
         read = FusedPrefill(model, frame.slow, cache)
         with compiling(processes):
             frame(torch.arange(1))
             frame(torch.arange(2))
             for size in (PACKED12_ROWS, 16, CUBLAS_ROWS, CUBLAS_ROWS + 1):
                 lines = torch.zeros(size, dtype=torch.int64)
-                read(lines, lines.repeat(4, 1), lines, lines)
+                read(torch.zeros(size, sizes.dim, dtype=dtype), lines, lines.repeat(4, 1), lines, lines)
 
 
 def compile_codecs(processes: CompilerProcesses) -> None:
-    module: Any = sys.modules["engine.kernels.codec.conv"]
-    module._tiles = tiles_of_a_gpu
-    module = sys.modules["engine.codec.fused.layer"]
-    module.unit_tiles = unit_tiles_of_a_gpu
     assert set(COMPANY) == set(get_args(Precision))
     for precision, sizes in COMPANY.items():
         decoder = FusedDecoder(random_codec(transformer(), decoder_dim=96), 8, precision)  # 48 and 24 channels
@@ -95,13 +105,17 @@ def compile_codecs(processes: CompilerProcesses) -> None:
 
 
 def main() -> None:
-    target = GPUTarget("cuda", 90, 32)
+    capability = int(sys.argv[1])
+    target = GPUTarget("cuda", capability, 32)
     driver.set_active(CompilingDriver(target))
-    compiled_here = []
+    be_on(capability)
+    compiled_here, too_large = [], []
 
-    def note(*, src: Any, cache_hit: bool, **about: Any) -> None:
+    def note(*, src: Any, metadata: Any, cache_hit: bool, **about: Any) -> None:
         if not cache_hit:
             compiled_here.append(src.name)
+        if metadata["shared"] > SHARED[capability]:
+            too_large.append((src.name, metadata["shared"]))
 
     knobs.compilation.listener = note  # of this process
     with closing(CompilerProcesses(2, vars(target))) as processes:
@@ -110,6 +124,7 @@ def main() -> None:
     for settings, are_complete in (("some", False), ("some", True), ("others", False)):
         with kept_kernels(settings) as kept:
             assert kept.are_complete == are_complete
+    assert not too_large, f"kernels want more shared memory than there is: {too_large}"
     assert not compiled_here, f"not found where others had compiled them: {compiled_here}"
     with closing(CompilerProcesses(1, vars(target))) as dead:
         dead._all[0].kill()

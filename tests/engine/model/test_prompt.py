@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer as HubTokenizer
 
-from engine.config import ModelConfig
+from engine.checkpoint import open_source
 from engine.engine_errors import InvalidUtterance
 from engine.model.prompt import build_prompt
-from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
 from tests.tiny import CONTROL_TOKENS
 
@@ -25,8 +24,8 @@ class Layout:
 
     def __init__(self, folder: Path) -> None:
         self.hub = HubTokenizer.from_file(str(folder / "tokenizer.json"))
-        self.config = ModelConfig.read(folder)
-        self.tokenizer = Tokenizer.read(folder, self.config)
+        self.config = open_source(folder).config
+        self.tokenizer = open_source(folder).tokenizer()
 
     def expected(self, *parts: str | np.ndarray) -> list[int]:
         """Control tokens and text as strings, frames as code matrices."""

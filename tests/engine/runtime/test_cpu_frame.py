@@ -21,6 +21,7 @@ from engine.runtime.cpu_frame import CpuFrame
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
+from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 CPU = torch.device("cpu")
@@ -80,9 +81,15 @@ class Counter(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("name", CHECKPOINTS)
+@pytest.mark.parametrize("name", [*CHECKPOINTS, "S1", "Audio8"])
 def test_frames_are_the_plain_ones_by_less_than_half_of_the_operators(name: str, tmp_path: Path) -> None:
-    folder = write_checkpoint(tmp_path, *CHECKPOINTS[name], seed=12)
+    folder = tmp_path
+    if name == "S1":
+        write_dual_ar(folder, TinyCodec(num_codebooks=4))
+    elif name == "Audio8":
+        write_flat(folder, TinyCodec(num_codebooks=4), **AUDIO8)
+    else:
+        write_checkpoint(folder, *CHECKPOINTS[name], seed=12)
     count = 2 * NOISE_FRAMES + 3
     expected, before = frames(folder, count, plain=True)
     found, after = frames(folder, count, plain=False)

@@ -33,7 +33,7 @@ def draw_first_frames_apart(engine: Engine) -> list[int]:
         for piece in pieces:
             positions = torch.arange(piece.start, piece.start + len(piece.ids))[None]
             span = runner._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
-            hidden.append(model.slow(runner._embed(piece.ids, piece.codes), positions, span)[0])
+            hidden.append(model.slow.states(runner._embed(piece.ids, piece.codes), positions, span)[0])
         return torch.cat(hidden)
 
     def draw(hidden: Sequence[Tensor], slots: Sequence[int]) -> Tensor:

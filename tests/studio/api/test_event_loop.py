@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import studio.ui.endpoints.voices
 from websockets.sync.client import connect
 
 import studio.api.routes.voices.voice_routes
+import studio.ui.endpoints.voice_endpoints
 import studio.voices.clip_service
 from engine import EngineConfig
 from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
@@ -117,7 +117,11 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.routes.voices.voice_routes, studio.ui.endpoints.voices, studio.voices.clip_service):
+    for module in (
+        studio.api.routes.voices.voice_routes,
+        studio.ui.endpoints.voice_endpoints,
+        studio.voices.clip_service,
+    ):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, watched(getattr(module, name)))

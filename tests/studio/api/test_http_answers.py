@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 
@@ -97,7 +98,7 @@ def test_every_method_of_the_api_may_be_used_by_a_listed_origin(steered: Steer) 
 
 def test_a_fault_of_ours_has_the_headers_of_every_answer(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered(cors_origins=(GOOD,))
-    monkeypatch.setattr(served.app.state.studio.speech, "line", lambda caller: 1 / 0)
+    monkeypatch.setattr(served.app.state.studio.speech, "queue_for", lambda caller: 1 / 0)
     with served.client() as client:
         answer = client.get("/v1/queue", headers={"Origin": GOOD})
     assert_envelope(answer, 500)
@@ -226,7 +227,7 @@ def test_ranges_are_read_in_one_way(steered: Steer, made: Callable[[httpx.Client
 
 def test_the_document_tells_how_to_show_a_key_and_what_each_answer_is(steered: Steer) -> None:
     open_studio, _ = steered()
-    closed_studio, _ = steered(api_keys=(bytes(32),))
+    closed_studio, _ = steered(api_keys=read_keys("secret"))
     closed: dict[str, Any] = closed_studio.app.openapi()
     document = httpx.get(f"{open_studio.url}/openapi.json").json()
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"

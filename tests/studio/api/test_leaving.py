@@ -19,7 +19,7 @@ from starlette.types import Message
 
 from engine import EngineConfig
 from studio.api.http.hangup import until_hangup
-from studio.projects.concatenation import PIECE, Concatenation
+from studio.projects.concatenation import CHUNK_BYTES, Concatenation
 from studio.settings import Settings
 from studio.speech.delivery import Delivery
 from studio.speech.speech_service import Speech, SpeechService
@@ -131,7 +131,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BinaryIO]]:
 
     def read(sound: Concatenation) -> Iterator[bytes]:
         while not is_over.is_set():
-            yield bytes(PIECE)
+            yield bytes(CHUNK_BYTES)
 
     def watched(dir: Path) -> BinaryIO:
         opened.append(cast(BinaryIO, whole(dir=dir)))

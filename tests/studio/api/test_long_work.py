@@ -39,6 +39,7 @@ Wanted = tuple[str, dict[str, Any]]
 
 QUEUES = {
     "POST /v1/projects": "documents",
+    "POST /v1/projects/characters": "documents",
     "POST /v1/voices/advise": "clips",
     "POST /v1/voices/denoise": "clips",
     "POST /v1/voices/transcribe": "clips",
@@ -180,6 +181,7 @@ def wanted(route: str) -> dict[str, Any]:
     own = {"input": "Hi.", "ref_audio": data_url(clip), "ref_text": "Hello."}
     special: dict[str, dict[str, Any]] = {
         "POST /v1/projects": {"json": {"input": "It swam."}},
+        "POST /v1/projects/characters": {"json": {"input": "It swam."}},
         "POST /v1/voices/inspect": {"files": {"file": ("a.fishvoice", b"PK")}},
         "POST /v1/voices/import": {"files": {"file": ("a.fishvoice", b"PK")}},
         "PATCH /v1/voices/{reference}/samples/{sample_id}": {"json": {"cut": {"start": 0.1}}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from studio.api.fish.fish_speech import FishSpeech, Speakers
-from studio.api.fish.fish_voices import names_for, tags_of, words_of
+from studio.api.fish.fish_voices import candidate_names, match_texts, split_tags
 from studio.api.fish.message_pack import MAX_VALUES, pack, unpack
 from studio.api.text_socket import WrittenText
 from tests.studio.test_growth import PIECES, Work, check, pieces
@@ -29,9 +29,9 @@ FISH: dict[str, Work] = {
     "a text as it is written": written_live,
     "speakers": spoken_by,
     "a speaker who goes on": lambda text: [Speakers().continued(text), Speakers().continued(f"<|speaker:1|>{text}")],
-    "a title": names_for,
-    "words with commas": lambda text: words_of([text], 8),
-    "tags": lambda text: tags_of([text]),
+    "a title": candidate_names,
+    "words with commas": lambda text: match_texts([text], 8),
+    "tags": lambda text: split_tags([text]),
     "MessagePack": lambda text: unpack(pack({"text": text, "pieces": text.split(" ")[: MAX_VALUES - 10]})),
 }
 

@@ -145,7 +145,7 @@ def test_each_sentence_has_its_words_times(steered: Steer) -> None:
     ("messages", "words"),
     [
         ([pack({"event": "text", "text": "a"})], "came before start"),
-        ([pack({"event": "dance"})], "no event"),
+        ([pack({"event": "dance"})], "unknown event"),
         ([pack({"event": "start"})], "needs a request"),
         ([pack({"event": "start", "request": {"reference_id": "nobody"}})], "nobody"),
         ([pack({"event": "start", "request": {"format": "exe"}})], "format"),
@@ -157,7 +157,7 @@ def test_each_sentence_has_its_words_times(steered: Steer) -> None:
         ([pack({"event": "start", "request": {}}), pack({"event": "text", "text": 5})], "must be a string"),
         (
             [pack({"event": "start", "request": {}}), pack({"event": "text", "text": "a" * 20_000})],
-            "waiting to be spoken",
+            "characters are waiting",
         ),
         ([b"\xc1"], "MessagePack"),
         ([pack([1])], "map"),
@@ -310,7 +310,7 @@ def test_starts_may_come_before_those_before_them_are_spoken_but_not_without_end
             start(socket, text="one two three.")
             send(socket, "stop")
         _, finish = until_finish(socket)
-        assert finish["reason"] == "error" and "starts are waiting" in finish["message"]
+        assert finish["reason"] == "error" and "starts are queued" in finish["message"]
 
 
 def test_a_socket_needs_a_key(steered: Steer) -> None:

@@ -29,12 +29,12 @@ def test_what_is_packed_is_read_again() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "breaks off"),
-        (b"\x81\xa1a", "breaks off"),
-        (b"\xc6\xff\xff\xff\xffabc", "breaks off"),
-        (b"\xdd\xff\xff\xff\xff", "breaks off"),
-        (b"\xdf\xff\xff\xff\xff\xa1a\x01", "breaks off"),
-        (b"\x80\x80", "follows"),
+        (b"", "truncated"),
+        (b"\x81\xa1a", "truncated"),
+        (b"\xc6\xff\xff\xff\xffabc", "truncated"),
+        (b"\xdd\xff\xff\xff\xff", "truncated"),
+        (b"\xdf\xff\xff\xff\xff\xa1a\x01", "truncated"),
+        (b"\x80\x80", "extra bytes"),
         (b"\x91" * (MAX_DEPTH + 1) + b"\x90", "nested"),
         (b"\x91" * 1_000_000, "nested"),
         (b"\xdd" + (10**6).to_bytes(4, "big") + b"\xc0" * 10**6, "values"),

@@ -133,12 +133,12 @@ def test_fish_speechs_api_client_is_answered(steered: Steer, fields: dict[str, A
 @pytest.mark.parametrize(
     ("method", "path", "words"),
     [
-        ("POST", "/v1/vqgan/encode", "Codes of sound"),
-        ("POST", "/v1/voice-design", "not designed"),
-        ("POST", "/v1/audio/infill", "mended"),
+        ("POST", "/v1/vqgan/encode", "Audio codes"),
+        ("POST", "/v1/voice-design", "cannot be designed"),
+        ("POST", "/v1/audio/infill", "regenerates a sentence"),
         ("GET", "/v1/agent/sessions", "no agents"),
         ("POST", "/v1/chat", "does not chat"),
-        ("GET", "/compat/v1/voices", "not imitated"),
+        ("GET", "/compat/v1/voices", "not available"),
         ("POST", "/mcp", "no MCP"),
         ("GET", "/v1/tts/nothing", "Invalid URL"),
     ],

@@ -242,5 +242,5 @@ def test_more_than_a_wav_can_count_and_mixed_rates_are_refused(tmp_path: Path) -
     assert ConcatenatedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2
     with pytest.raises(InvalidRequest, match="flac, mp3 or m4b"):
         ConcatenatedWav(lay_out([take_of(longest + 1, RATE)], settings), files)
-    with pytest.raises(InvalidRequest, match="24000 Hz and others at 44100"):
+    with pytest.raises(InvalidRequest, match="24000 Hz and others have 44100"):
         lay_out([take_of(1, RATE), take_of(1, 24_000)], settings)

@@ -103,7 +103,7 @@ def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
     [
         (b"no PDF at all", "this PDF cannot be read: it is damaged"),
         (pdf([["A secret text of some length."]], locked_with="x"), "has a password"),
-        (pdf([["1"], ["2"], []]), "scanned.*text recognition"),
+        (pdf([["1"], ["2"], []]), "scans.*text recognition"),
     ],
 )
 def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:

@@ -162,7 +162,7 @@ def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer
     other, _ = steered(**home, model="test/another")
     with other.client() as client:
         told = assert_refused(go_on(client, cut), 409)
-    assert "another model or codec than the one that is loaded (model fake, not another fake)" in told
+    assert "another model or codec than the one loaded (model fake, not another fake)" in told
 
 
 def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:

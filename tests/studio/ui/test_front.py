@@ -16,7 +16,7 @@ import pytest
 
 from studio.api_key import read_keys
 from studio.settings import Settings
-from studio.ui.front import MOST_KEPT
+from studio.ui.front import MAX_CACHED
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 
@@ -70,10 +70,10 @@ def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypat
         assert page() == page("?page=endpoints") == page("?page=nonsense&deep_link=1") == page("?__theme=dark") == first
         assert len(made) == 1
         assert 'lang="de"' in page(language="de") and "there.example" in page(host="there.example")
-        for number in range(MOST_KEPT):
+        for number in range(MAX_CACHED):
             page(host=f"{number}.example")
-        assert len(made) == 3 + MOST_KEPT
-        assert page() == first and len(made) == 4 + MOST_KEPT, "the oldest was forgotten"
+        assert len(made) == 3 + MAX_CACHED
+        assert page() == first and len(made) == 4 + MAX_CACHED, "the oldest was forgotten"
 
 
 def test_it_is_kept_from_whoever_may_not_come_in(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Projects over HTTP: made and spoken, their sound as files, their covers."""
+"""Projects over HTTP: creation and generation, arrangement of parts, exports, covers."""

@@ -1,4 +1,4 @@
-"""A project's parts arranged over HTTP: inserted, split, merged, moved, deleted, and words replaced in all of them."""
+"""The parts of a project over HTTP: insert, split, merge, move, delete, regenerate; find and replace in all parts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from studio.api.schemas.arrangement import (
     ReplaceBody,
     RestoreBody,
     SplitBody,
-    found_json,
-    undone_json,
+    matches_json,
+    undo_json,
 )
 from studio.api.schemas.projects import part_json
 from studio.library.projects.project_records import Part
@@ -29,7 +29,7 @@ from studio.projects.project_service import ProjectService
 
 
 class ArrangementRoutes:
-    """The routes, on this service. Each answers with the parts that it has changed."""
+    """Each route answers with the changed parts."""
 
     def __init__(self, service: ProjectService, regeneration: PartRegeneration) -> None:
         self._service = service
@@ -54,63 +54,63 @@ class ArrangementRoutes:
         return routes
 
     async def insert_part(self, project_id: str, request: Request) -> JSONResponse:
-        """Put a new part after another one, or before the first."""
+        """Insert a part after another one, or before the first."""
         body = as_model(await read_json(request), NewPartBody)
         add = self._service.insert_part
         part = await to_thread.run_sync(add, project_id, request.state.sees, body.part(), body.after)
         return JSONResponse((await self._as_json(request, part))[0], 201)
 
     def delete_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Delete a part with its sound; for ``undo_seconds`` POST …/parts/restore brings it back.
+        """Delete a part with its audio; for ``undo_seconds`` POST …/parts/restore restores it.
 
-        Its chapter begins with the next one; the only part stays.
+        Its chapter then begins with the next part. The only part of a project cannot be deleted.
         """
         self._arrangement.delete(project_id, request.state.sees, part_id)
         answer = {"id": part_id, "object": "project.part.deleted", "deleted": True}
         return JSONResponse(answer | {"undo_seconds": self._service.library.trash.seconds})
 
     async def restore_parts(self, project_id: str, request: Request) -> JSONResponse:
-        """Restore deleted parts: {"ids": [...]}; those that are there again, each where it was."""
+        """Restore deleted parts at their former places: {"ids": [...]}."""
         body = as_model(await read_json(request), RestoreBody)
         restore = partial(self._arrangement.restore, project_id, request.state.sees, body.ids)
         return await self._listed(request, *await to_thread.run_sync(restore))
 
     async def split_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Make two parts of one. The first keeps the takes, which fit it no more; the second has its pause."""
+        """Split a part. The first part keeps the takes, which are then stale; the second gets the pause."""
         body = as_model(await read_json(request), SplitBody)
         split = partial(self._arrangement.split, project_id, request.state.sees, part_id, body.text, body.at)
         return await self._listed(request, *await to_thread.run_sync(split))
 
     async def merge_parts(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Make one part of this and the following one, in the voice of this; the takes of both can still be chosen."""
+        """Merge a part with the following one, in its own voice; the takes of both can still be chosen."""
         body = as_model(await read_json(request), MergeBody)
         merge = partial(self._arrangement.merge, project_id, request.state.sees, part_id, body.following)
         return JSONResponse((await self._as_json(request, await to_thread.run_sync(merge)))[0])
 
     async def move_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Have a part be heard earlier or later; its sound stays as it is."""
+        """Move a part to another position; its audio stays."""
         body = as_model(await read_json(request), MoveBody)
         move = partial(self._arrangement.move, project_id, request.state.sees, part_id, body.position)
         return JSONResponse((await self._as_json(request, await to_thread.run_sync(move)))[0])
 
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Regenerate one sentence of a part in the same voice, joined without a step: one more take, which is then the
-        chosen one. The answer comes when it is spoken."""
+        """Regenerate a sentence of a part in the same voice, joined seamlessly: an additional take, which is chosen.
+        The answer is sent when it is generated."""
         body = as_model(await read_json(request), RegeneratePartBody)
         work = self._regeneration.add_take(project_id, request.state.sees, part_id, body.text, body.start, body.end)
         return JSONResponse((await self._as_json(request, await until_hangup(request, work)))[0])
 
     async def replace(self, project_id: str, request: Request) -> JSONResponse:
-        """Find words in all parts and replace them, or count them with ``dry_run``; changed parts become stale. Where
-        one would become blank or too long, nothing is changed."""
+        """Find and replace words in all parts, or count them with ``dry_run``; changed parts become stale. Nothing is
+        changed if a part would become blank or too long."""
         body = as_model(await read_json(request), ReplaceBody)
-        does = self._replacements.count if body.dry_run else self._replacements.replace
-        matches = await to_thread.run_sync(does, project_id, request.state.sees, body.wanted())
-        return JSONResponse(found_json(matches, body.dry_run))
+        action = self._replacements.count if body.dry_run else self._replacements.replace
+        matches = await to_thread.run_sync(action, project_id, request.state.sees, body.wanted())
+        return JSONResponse(matches_json(matches, body.dry_run))
 
     def undo_replace(self, project_id: str, request: Request) -> JSONResponse:
-        """Take the newest replacement back, then the one before; parts that were changed since stay as they are."""
-        return JSONResponse(undone_json(self._replacements.undo(project_id, request.state.sees)))
+        """Undo the newest replacement, then the one before; parts edited since are left as they are."""
+        return JSONResponse(undo_json(self._replacements.undo(project_id, request.state.sees)))
 
     async def _listed(self, request: Request, *parts: Part) -> JSONResponse:
         return JSONResponse({"object": "list", "data": await self._as_json(request, *parts)})

@@ -1,4 +1,4 @@
-"""The cover of a project over HTTP: shown, given, taken away."""
+"""The cover of a project over HTTP: get, set, remove."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cover_routes(library: Library) -> APIRouter:
 
     @routes.get(path, **sends("image/jpeg", "image/png"))
     def get_cover(project_id: str, request: Request) -> Response:
-        """The picture for the front of the project's files."""
+        """The cover image of the project's files."""
         cover = library.covers.get(project_id, request.state.sees)
         if cover is None:
             raise NotFound("this project has no cover", "project")
@@ -31,8 +31,7 @@ def cover_routes(library: Library) -> APIRouter:
 
     @routes.put(path, openapi_extra=reads_form("cover", required=("cover",)))
     async def put_cover(project_id: str, request: Request) -> JSONResponse:
-        """Give the project a picture: multipart with ``cover``, a JPEG or PNG of at most 4 MiB and 4096
-        pixels a side."""
+        """Set the cover: multipart with ``cover``, a JPEG or PNG of at most 4 MiB and 4096 pixels a side."""
         form = await read_form(request, FORM_LIMIT, "cover")
         cover = await to_thread.run_sync(read_cover, form.file("cover"))
         project = await to_thread.run_sync(library.covers.put, project_id, request.state.sees, cover)
@@ -40,7 +39,7 @@ def cover_routes(library: Library) -> APIRouter:
 
     @routes.delete(path)
     def delete_cover(project_id: str, request: Request) -> JSONResponse:
-        """Take the picture away."""
+        """Remove the cover."""
         return JSONResponse(project_json(library.covers.put(project_id, request.state.sees, None), None))
 
     return routes

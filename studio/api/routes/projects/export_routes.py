@@ -1,4 +1,4 @@
-"""A project's sound over HTTP: a take, the whole as one file, zips of chapters and parts, loudness, subtitles."""
+"""A project's audio over HTTP: takes, the whole as one file, zips of chapters and parts, loudness, subtitles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
-from studio.api.http.ranges import of_file, of_path, ranged
+from studio.api.http.ranges import file_reader, range_response, read_span
 from studio.api.schemas.field_types import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
@@ -35,8 +35,6 @@ from studio.work.work_queues import WorkQueues
 
 
 class ProjectFiles:
-    """The routes, on this service."""
-
     def __init__(self, service: ProjectService, times: TakeWordTimes, queues: WorkQueues) -> None:
         self._service = service
         self._times = times
@@ -63,16 +61,16 @@ class ProjectFiles:
         path = self._library.files.path(take.audio)
         if not path.exists():
             raise NotFound("the audio file of this take is missing from the library", "take")
-        return ranged(request, path.stat().st_size, take.audio, of_path(path), "audio/wav")
+        return range_response(request, path.stat().st_size, take.audio, file_reader(path), "audio/wav")
 
     async def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
-        """When the words or sentences of a part's take are heard, in seconds of that take."""
+        """Times of the words or sentences of a part's take, in seconds of that take."""
         take = await to_thread.run_sync(self._library.projects.take, project_id, request.state.sees, take_id)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("project.take.timestamps", take, of, times))
 
     async def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
-        """When which part is heard in the whole; exact, as it is counted in samples."""
+        """Start and end of each part in the whole, exact to a sample."""
         return JSONResponse(timeline_json(await self._timeline(project_id, request, partial)))
 
     async def audio(
@@ -83,9 +81,9 @@ class ProjectFiles:
         partial: bool = False,
         loudness: str | None = None,
     ) -> Response:
-        """The whole: wav (any byte range at once), flac, mp3 or opus (while it is encoded), or m4b with chapters.
-        ``partial=true`` leaves out the parts that are not done; ``loudness`` is none, podcast, acx or, where it is
-        absent, the project's. To meet a standard the whole is measured first, and a wav has no ranges."""
+        """The whole project as wav (with byte ranges), flac, mp3 or opus (streamed), or m4b with chapters.
+        ``partial=true`` leaves out unfinished parts; ``loudness`` is none, podcast or acx, by default the project's.
+        For a standard the whole is measured first, and wav has no byte ranges."""
         if format not in FORMATS:
             raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
         standard = await self._standard(project_id, request, loudness)
@@ -95,24 +93,24 @@ class ProjectFiles:
         files = self._library.files
         if format == "wav" and mastering is None:
             wav = ConcatenatedWav(timeline, files)
-            return ranged(request, wav.size, timeline.fingerprint, wav.read, FORMATS["wav"], headers)
+            return range_response(request, wav.size, timeline.fingerprint, wav.read, FORMATS["wav"], headers)
         if format == M4B:
             book = await until_hangup(request, self._book(request.state.caller, timeline, tags, mastering))
             size = book.seek(0, 2)
             headers |= {"Content-Length": str(size)}
-            return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
+            return StreamingResponse(in_threads(read_span(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
         if format == "wav":
             check_wav(timeline)
-        pieces = await self._begun(request, encoded(timeline, files, format, tags, mastering))
+        pieces = await self._start_stream(request, encoded(timeline, files, format, tags, mastering))
         return StreamingResponse(pieces, media_type=FORMATS[format], headers=headers)
 
     async def loudness(
         self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
     ) -> JSONResponse:
-        """What the whole measures, now and by a standard: podcast, acx or, where it is absent, the project's."""
+        """Loudness of the whole, now and after adjustment to a standard: podcast or acx, by default the project's."""
         standard = await self._standard(project_id, request, loudness)
         timeline, _ = await self._whole(project_id, request, partial)
-        # Every standard measures the same of what is there before.
+        # The measurement before adjustment is the same for every standard.
         mastering = await self._mastering(request, timeline, standard or STANDARDS["podcast"])
         assert mastering is not None
         return JSONResponse(loudness_json(mastering, standard is not None))
@@ -125,8 +123,8 @@ class ProjectFiles:
         partial: bool = False,
         loudness: str | None = None,
     ) -> Response:
-        """A zip with a file for each chapter, tagged and numbered: mp3, flac, opus or wav; each meets the standard by
-        itself. For acx, MP3 files have 192 kbit/s, and all have silence before and after their words."""
+        """A zip with a tagged, numbered file for each chapter: mp3, flac, opus or wav; each file meets the standard.
+        For acx, MP3 files have 192 kbit/s, and all files begin and end with silence."""
         if format not in STREAMED:
             raise InvalidRequest(
                 f"{format[:20]!r} is not a format of chapters; use one of {', '.join(STREAMED)}", "format"
@@ -135,10 +133,12 @@ class ProjectFiles:
         timeline, tags = await self._whole(project_id, request, partial)
         zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard)
         headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return StreamingResponse(await self._begun(request, zipping), media_type="application/zip", headers=headers)
+        return StreamingResponse(
+            await self._start_stream(request, zipping), media_type="application/zip", headers=headers
+        )
 
     async def _standard(self, project_id: str, request: Request, name: str | None) -> Standard | None:
-        """The one that is named, else the project's own. Raises InvalidRequest, NotFound."""
+        """The named standard, or the project's own. Raises InvalidRequest, NotFound."""
         project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)
         return standard_of(project.settings.loudness if name is None else name)
 
@@ -148,16 +148,18 @@ class ProjectFiles:
         return timeline, await to_thread.run_sync(self._service.tags, project_id, request.state.sees, timeline)
 
     async def _timeline(self, project_id: str, request: Request, partial: bool) -> Timeline:
-        """In its turn: the beginnings and ends of all takes are read for it."""
+        """Queued as an export, because it reads the beginnings and ends of all takes."""
         lay_out = self._service.timeline
         work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.sees, partial)
         return await until_hangup(request, work)
 
-    async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+    async def _start_stream(
+        self, request: Request, pieces: Generator[bytes, None, None]
+    ) -> AsyncGenerator[bytes, None]:
         return await until_hangup(request, self._queues.exports.stream(request.state.caller, pieces))
 
     async def _mastering(self, request: Request, timeline: Timeline, standard: Standard | None) -> Mastering | None:
-        """What the whole needs for a standard, found by measuring it; given up when the caller leaves."""
+        """The adjustment of the whole to a standard, found by measuring; cancelled if the client disconnects."""
         if standard is None:
             return None
         steps = self._masterings.find(timeline, self._library.files, standard)
@@ -166,28 +168,28 @@ class ProjectFiles:
         return last
 
     async def _book(self, caller: str, timeline: Timeline, tags: Tags, mastering: Mastering | None) -> BinaryIO:
-        """The audio book, which whoever reads it closes. Raises LibraryFull."""
+        """The audiobook, an open file that the caller must close. Raises LibraryFull."""
         with self._library.store.explained():
             pieces = write_m4b(timeline, self._library.files, tags, self._library.home, mastering)
             return await self._queues.books.last_of(caller, pieces)
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
-        """A WAV for every part, and manifest.csv, of which a project can be made again."""
+        """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again."""
         timeline = await self._timeline(project_id, request, partial)
         title = (await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)).title
-        pieces = await self._begun(request, zipped(timeline, self._library.files))
+        pieces = await self._start_stream(request, zipped(timeline, self._library.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
 
     async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
-        """SubRip subtitles, a cue a sentence, with the times that they have in the whole."""
+        """SubRip subtitles, one cue per sentence, with times in the whole."""
         sees = request.state.sees
 
-        def written() -> tuple[str, str]:
+        def write() -> tuple[str, str]:
             timeline = self._service.timeline(project_id, sees, partial)
             words = self._library.takes.word_times([placed.take.id for placed in timeline.placed])
             return self._library.projects.get(project_id, sees).title, "".join(write_srt(cues(timeline, words)))
 
-        work = self._queues.exports.run(request.state.caller, written)
+        work = self._queues.exports.run(request.state.caller, write)
         title, text = await until_hangup(request, work)
         return Response(text, media_type="application/x-subrip", headers=_saved_as(title, "srt"))
 

@@ -1,7 +1,9 @@
-"""Long texts over HTTP: /v1/projects, made of documents, spoken part by part in the background."""
+"""Long texts over HTTP: /v1/projects, created from documents, generated part by part in the background."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,6 +28,7 @@ from studio.api.schemas.projects import (
 )
 from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
 from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
+from studio.projects.casting.cast import CharacterVoice
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.project_service import ProjectService
@@ -39,17 +42,16 @@ NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a project is to be made of, unread; items have no data of their own."""
+    """The unparsed document of a new project; ``field``: its field in the request. Items have no data here."""
 
     field: str
-    """Of the request."""
     kind: str
     data: bytes = b""
     file_name: str = ""
 
 
 class ProjectRoutes:
-    """The routes, on this service. With API keys each owner of one has projects of its own; without, all are one's."""
+    """With API keys, each owner has separate projects; without keys, all callers share them."""
 
     def __init__(self, service: ProjectService) -> None:
         self._service = service
@@ -59,6 +61,7 @@ class ProjectRoutes:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
         routes.post("/v1/projects", openapi_extra=NEW_PROJECT)(self.create_project)
+        routes.post("/v1/projects/characters", openapi_extra=NEW_PROJECT)(self.list_characters)
         routes.get("/v1/projects")(self.list_projects)
         routes.get(project)(self.get_project)
         routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
@@ -73,51 +76,59 @@ class ProjectRoutes:
         return routes
 
     async def create_project(self, request: Request) -> Response:
-        """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv), or JSON
-        input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
+        """Create a project from a document: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv), or
+        JSON with input or items; and settings. ``start: true`` queues all parts immediately."""
         source, body = await _read(request)
         return self._answer(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
+
+    async def list_characters(self, request: Request) -> JSONResponse:
+        """The characters who speak in a document, with a voice proposed for each; fields as for a new project.
+
+        Nothing is kept. Its names and voices, corrected, are the ``cast`` of a project with ``speakers: true``.
+        """
+        source, body = await _read(request)
+        listing = await until_hangup(request, self._characters(request.state.caller, source, body))
+        return JSONResponse({"object": "list", "data": [_character_json(entry) for entry in listing]})
 
     def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
         projects = self._projects.page(request.state.sees, limit + 1, after)
-        return JSONResponse(list_page(projects, limit, lambda each: project_json(each, self._seconds_left(each))))
+        return JSONResponse(list_page(projects, limit, self._as_json))
 
     def get_project(self, project_id: str, request: Request) -> Response:
-        """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
+        """A project's state: parts by state, seconds of audio, and the estimated time left."""
         return self._answer(self._projects.get(project_id, request.state.sees))
 
     async def edit_project(self, project_id: str, request: Request) -> Response:
-        """Change title or settings; parts that were spoken with others become stale."""
+        """Edit title or settings; parts generated with other settings become stale."""
         body = as_model(await read_json(request), SettingsBody)
         sees = request.state.sees
         return self._answer(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
-        """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
+        """Delete a project with all its audio; for ``undo_seconds`` POST …/restore restores it."""
         undo = self._service.delete(project_id, request.state.sees)
-        answer = {"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo}
-        return JSONResponse(answer)
+        return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo})
 
     def restore_project(self, project_id: str, request: Request) -> Response:
-        """Restore a deleted project; parts that were queued wait until it is resumed."""
+        """Restore a deleted project; queued parts wait until it is resumed."""
         return self._answer(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
-        """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
+        """Queue parts: missing, stale or all; or parts by their ids, which get an additional take."""
         body = as_model(await read_json(request), SpeakBody)
         return self._answer(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
     def pause(self, project_id: str, request: Request) -> Response:
-        """Begin no more parts; what is being spoken is spoken to its end."""
+        """Start no more parts; running ones are finished."""
         return self._answer(self._service.pause(project_id, request.state.sees, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
-        """Go on after a pause."""
+        """Continue after a pause."""
         return self._answer(self._service.pause(project_id, request.state.sees, False))
 
     def cancel(self, project_id: str, request: Request) -> Response:
-        """Forget what was asked for and is not spoken yet; what was spoken stays."""
+        """Remove all queued parts from the queue; existing takes stay."""
         return self._answer(self._service.cancel(project_id, request.state.sees))
 
     def list_parts(
@@ -128,7 +139,7 @@ class ProjectRoutes:
         limit: Limit = 50,
         state: PartState | None = None,
     ) -> JSONResponse:
-        """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
+        """Parts in order, with their takes; ``state``: only those in this state, also in the total."""
         project = self._projects.get(project_id, request.state.sees)
         parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
         total = sum(project.parts.values()) if state is None else project.parts[state]
@@ -137,7 +148,7 @@ class ProjectRoutes:
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
 
     async def edit_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
+        """Edit a part's text, voice or pause, or choose one of its takes; no other part becomes stale."""
         changes = as_model(await read_json(request), PartBody).changes()
         sees = request.state.sees
         part = await to_thread.run_sync(self._service.edit_part, project_id, sees, part_id, changes)
@@ -145,30 +156,54 @@ class ProjectRoutes:
         return JSONResponse(part_json(part, project.settings))
 
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
-        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest, QueueFull."""
+        """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
-        try:
-            document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
-            how = (body.cut, body.cast or {}, body.notes, source.file_name)
-            wanted = DocumentImport(document, source.kind, *how)
-            return await self._service.create(caller, wanted, body.title or "", settings, body.start)
-        except TooCostly as error:
-            raise TooCostly(error.message, source.field) from None
-        except InvalidDocument as error:
-            raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
+        with _field_named(source):
+            new = await _import_of(source, body)
+            return await self._service.create(caller, new, body.title or "", settings, body.start)
+
+    async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[CharacterVoice]:
+        with _field_named(source):
+            return await self._service.characters(caller, await _import_of(source, body), body.voice)
 
     def _answer(self, project: Project, status: int = 200) -> JSONResponse:
-        return JSONResponse(project_json(project, self._seconds_left(project)), status)
+        return JSONResponse(self._as_json(project), status)
 
-    def _seconds_left(self, project: Project) -> float | None:
+    def _as_json(self, project: Project) -> dict[str, Any]:
         try:
-            return self._service.seconds_left(project)
-        except StudioError:  # the engine is not ready: nobody knows
-            return None
+            seconds_left = self._service.seconds_left(project)
+        except StudioError:  # the engine is not ready
+            seconds_left = None
+        return project_json(project, seconds_left)
+
+
+async def _import_of(source: _Source, body: ProjectBody) -> DocumentImport:
+    document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
+    cast = body.cast or {}
+    return DocumentImport(document, source.kind, body.cut, cast, body.notes, body.speakers, source.file_name)
+
+
+@contextmanager
+def _field_named(source: _Source) -> Iterator[None]:
+    """An error about the document names the request's field."""
+    try:
+        yield
+    except TooCostly as error:
+        raise TooCostly(error.message, source.field) from None
+    except InvalidDocument as error:
+        raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
+
+
+def _character_json(entry: CharacterVoice) -> dict[str, object]:
+    """``gender``: female, male, or blank where the text does not tell."""
+    character = entry.character
+    gender = {"m": "male", "f": "female"}.get(character.gender, "")
+    names: dict[str, object] = {"name": character.name, "names": list(character.names)}
+    return names | {"gender": gender, "lines": character.lines, "voice": entry.voice}
 
 
 async def _read(request: Request) -> tuple[_Source, ProjectBody]:
-    """The document of a request, and how it is to be made a project. Raises InvalidRequest."""
+    """The document of a request, and its settings. Raises InvalidRequest."""
     if request.headers.get("content-type", "").startswith("multipart/"):
         form = await read_form(request, FORM_LIMIT, "file")
         data, name = form.file("file"), form.names["file"]
@@ -184,7 +219,7 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
 
 
 def _typed(fields: dict[str, str]) -> dict[str, Any]:
-    """A form's fields as JSON would have them; a blank one is absent."""
+    """A form's fields as in JSON; blank ones are absent."""
     values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
     if "cast" in values:
         try:

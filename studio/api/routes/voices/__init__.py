@@ -1,1 +1,1 @@
-"""The routes of voices: of the library, as OpenAI has them, and of the recogniser that hears their clips."""
+"""The routes of voices: the library's, OpenAI's, and those of the speech recogniser."""

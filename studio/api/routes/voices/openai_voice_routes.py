@@ -1,4 +1,4 @@
-"""Voices as OpenAI's and vLLM-Omni's clients know them: /v1/audio/voices and /v1/audio/voice_consents."""
+"""Voices for OpenAI's and vLLM-Omni's clients: /v1/audio/voices and /v1/audio/voice_consents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import Form, read_form
 from studio.api.routes.voices.sample_forms import FORM_LIMIT, SAMPLE, sample_of
 from studio.api.schemas.list_page import list_page
-from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
+from studio.api.schemas.voice_answers import consent_json, expected_version, openai_voice, uploaded_voice
 from studio.api.schemas.voice_bodies import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
@@ -30,8 +30,6 @@ NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=
 
 
 class OpenAIVoiceRoutes:
-    """The routes, on these services."""
-
     def __init__(self, speech: SpeechService, voices: VoiceResolver, clips: ClipService) -> None:
         self._speech = speech
         self._voices = voices
@@ -53,15 +51,15 @@ class OpenAIVoiceRoutes:
         return routes
 
     async def create_voice(self, request: Request) -> JSONResponse:
-        """Add a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; start, end, gain_db, channel,
-        denoise, speaker, language, gender, accent, description, tags (a,b), colour, licence and consent if wanted. Its
-        codes are there at once. Without ref_text, a recogniser writes the words down."""
+        """Create a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; optionally start, end, gain_db,
+        channel, denoise, speaker, language, gender, accent, description, tags (a,b), colour, licence and consent.
+        Without ref_text, the clip is transcribed if a recogniser is installed."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
-            raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
+            raise InvalidRequest("voices are created from a clip: send multipart/form-data with audio_sample", "type")
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         if form.text("type") not in ("", "audio_sample"):
-            raise InvalidRequest("the only type of voice here is audio_sample", "type", "unsupported")
+            raise InvalidRequest("the only supported type of voice is audio_sample", "type", "unsupported")
         if not form.text("name"):
             raise InvalidRequest("name is missing", "name", "missing_required_parameter")
         return await until_hangup(request, self._create(form, request.state.caller))
@@ -81,14 +79,14 @@ class OpenAIVoiceRoutes:
             tags=tuple(form.text("tags").split(",")),
             consent=consent if ours else None,
         )
-        # Words of somebody else's scheme are recorded as such.
+        # Any other text is recorded as the statement of a new consent.
         recorded = NewConsent(form.text("name"), statement=consent) if consent and not ours else None
         create = partial(self._library.voices.create, new, [sample], consent=recorded)
         voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
     def list_voices(self, legacy: bool = False) -> JSONResponse:
-        """The voices to speak in, each an {id, name}; ``legacy=true`` lists bare names, as some servers do."""
+        """The available voices; ``legacy=true`` lists only names, as some servers do."""
         uploaded = [uploaded_voice(voice) for voice in self._library.voices.page(bundled=False)]
         listed = self._voices.listed
         if legacy:
@@ -122,9 +120,9 @@ class OpenAIVoiceRoutes:
         return JSONResponse(openai_voice(self._library.voices.get(voice_id)))
 
     def delete_voice(self, voice_id: str, request: Request) -> JSONResponse:
-        """Delete a voice, by its id or name in any case; POST /v1/voices/{id}/restore undoes it for a while."""
+        """Delete a voice by its id or name, ignoring case; POST /v1/voices/{id}/restore undoes it for a while."""
         voice = self._library.voices.get(voice_id)
-        self._library.voices.delete(voice.id, version_wanted(request, voice.id))
+        self._library.voices.delete(voice.id, expected_version(request, voice.id))
         return JSONResponse(
             {
                 "id": voice_id,
@@ -137,7 +135,7 @@ class OpenAIVoiceRoutes:
         )
 
     async def create_consent(self, request: Request) -> JSONResponse:
-        """Record a consent: multipart with name, language and, if there is one, the recording of the words."""
+        """Record a consent: multipart with name, language and optionally the recording of the statement."""
         form = await read_form(request, FORM_LIMIT, "recording")
         for name in ("name", "language"):
             if not form.text(name):
@@ -157,7 +155,7 @@ class OpenAIVoiceRoutes:
         return JSONResponse(consent_json(self._library.consents.get(consent_id)))
 
     async def rename_consent(self, consent_id: str, request: Request) -> JSONResponse:
-        """Change the name of a consent."""
+        """Rename a consent."""
         changes = as_model(await read_json(request), ConsentChanges)
         consent = await to_thread.run_sync(self._library.consents.rename, consent_id, changes.name)
         return JSONResponse(consent_json(consent))

@@ -1,4 +1,4 @@
-"""The speech recogniser: which one there is, and its model fetched by the studio's owner: /v1/recogniser."""
+"""The speech recogniser: /v1/recogniser shows it and lets the studio's owner download its model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.callers import has_first_key
 from studio.api.http.error_responses import ApiError
 from studio.settings import Settings, on_space
 from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
@@ -14,12 +13,11 @@ from studio.voices.hearing.recogniser import Transcriber, is_installed
 
 
 def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings: Settings) -> APIRouter:
-    """The routes about this recogniser."""
     routes = APIRouter(tags=["voices"])
 
     def may_fetch(request: Request) -> bool:
-        """Whether it has the first of STUDIO_API_KEYS; without keys anybody may, but on a Space nobody."""
-        return has_first_key(settings, request.state.caller) and bool(settings.api_keys or not on_space())
+        """Whether the caller has the first key. Without keys, anyone may, except on a Space."""
+        return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
 
     def as_json(request: Request) -> dict[str, object]:
         now = fetch.status
@@ -36,20 +34,18 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
     def check(request: Request) -> None:
         if not may_fetch(request):
-            raise ApiError(
-                403, "This is for the studio's owner, who has the first of its STUDIO_API_KEYS.", code="owner_only"
-            )
+            raise ApiError(403, "Only the holder of the first API key may do this.", code="owner_only")
 
     @routes.get("/v1/recogniser")
     def get_recogniser(request: Request) -> JSONResponse:
-        """What writes down the words of clips; else the model that can be fetched, and how far that is."""
+        """The recogniser in use, or the model that can be downloaded and the progress of the download."""
         return JSONResponse(as_json(request))
 
     @routes.post("/v1/recogniser", status_code=202)
     async def fetch_recogniser(request: Request) -> JSONResponse:
-        """Fetch the model in the background and use it from then on; GET says how far it is. For the owner alone.
+        """Download the model in the background and use it afterwards; GET shows the progress. Only for the owner.
 
-        Answers 501 where the package faster-whisper is not installed.
+        Answers 501 if the package faster-whisper is not installed.
         """
         check(request)
         await fetch.begin()
@@ -57,7 +53,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
     @routes.delete("/v1/recogniser")
     async def stop_fetching(request: Request) -> JSONResponse:
-        """Give up what is being fetched, of which nothing stays. For the owner alone."""
+        """Cancel the download and remove its files. Only for the owner."""
         check(request)
         await fetch.cancel()
         return JSONResponse(await to_thread.run_sync(as_json, request))

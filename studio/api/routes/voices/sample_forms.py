@@ -1,4 +1,4 @@
-"""Samples of voices in multipart forms, as both kinds of voice routes take them."""
+"""Voice samples in multipart forms."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from studio.library.checks import clean_language
 from studio.voices.clip_service import ClipService
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
-"""A clip of the largest size, and its fields."""
+"""Bytes of the largest clip and its fields."""
 SAMPLE = ("audio_sample", "ref_text", *CUT, "denoise")
 _NO_WORDS = (
     "ref_text is missing: this model needs the words spoken in the clip. Send them as ref_text (in OpenAI's Python "
-    'client: extra_body={"ref_text": "…"}), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base, and '
-    "it writes them down itself"
+    'client: extra_body={"ref_text": "…"}), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base to '
+    "transcribe clips"
 )
 
 
 def cut_of(form: Form) -> Cut:
-    """How a form wants its clip to be cut. Raises InvalidRequest."""
+    """The cut of a form's clip. Raises InvalidRequest."""
     return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
 
 
 async def sample_of(form: Form, clips: ClipService, caller: str) -> NewSample:
-    """The sample in a form: the file audio_sample, its words as ref_text, or else as they are heard.
+    """The sample in a form: the file audio_sample with its transcript ref_text, or else a recognised one.
 
-    With ``denoise`` the clip that is kept is the cut without its noise.
-    Raises InvalidRequest, and what the clip service does.
+    With ``denoise``, the stored clip is the cut without noise.
+    Raises InvalidRequest and the errors of the clip service.
     """
     if form.text("speaker_embedding"):
         raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")

@@ -1,4 +1,4 @@
-"""The whole of the library over HTTP: /v1/voices, with samples, revisions, previews, packs and strong ETags."""
+"""The voice library over HTTP: /v1/voices, with samples, revisions, previews, packs and strong ETags."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
-from studio.api.http.ranges import of_file, ranged
+from studio.api.http.ranges import range_response, read_span
 from studio.api.http.upload import Form, read_form
 from studio.api.routes.voices.sample_forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
 from studio.api.schemas.list_page import list_page
-from studio.api.schemas.voice_answers import version_wanted, voice_response
+from studio.api.schemas.voice_answers import expected_version, voice_response
 from studio.api.schemas.voice_bodies import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.read import MEDIA_TYPES
 from studio.errors import InvalidRequest
@@ -64,13 +64,11 @@ DENOISE = reads_form("audio_sample", *CUT, required=("audio_sample",)) | answers
 WRITE_DOWN = reads_form(*SAMPLE, "language", required=("audio_sample",))
 ADD_SAMPLE = reads_form(*SAMPLE, "speaker", "language", required=("audio_sample",))
 
-# What strangers have uploaded is never shown by a browser as anything but a file to save or to play.
+# Browsers must only save or play uploaded files, never display them.
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
 
 
 class VoiceRoutes:
-    """The routes, on these services."""
-
     def __init__(self, speech: SpeechService, library: Library, clips: ClipService, queues: WorkQueues) -> None:
         self._speech = speech
         self._library = library
@@ -118,40 +116,39 @@ class VoiceRoutes:
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
-        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists those in the trash,
-        the last deleted first.
+        """Voices; ``q`` searches, all ``tag`` values must match, ``deleted=true`` lists the trash, newest first.
 
-        ``tags``, ``genders``, ``accents`` and ``languages`` of the answer are those of the whole library.
+        ``tags``, ``genders``, ``accents`` and ``languages`` in the answer are those of the whole library.
         """
         voices = self._library.voices
-        wanted: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
-        wanted |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
-        return JSONResponse(list_page(voices.page(q, **wanted), limit, voice_json) | voices.offered())
+        filters: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
+        filters |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
+        return JSONResponse(list_page(voices.page(q, **filters), limit, voice_json) | voices.offered())
 
     def get_voice(self, reference: str, request: Request) -> Response:
-        """A voice by id, slug or name, in the revision after an "@" or the newest."""
+        """A voice by id, slug or name; the revision after an "@", or the newest."""
         return voice_response(request, self._library.voices.get(reference))
 
     async def edit_voice(self, reference: str, request: Request) -> Response:
-        """Change what is said of a voice: its name, facts, favourite, licence, consent and defaults."""
+        """Edit a voice's details: name, facts, favourite, licence, consent and defaults."""
         changes = as_model(await read_json(request), VoiceBody)
         voice = await self._get(reference)
-        edit = partial(self._library.voices.edit, voice.id, changes, version_wanted(request, voice.id))
+        edit = partial(self._library.voices.edit, voice.id, changes, expected_version(request, voice.id))
         return voice_response(request, await to_thread.run_sync(edit))
 
     def delete_voice(self, reference: str, request: Request) -> JSONResponse:
-        """Delete a voice; for ``undo_seconds`` POST …/restore with its id brings it back."""
+        """Delete a voice; for ``undo_seconds`` POST …/restore with its id restores it."""
         voice = self._library.voices.get(reference)
-        self._library.voices.delete(voice.id, version_wanted(request, voice.id))
+        self._library.voices.delete(voice.id, expected_version(request, voice.id))
         undo = self._library.trash.seconds
         return JSONResponse({"id": voice.id, "object": "voice.deleted", "deleted": True, "undo_seconds": undo})
 
     def restore_voice(self, reference: str, request: Request) -> Response:
-        """Restore a deleted voice, by its id."""
+        """Restore a deleted voice by its id."""
         return voice_response(request, self._library.voices.restore(reference))
 
     def list_revisions(self, reference: str) -> JSONResponse:
-        """Every revision of a voice with its samples, newest first."""
+        """All revisions of a voice with their samples, newest first."""
         revisions = self._library.voices.revisions(reference)
         return JSONResponse({"object": "list", "data": [voice_json(voice) for voice in revisions]})
 
@@ -161,14 +158,11 @@ class VoiceRoutes:
         return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
 
     async def add_sample(self, reference: str, request: Request) -> Response:
-        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, denoise,
-        speaker if wanted.
-
-        Without ref_text, the recogniser writes the words down, in ``language`` if that is given.
-        """
+        """Add a sample: multipart with audio_sample and ref_text; optionally start, end, gain_db, channel, denoise,
+        speaker. Without ref_text, the clip is transcribed, in ``language`` if that is given."""
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
-        version = version_wanted(request, voice.id)
+        version = expected_version(request, voice.id)
 
         async def add() -> Voice:
             new = await sample_of(form, self._clips, request.state.caller)
@@ -177,38 +171,38 @@ class VoiceRoutes:
         return voice_response(request, await until_hangup(request, self._speech.save_voice(add())))
 
     async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
-        """Change a sample's text, speaker or cut, which makes a new revision."""
+        """Edit a sample's text, speaker or cut; this creates a new revision."""
         body = as_model(await read_json(request), SampleBody)
         edit = partial(edit_sample, text=body.text, speaker=body.speaker, cut=body.cut.cut() if body.cut else None)
         return await self._revised(request, reference, edit, sample_id)
 
     async def choose_samples(self, reference: str, request: Request) -> Response:
-        """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
+        """Use these samples from any revisions of the voice, in this order; this creates a new revision."""
         chosen = as_model(await read_json(request), ChosenSamples).samples
         return await self._revised(request, reference, choose_samples, chosen)
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
-        """Speak with the samples of an old revision again, which makes a new one."""
+        """Return to the samples of an old revision; this creates a new revision."""
         return await self._revised(request, reference, go_back, revision)
 
     async def duplicate(self, reference: str, request: Request) -> Response:
-        """A copy of the voice under a name of its own, to change without changing this one."""
+        """Copy the voice under a new name."""
         name = as_model(await read_json(request), NewName).name
         return await self._saved(request, duplicate, reference, name)
 
     async def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
-        """Remove a sample, which makes a new revision."""
+        """Remove a sample; this creates a new revision."""
         return await self._revised(request, reference, remove_sample, sample_id)
 
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
-        """The clip of a sample as it was uploaded, or a range of it."""
+        """The clip of a sample as uploaded, or a range of it."""
         sample = find_sample(self._library.voices.get(reference), sample_id)
         clip = BytesIO(self._library.voices.clip(sample))
         headers = _GUARDED | {"Content-Disposition": "attachment"}
-        return ranged(request, sample.size, sample.clip, partial(of_file, clip), sample.media_type, headers)
+        return range_response(request, sample.size, sample.clip, partial(read_span, clip), sample.media_type, headers)
 
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
-        """A sample as it is heard by the model, cut and with its gain: a WAV file."""
+        """A sample as the model gets it, with cut and gain applied: a WAV file."""
         voice = await self._get(reference)
         chosen = sample_number(voice, sample)
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
@@ -216,24 +210,23 @@ class VoiceRoutes:
         return Response(wav, media_type="audio/wav", headers=_GUARDED)
 
     async def advise(self, request: Request) -> JSONResponse:
-        """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
+        """Rate a clip before it is saved: multipart with audio_sample, optionally ref_text and a cut.
 
-        For a file that is too long and no cut, the cut that is suggested is judged; ``cut`` is the one that was.
-        With ``heard``, the words that a recogniser heard, ``marks`` are the pieces of ref_text, and what was heard
-        where they differ.
+        For a file that is too long without a cut, a suggested cut is rated; ``cut`` is the one that was used.
+        With ``heard``, a recogniser's transcript, ``marks`` are the pieces of ref_text with the differences.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
-        intake = await until_hangup(request, self._taken_in(form, text, request.state.caller))
+        intake = await until_hangup(request, self._judge(form, text, request.state.caller))
         advice = {"object": "voice.advice"} | intake.as_json()
         if heard:
             advice["marks"] = await self._marks(request, text, heard)
         return JSONResponse(advice)
 
     async def denoise(self, request: Request) -> Response:
-        """A clip as it is kept with ``denoise``: multipart with audio_sample, and a cut if wanted; a WAV file.
+        """A clip as stored with ``denoise``, as a WAV file: multipart with audio_sample, optionally a cut.
 
-        Answers 501 where no noise reduction is installed.
+        Answers 501 if noise reduction is not installed.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         data, cut, caller = form.file("audio_sample", "file"), cut_of(form), request.state.caller
@@ -245,15 +238,15 @@ class VoiceRoutes:
         return Response(await until_hangup(request, clean()), media_type="audio/wav", headers=_GUARDED)
 
     async def transcribe(self, request: Request) -> JSONResponse:
-        """What is said in a clip: multipart with audio_sample, and a cut and the language if wanted.
+        """Transcribe a clip: multipart with audio_sample, optionally a cut and the language.
 
-        Answers 501 where no recogniser is installed. With ref_text, ``marks`` are as for advice.
+        Answers 501 if no recogniser is installed. With ref_text, ``marks`` are as for advice.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, caller = form.text("ref_text", "transcript"), request.state.caller
 
         async def hear() -> tuple[float, Heard]:
-            clip = (await self._taken_in(form, text, caller)).clip
+            clip = (await self._judge(form, text, caller)).clip
             heard = await self._clips.transcriber.transcribe(clip, caller, clean_language(form.text("language")))
             return clip.seconds, heard
 
@@ -264,55 +257,54 @@ class VoiceRoutes:
         return JSONResponse(transcript)
 
     async def export(self, reference: str, request: Request) -> Response:
-        """The voice as a pack: one file with its clips, words, licence and consent."""
+        """The voice as a pack: one file with its clips, transcripts, licence and consent."""
         slug = (await self._get(reference)).slug
-        disposition = f'attachment; filename="{slug}.fishvoice"'
-        headers = _GUARDED | {"Content-Disposition": disposition}
-        pack = await self._in(self._queues.packs, request, export_voice, self._library, reference)
+        headers = _GUARDED | {"Content-Disposition": f'attachment; filename="{slug}.fishvoice"'}
+        pack = await self._run(self._queues.packs, request, export_voice, self._library, reference)
         return Response(pack, media_type=PACK_TYPE, headers=headers)
 
     async def inspect(self, request: Request) -> JSONResponse:
-        """What is in a pack (multipart: file), checked as for an import; nothing is kept."""
+        """The contents of a pack (multipart: file), checked as for an import; nothing is stored."""
         form = await read_form(request, PACK_LIMIT, "file")
-        pack = await self._in(self._queues.packs, request, read_pack, form.file("file", "pack"))
+        pack = await self._run(self._queues.packs, request, read_pack, form.file("file", "pack"))
         return JSONResponse({"object": "voice.pack"} | pack.as_json())
 
     async def import_pack(self, request: Request) -> Response:
-        """Put a pack into the library. Multipart: file; name: another name for it; or replaces: the voice whose next
-        revision its clips shall be. As file also a zip of a folder of fish-speech's references, or several files with
-        their paths in such a folder: then the answer lists the voices."""
+        """Import a pack. Multipart: file; optionally name: a new name, or replaces: a voice that gets the clips as its
+        next revision. The file may also be a zip of fish-speech's references folder, or there may be several files with
+        their paths in it: then the answer lists the voices."""
         form = await read_form(request, PACK_LIMIT, "file", MAX_FILES)
         name, replaces = form.text("name") or None, form.text("replaces") or None
         data, several = form.file("file", "pack"), form.uploads.get("file", [])
-        if len(several) > 1 or await self._in(self._queues.packs, request, is_reference_archive, data):
+        if len(several) > 1 or await self._run(self._queues.packs, request, is_reference_archive, data):
             if name or replaces:
                 what = "name" if name else "replaces"
                 raise InvalidRequest(
-                    f"{what} is for voice packs; a folder's voices have the names of its folders", what
+                    f"{what} is for voice packs; the voices of a folder have the names of its subfolders", what
                 )
             work = partial(_import_references, self._library, several, data)
-            return _imported(await self._in(self._queues.packs, request, work))
+            return _imported(await self._run(self._queues.packs, request, work))
         save = self._queues.packs.run(request.state.caller, import_pack, self._library, data, name, replaces)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(save)))
 
-    async def _taken_in(self, form: Form, text: str, caller: str) -> Intake:
-        """The clip of a form, judged as it will be kept: without its noise if that is wanted."""
+    async def _judge(self, form: Form, text: str, caller: str) -> Intake:
+        """The clip of a form, rated as it will be stored: without noise if requested."""
         data = form.file("audio_sample", "file")
         return await self._clips.suggest(caller, data, text, cut_of(form), "audio_sample", form.flag("denoise"))
 
     async def _marks(self, request: Request, text: str, heard: str) -> list[dict[str, Any]]:
-        return [asdict(mark) for mark in await self._in(self._queues.texts, request, compare, text, heard)]
+        return [asdict(mark) for mark in await self._run(self._queues.texts, request, compare, text, heard)]
 
     async def _revised(self, request: Request, reference: str, revise: Callable[..., Voice], change: Any) -> Response:
-        """The answer once ``revise``, which may decode clips, has made the voice's new revision."""
+        """The answer once ``revise``, which may decode clips, has created the voice's new revision."""
         voice = await self._get(reference)
-        return await self._saved(request, revise, voice.id, change, version_wanted(request, voice.id))
+        return await self._saved(request, revise, voice.id, change, expected_version(request, voice.id))
 
     async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
         saving = self._queues.clips.run(request.state.caller, save, self._library, *values)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
 
-    async def _in(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
+    async def _run(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
         return await until_hangup(request, queue.run(request.state.caller, work, *values))
 
     async def _get(self, reference: str) -> Voice:
@@ -320,13 +312,13 @@ class VoiceRoutes:
 
 
 def _import_references(library: Library, several: list[Upload], data: bytes) -> ImportedReferences:
-    """Of files by their paths, or of an archive. Blocking."""
+    """Import several files by their paths, or an archive. Blocking."""
     if len(several) > 1:
-        return import_references(library, {file.name: partial(_sent, file.data) for file in several})
+        return import_references(library, {file.name: partial(_truncated, file.data) for file in several})
     return import_archive(library, data)
 
 
-def _sent(data: bytes, limit: int) -> bytes:
+def _truncated(data: bytes, limit: int) -> bytes:
     return data[: limit + 1]
 
 

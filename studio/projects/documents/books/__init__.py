@@ -1,1 +1,1 @@
-"""What books as EPUB and as Word documents have in common: marks of notes, and numbers of lists."""
+"""Shared by the readers of EPUB and Word: note marks and list numbers."""

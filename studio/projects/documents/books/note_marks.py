@@ -1,11 +1,11 @@
-"""Raised digits in books: marks of footnotes, which are not read aloud, or exponents, which are."""
+"""Tells footnote marks, which are not read aloud, from exponents, which are."""
 
 from __future__ import annotations
 
 import re
 
 BEFORE = 80
-"""Characters before a mark that decide whether it is one."""
+"""Characters of context needed before a mark."""
 
 _MARK = re.compile(r"[\s\d,;*†‡§¶\[\]()–-]{1,12}")
 _SIGN = re.compile(r"[\d*†‡§¶]")
@@ -17,15 +17,15 @@ _WORDS_IN_BRACKETS = re.compile(r"\([^()]*[^\W\d_]{3}[^()]*\)\Z")
 _POWERS = frozenset((
     "mm", "cm", "dm", "km", "ft", "in", "yd", "mi", "nm", "μm", "sin", "cos", "tan", "log", "ln", "mc",
 ))  # fmt: skip
-"""Units and functions that have exponents; so has a single letter."""
+"""Units and functions that can have exponents, like any single letter."""
 _CLOSING = ".,;:!?…\"'”’»›“‘]」』。、"
 _OPENS = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+\s*(?=\s|[^\W\d_][^\W\d_])")
 
 
 def is_note_mark(before: str, raised: str) -> bool:
-    """Whether the text ``raised`` after the text ``before`` is the mark of a note, and not an exponent.
+    """Whether the raised text is a note mark rather than an exponent.
 
-    It is one after a word or the end of a sentence; stars and daggers are always one.
+    It is one after a word or the end of a sentence (``before``); stars and daggers always are.
     """
     if not (_MARK.fullmatch(raised) and _SIGN.search(raised)):
         return False
@@ -39,10 +39,10 @@ def is_note_mark(before: str, raised: str) -> bool:
 
 
 def as_raised(text: str) -> str:
-    """Digits as raised ones, so that 10² is not read as 102; anything else stays."""
+    """Superscript digits, so that 10² is not read as 102; other text stays."""
     return text.translate(_RAISED) if _EXPONENT.fullmatch(text) else text
 
 
 def without_first_mark(text: str) -> str:
-    """A paragraph without the raised number with which a note, or a verse, begins."""
-    return text[found.end() :].lstrip() if (found := _OPENS.match(text)) else text
+    """A paragraph without the raised number at its start, as in notes and verses."""
+    return text[mark.end() :].lstrip() if (mark := _OPENS.match(text)) else text

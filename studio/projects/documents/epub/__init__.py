@@ -1,1 +1,1 @@
-"""The reader of EPUBs: package, tables of contents, pages, and the chapters that these make together."""
+"""Reads EPUBs: package, tables of contents, pages and chapters."""

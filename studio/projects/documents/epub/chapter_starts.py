@@ -1,4 +1,4 @@
-"""Where the chapters of an EPUB begin: where its own table of contents points, else at its headings."""
+"""Finds where the chapters of an EPUB begin: by its table of contents, or else by its headings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from studio.projects.documents.epub.contents import Entry
 from studio.projects.documents.epub.page_reader import Paragraph
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
-from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
+from studio.projects.documents.titles import MAX_JOINED_TITLE, chapter_levels, is_same_words
 
-MOST_HEADINGS = 8
-"""Before a place that an entry points to."""
-LEAST_ENTRIES = 2
-"""A table of contents with fewer chapters counts only where there are no headings."""
+MAX_HEADINGS = 8
+"""Consecutive headings that may belong to one chapter."""
+MIN_ENTRIES = 2
+"""A table of contents with fewer chapters is used only if there are no headings."""
 
 
 @dataclass(slots=True)
 class ReadPage:
-    """A page of the spine with its paragraphs; it has none where it is left out."""
+    """A page of the spine with its paragraphs (none if it is left out)."""
 
     path: str
     paragraphs: list[Paragraph]
@@ -29,23 +29,23 @@ class ReadPage:
 
 
 _Place = tuple[int, int]
-"""The number of a page, and of a paragraph in it."""
+"""Index of a page, and index of a paragraph in it."""
 
 
 def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage | None]:
-    """The passages of all pages, None for the end of a scene; ``book`` is the book's title."""
+    """The passages of all pages, with None for a scene break; ``book`` is the book's title."""
     headings = _at_headings(pages, book)
     pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter], book)
     starts = headings
-    if len(pointed) >= LEAST_ENTRIES or not headings:
-        # "Chapter 3" is one whether it is listed or not: many a table stops at the parts of a book.
-        missed = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
-        starts = missed | pointed
+    if len(pointed) >= MIN_ENTRIES or not headings:
+        # Headings such as "Chapter 3" count even if the table lists only the parts of the book.
+        unlisted = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
+        starts = unlisted | pointed
     for number, page in enumerate(pages):
         is_title = False
         for position, paragraph in enumerate(page.paragraphs):
             chapter = starts.get((number, position), "")
-            if not chapter and is_title and paragraph.level:  # below the heading of a chapter: the rest of its title
+            if not chapter and is_title and paragraph.level:  # continues the title above
                 chapter = _one_line(paragraph.text)
             is_title = bool(chapter) and (
                 paragraph.level > 0 or is_heading(paragraph.text) or is_same_words(paragraph.text, chapter)
@@ -58,7 +58,7 @@ def _at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
 
 
 def _at_headings(pages: Sequence[ReadPage], book: str) -> dict[_Place, str]:
-    """Titles by the places of headings of the two highest levels, and of lines like "Chapter 1"."""
+    """Titles by place, for headings of the two highest levels and lines such as "Chapter 1"."""
     levels = chapter_levels(
         paragraph.level
         for page in pages
@@ -74,48 +74,48 @@ def _at_headings(pages: Sequence[ReadPage], book: str) -> dict[_Place, str]:
 
 
 def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> dict[_Place, str]:
-    """Titles by the places that entries point to; of several for one place, all of them."""
+    """Titles by place, for the entries of a table of contents; several titles for one place are joined."""
     numbers = {page.path: number for number, page in enumerate(pages)}
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
     pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
     targets = _Targets(pages, pointed, book)
-    found: dict[_Place, list[str]] = {}
+    titles_at: dict[_Place, list[str]] = {}
     for entry in entries:
         number = numbers.get(entry.path, folded.get(entry.path.casefold()))
         if number is None or pages[number].is_left_out:
             continue
         place = targets.find((number, places[number].get(entry.place, 0)))
         if place:
-            titles = found.setdefault(place, [])
+            titles = titles_at.setdefault(place, [])
             if not titles or not is_same_words(titles[-1], entry.title):
                 titles.append(entry.title)
-    return {place: " ".join(titles)[:LONGEST_TITLE] for place, titles in found.items()}
+    return {place: " ".join(titles)[:MAX_JOINED_TITLE] for place, titles in titles_at.items()}
 
 
 class _Targets:
-    """Where a chapter begins whose entry points to a place; ``pointed`` are the pages that entries point to."""
+    """Resolves entries to the starts of chapters; ``pointed`` are the indices of pages that have entries."""
 
     def __init__(self, pages: Sequence[ReadPage], pointed: set[int], book: str) -> None:
         self._pages = pages
         self._book = book
         self._pointed = pointed
-        self._known: dict[_Place, _Place | None] = {}
+        self._cache: dict[_Place, _Place | None] = {}
 
     def find(self, place: _Place) -> _Place | None:
-        """The first paragraph with text from there on; None: it is another entry's."""
-        if place not in self._known:
-            self._known[place] = self._found(*place)
-        return self._known[place]
+        """The first paragraph with text from ``place`` on; None if that belongs to another entry."""
+        if place not in self._cache:
+            self._cache[place] = self._resolve(*place)
+        return self._cache[place]
 
-    def _found(self, number: int, position: int) -> _Place | None:
-        while not _text_at(self._pages[number], position):  # the end of a scene or a page, or a picture of the title
+    def _resolve(self, number: int, position: int) -> _Place | None:
+        while not _text_at(self._pages[number], position):  # skips scene breaks, page ends and title images
             position += 1
             if position >= len(self._pages[number].paragraphs):
                 number, position = number + 1, 0
             if number >= len(self._pages) or (number in self._pointed and not position):
                 return None
-        for _ in range(MOST_HEADINGS):  # those that stand right before it are of the same chapter
+        for _ in range(MAX_HEADINGS):  # headings directly above belong to the chapter
             if not position and self._is_half_title(number - 1):
                 number, position = number - 1, len(self._pages[number - 1].paragraphs)
             if not position or not self._pages[number].paragraphs[position - 1].level:
@@ -124,12 +124,12 @@ class _Targets:
         return number, position
 
     def _is_half_title(self, number: int) -> bool:
-        """Whether a page has nothing but the title of a part, and no entry of its own."""
+        """Whether a page without an entry contains only headings, such as the title of a part."""
         if number < 0 or number in self._pointed:
             return False
         paragraphs = self._pages[number].paragraphs
-        return 0 < len(paragraphs) <= MOST_HEADINGS and all(
-            each.level and not is_same_words(each.text, self._book) for each in paragraphs
+        return 0 < len(paragraphs) <= MAX_HEADINGS and all(
+            paragraph.level and not is_same_words(paragraph.text, self._book) for paragraph in paragraphs
         )
 
 
@@ -138,14 +138,14 @@ def _text_at(page: ReadPage, position: int) -> str:
 
 
 def _ids(page: ReadPage) -> dict[str, int]:
-    """Where the ids of a page are among its paragraphs; the first of each counts."""
-    found: dict[str, int] = {}
+    """Index of the paragraph for each id of a page; the first occurrence counts."""
+    positions: dict[str, int] = {}
     for position, paragraph in enumerate(page.paragraphs):
         for name in paragraph.ids:
-            found.setdefault(name, position)
+            positions.setdefault(name, position)
     for name in page.last_ids:
-        found.setdefault(name, len(page.paragraphs))
-    return found
+        positions.setdefault(name, len(page.paragraphs))
+    return positions
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""An EPUB's own table of contents, of EPUB 3 (nav) or EPUB 2 (ncx): where its entries point, and its landmarks."""
+"""Reads the table of contents and the landmarks of an EPUB 3 (nav) or EPUB 2 (ncx)."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from urllib.parse import unquote
 from studio.projects.documents.epub.markup_parser import MarkupParser, page_text, types_of
 from studio.projects.documents.epub.package import resolved
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS, front_matter
-from studio.projects.documents.titles import LONGEST_TITLE
+from studio.projects.documents.titles import MAX_JOINED_TITLE
 
 MAX_CONTENTS = 5000
-"""Entries that are read of one table."""
+"""Maximum entries of one table."""
 MAX_CONTENTS_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One of a table of contents."""
+    """An entry of a table of contents."""
 
     title: str
     path: str
     place: str
-    """The id of an element of the page; blank: the page's beginning."""
+    """Id of an element of the page; blank for its beginning."""
 
     @property
     def is_chapter(self) -> bool:
-        """Whether its title is that of a chapter, and not "Cover" or "Contents"."""
+        """Whether the entry is a chapter, and not "Cover" or "Contents"."""
         return self.title.casefold().strip(" .:") not in NO_CHAPTERS
 
 
 @dataclass(slots=True)
 class Contents:
-    """A table of contents as its file has it."""
+    """A table of contents."""
 
     entries: list[Entry] = field(default_factory=list)
     landmarks: dict[str, str] = field(default_factory=dict)
-    """The names of front matter, such as "title page", by the path of the page."""
+    """Names of front matter, such as "title page", by page path."""
 
 
 def read_contents(data: bytes, path: str) -> Contents:
-    """Reads at most MAX_CONTENTS_BYTES and MAX_CONTENTS entries; malformed markup is read as far as possible."""
+    """Read at most MAX_CONTENTS_BYTES and MAX_CONTENTS entries; malformed markup is read as far as possible."""
     reader = _Reader(path)
     reader.feed(page_text(data[:MAX_CONTENTS_BYTES]) + "\n")
     return reader.contents
 
 
 class _Reader(MarkupParser):
-    """Of both kinds: links inside a nav of the type toc, and the navPoints of a navMap."""
+    """Handles both kinds: links in a nav of type toc, and the navPoints of a navMap."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
         self.contents = Contents()
         self._path = path
         self._kind = ""
-        """Of the nav that is open."""
+        """Kind of the open nav."""
         self._is_map = self._is_label = False
         self._href: str | None = None
         self._text: list[str] = []
@@ -63,7 +63,7 @@ class _Reader(MarkupParser):
         values = dict(attrs)
         types = types_of(values)
         if tag == "nav":
-            self._kind = next((each for each in ("toc", "landmarks") if each in types), "")
+            self._kind = next((kind for kind in ("toc", "landmarks") if kind in types), "")
             self._kind = self._kind or ("toc" if not types or "doc-toc" in types else "")
         elif tag == "navmap":
             self._is_map = True
@@ -96,7 +96,7 @@ class _Reader(MarkupParser):
             self._text.append(data)
 
     def _add(self, href: str) -> None:
-        title = " ".join("".join(self._text).split())[:LONGEST_TITLE]
+        title = " ".join("".join(self._text).split())[:MAX_JOINED_TITLE]
         if title and href and "://" not in href and len(self.contents.entries) < MAX_CONTENTS:
             place = unquote(href.partition("#")[2])
             self.contents.entries.append(Entry(title, resolved(self._path, href), place))

@@ -1,4 +1,4 @@
-"""Tables of contents that are pages, or parts of pages, of an EPUB's text: paragraphs of links into the book."""
+"""Removes tables of contents within an EPUB's text: rows of paragraphs that link into the book."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS
 from studio.projects.documents.epub.page_reader import Paragraph
 
-LEAST_IN_A_ROW = 5
-"""Paragraphs of links that are a table of contents amid other text."""
+MIN_LINKS = 5
+"""Consecutive paragraphs of links that count as a table of contents."""
 SHORT = 40
-"""Characters of a paragraph that may stand between two of them, such as a number in a table cell."""
+"""Characters of a paragraph that may separate two links, such as a number in a table cell."""
 _LINKED = 0.7
 
 
 def is_mostly_links(paragraphs: Sequence[Paragraph]) -> bool:
-    """Whether links into the book are most of a page's text, headings without a link not counted."""
+    """Whether most of a page's text links into the book; headings without links do not count."""
     body = "".join(paragraph.text for paragraph in paragraphs if not paragraph.level or paragraph.linked)
     linked = sum(paragraph.linked for paragraph in paragraphs)
     return linked > _LINKED * sum(map(str.isalnum, body))
 
 
 def without_link_lists(paragraphs: list[Paragraph]) -> list[Paragraph]:
-    """The paragraphs without rows of LEAST_IN_A_ROW or more that are links, and without the heading of such a row."""
-    if sum(paragraph.linked > 0 for paragraph in paragraphs) < LEAST_IN_A_ROW:
+    """The paragraphs without rows of MIN_LINKS or more links and their headings."""
+    if sum(paragraph.linked > 0 for paragraph in paragraphs) < MIN_LINKS:
         return paragraphs
     kept: list[Paragraph] = []
     row: list[Paragraph] = []
@@ -32,7 +32,7 @@ def without_link_lists(paragraphs: list[Paragraph]) -> list[Paragraph]:
             row.append(paragraph)
             continue
         after = [row.pop()] if row and not _is_link(row[-1]) else []
-        if sum(map(_is_link, row)) < LEAST_IN_A_ROW:
+        if sum(map(_is_link, row)) < MIN_LINKS:
             kept += row
         else:
             if kept and not any(map(str.isalpha, kept[-1].text)):  # the number of the first row

@@ -1,4 +1,4 @@
-"""The numbers of ordered lists, which a page shows and its text does not have."""
+"""Computes the numbers of ordered lists, which browsers show but the text does not contain."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Mapping
 
 from studio.projects.documents.books.ordinals import ordinal
 
-MOST_DEEP = 100
-"""Lists within lists whose numbers are counted."""
+MAX_DEPTH = 100
+"""Nested lists whose numbers are counted."""
 _HAS_NUMBER = re.compile(r"[(\[]?(?:\d{1,4}|[a-zA-Z]|[ivxIVX]{1,5})[.)\]]\s")
 
 
 class ListNumbers:
-    """Receives a page's tags, and puts its number before the first paragraph of each item."""
+    """Follows the tags of a page, and adds the number to the first paragraph of each item."""
 
     def __init__(self) -> None:
         self._open: list[tuple[str, int, int] | None] = []
-        """Of each list: the kind of its numbers, the next one and the step; None for one without."""
+        """For each open list: kind, next number and step; None for a list without numbers."""
         self._number = ""
 
     def begin(self, tag: str, values: Mapping[str, str | None]) -> None:
-        if tag in ("ol", "ul") and len(self._open) < MOST_DEEP:
+        if tag in ("ol", "ul") and len(self._open) < MAX_DEPTH:
             bare = tag == "ul" or "list-style-type:none" in (values.get("style") or "").replace(" ", "")
             step = -1 if "reversed" in values else 1
-            self._open.append(None if bare else (values.get("type") or "1", _whole(values.get("start"), 1), step))
+            self._open.append(None if bare else (values.get("type") or "1", _integer(values.get("start"), 1), step))
         elif tag == "li":
-            self._number = ""  # of an item without words
+            self._number = ""  # left by an item without text
             if self._open and (last := self._open[-1]):
                 kind, number, step = last
-                number = _whole(values.get("value"), number)
+                number = _integer(values.get("value"), number)
                 self._number = ordinal(number, kind)
                 self._open[-1] = (kind, number + step, step)
 
@@ -40,13 +40,13 @@ class ListNumbers:
             self._number = ""
 
     def numbered(self, text: str) -> str:
-        """A paragraph with the number of the item that begins with it, unless it has one."""
+        """A paragraph with the number of the item that it begins, unless the text has one already."""
         number, self._number = self._number, ""
         return f"{number}. {text}" if number and not _HAS_NUMBER.match(text) else text
 
 
-def _whole(text: str | None, usual: int) -> int:
+def _integer(text: str | None, default: int) -> int:
     try:
         return int((text or "")[:6])
     except ValueError:
-        return usual
+        return default

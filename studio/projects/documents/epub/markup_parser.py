@@ -1,4 +1,4 @@
-"""The markup of an EPUB's files, however malformed: its characters, as declared or by trial, and elements' types."""
+"""Decodes and parses the markup of EPUBs, however malformed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def page_text(data: bytes) -> str:
-    """The page with its markup, decoded even if it declares a wrong encoding; control characters become spaces."""
+    """Decode a page, even if it declares the wrong encoding; control characters become spaces."""
     return _CONTROLS.sub(" ", _decoded(data))
 
 
@@ -42,26 +42,26 @@ def _decoded(data: bytes) -> str:
     for encoding in (_declared(data), "utf-8"):
         try:
             return data.decode(encoding)
-        except UnicodeDecodeError:  # it is in another one than it says
+        except UnicodeDecodeError:  # the declaration is wrong
             continue
-    # A damaged character in a page of many is no reason to take it for another encoding.
+    # A few damaged characters do not mean another encoding.
     text = data.decode("utf-8", "replace")
     return text if text.count("\ufffd") * 4 < sum(sign > "\x7f" for sign in text) else data.decode("cp1252", "replace")
 
 
 def _declared(data: bytes) -> str:
-    found = _DECLARED.search(data, 0, 2048)
-    if not found:
+    match = _DECLARED.search(data, 0, 2048)
+    if not match:
         return "utf-8"
     try:
-        name = codecs.lookup((found[1] or found[2]).decode("ascii")).name
+        name = codecs.lookup((match[1] or match[2]).decode("ascii")).name
     except LookupError:
         return "utf-8"
     return _AS_BROWSERS.get(name, name) if name in _KNOWN else "utf-8"
 
 
 class MarkupParser(HTMLParser):
-    """Reads on where HTMLParser would raise."""
+    """An HTMLParser that does not raise on malformed markup."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -69,10 +69,10 @@ class MarkupParser(HTMLParser):
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         try:
             return super().parse_marked_section(i, report)
-        except AssertionError:  # a kind that it does not know: for browsers too it goes to the next ">"
+        except AssertionError:  # an unknown kind; like browsers, skip to the next ">"
             return self.parse_bogus_comment(i)
 
 
 def types_of(values: dict[str, str | None]) -> set[str]:
-    """What an element is by its attributes: EPUB's types, and ARIA's roles."""
+    """An element's EPUB types and ARIA roles, from its attributes."""
     return set(f"{values.get('epub:type') or ''} {values.get('role') or ''}".lower().split())

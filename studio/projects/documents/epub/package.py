@@ -1,4 +1,4 @@
-"""The package of an EPUB: its pages in order, its tables of contents, its metadata, and its locks."""
+"""Reads the package of an EPUB: pages in order, tables of contents, metadata, encryption."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.projects.documents.epub.page_kinds import front_matter
 from studio.unzip import InvalidArchive, read_entry
 
 MAX_ENTRY = 16 * 1024 * 1024
-"""Bytes that one chapter or index may unpack to."""
+"""Maximum unpacked bytes of one file."""
 
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
@@ -26,8 +26,8 @@ _PICTURES = ("image/jpeg", "image/png")
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "text/xml")
 _PAGE_NAMES = (".xhtml", ".html", ".htm", ".xht")
 _NCX = "application/x-dtbncx+xml"
-_FONT_LOCKS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""How fonts are obfuscated, which locks no text."""
+_FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+"""Algorithms that obfuscate fonts only."""
 _FONT_NAMES = (".otf", ".ttf", ".woff", ".woff2", ".ttc")
 
 
@@ -36,14 +36,14 @@ class Page:
     """A page of the spine."""
 
     path: str
-    """In the archive."""
+    """Path in the archive."""
     is_contents: bool = False
     is_linear: bool = True
-    """Whether it is part of the text, and not beside it."""
+    """Whether it is part of the main text."""
 
 
 class Package:
-    """Raises InvalidDocument for an archive without a package, one that is malformed, or one that is locked."""
+    """The package of an EPUB. Raises InvalidDocument if it is missing, malformed or protected by DRM."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -51,10 +51,10 @@ class Package:
         self._path = self._find()
         self._root = self._xml(self._path)
         self._items = {item.get("id"): item for item in self._root.iter(f"{_PACKAGE}item")}
-        self._refuse_locks()
+        self._refuse_drm()
 
     def read(self, path: str) -> bytes:
-        """A file of the archive, never more than MAX_ENTRY of it. Raises KeyError and InvalidArchive."""
+        """A file of the archive, at most MAX_ENTRY bytes. Raises KeyError and InvalidArchive."""
         try:
             info = self._archive.getinfo(path)
         except KeyError:
@@ -62,7 +62,7 @@ class Package:
         return read_entry(self._archive, info, MAX_ENTRY)
 
     def pages(self) -> Iterator[Page]:
-        """Those of the spine, each once."""
+        """The pages of the spine, each once."""
         seen = set[str]()
         for reference in self._root.iter(f"{_PACKAGE}itemref"):
             item = self._items.get(reference.get("idref"))
@@ -76,7 +76,7 @@ class Package:
             yield Page(path, is_contents, reference.get("linear") != "no")
 
     def contents(self) -> list[str]:
-        """Paths of its tables of contents: that of EPUB 3, and that of EPUB 2."""
+        """Paths of the tables of contents: of EPUB 3, then of EPUB 2."""
         items = list(self._items.values())
         new = [item for item in items if "nav" in (item.get("properties") or "").split()]
         spine = next(self._root.iter(f"{_PACKAGE}spine"), None)
@@ -85,18 +85,18 @@ class Package:
         return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*new[:1], *old[:1])))
 
     def guide(self) -> dict[str, str]:
-        """The names of front matter that EPUB 2 points to, such as "title page", by the path of the page."""
-        references = [(each.get("type", ""), each.get("href", "")) for each in self._root.iter(f"{_PACKAGE}reference")]
+        """Names of front matter in the guide of EPUB 2, such as "title page", by page path."""
+        references = [(ref.get("type", ""), ref.get("href", "")) for ref in self._root.iter(f"{_PACKAGE}reference")]
         return {self._resolved(href): name for kind, href in references if (name := _whole_page(kind, href))}
 
     def named(self, name: str) -> list[str]:
-        """The values of a Dublin Core element, in order, without blank ones."""
-        values = (" ".join((each.text or "")[:1000].split()) for each in self._root.iter(f"{_DC}{name}"))
+        """The non-blank values of a Dublin Core element, in order."""
+        values = (" ".join((element.text or "")[:1000].split()) for element in self._root.iter(f"{_DC}{name}"))
         return [value for value in values if value]
 
     def cover(self) -> tuple[Cover | None, bool]:
-        """The cover that EPUB 3 or EPUB 2 names, and whether the package names one that cannot be used."""
-        named = {each.get("content") for each in self._root.iter(f"{_PACKAGE}meta") if each.get("name") == "cover"}
+        """The cover named by EPUB 3 or EPUB 2, and whether there is one that cannot be used."""
+        named = {meta.get("content") for meta in self._root.iter(f"{_PACKAGE}meta") if meta.get("name") == "cover"}
         for item in self._root.iter(f"{_PACKAGE}item"):
             is_cover = "cover-image" in (item.get("properties") or "").split() or item.get("id") in named
             if is_cover and item.get("media-type") in _PICTURES:
@@ -123,46 +123,50 @@ class Package:
             data = self.read(path)
         except KeyError:
             raise InvalidDocument(f"the EPUB lacks a file that it names: {path[:200]!r}", "file") from None
-        if b"<!ENTITY" in data.replace(b"\0", b""):  # in UTF-16 too: entities that grow on reading; no package has any
+        if b"<!ENTITY" in data.replace(b"\0", b""):  # also in UTF-16; entities could expand endlessly
             raise InvalidDocument(f"{path[:200]!r} in the EPUB declares entities", "file")
         try:
             return ElementTree.fromstring(data.strip())  # noqa: S314  (no entities)
-        except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two: an unknown encoding
+        except (
+            ElementTree.ParseError,
+            ValueError,
+            LookupError,
+        ) as error:  # the last two: unknown encoding
             raise InvalidDocument(f"{path[:200]!r} in the EPUB is malformed: {error}", "file") from None
 
     def _resolved(self, href: str) -> str:
         return resolved(self._path, href)
 
-    def _refuse_locks(self) -> None:
-        """Of a book whose pages are encrypted nothing can be read; fonts may be."""
+    def _refuse_drm(self) -> None:
+        """Raise InvalidDocument if pages are encrypted; encrypted fonts do not matter."""
         if "META-INF/encryption.xml" not in self._archive.namelist():
             return
         pages = {page.path for page in self.pages()}
         try:
-            locks = self._xml("META-INF/encryption.xml")
-        except InvalidDocument:  # without the list, a locked page is found when it is read: it has no markup
+            encryption = self._xml("META-INF/encryption.xml")
+        except InvalidDocument:  # an encrypted page is then found on reading, as it has no markup
             return
-        for entry in locks.iter(f"{_ENCRYPTION}EncryptedData"):
+        for entry in encryption.iter(f"{_ENCRYPTION}EncryptedData"):
             method = entry.find(f"{_ENCRYPTION}EncryptionMethod")
             reference = next(entry.iter(f"{_ENCRYPTION}CipherReference"), None)
             path = posixpath.normpath(unquote(reference.get("URI", ""))) if reference is not None else ""
-            if method is not None and method.get("Algorithm") in _FONT_LOCKS:
+            if method is not None and method.get("Algorithm") in _FONT_OBFUSCATION:
                 continue
             if path in pages and not path.casefold().endswith(_FONT_NAMES):
                 raise InvalidDocument("the EPUB is protected by DRM; only unprotected books can be read", "file")
 
 
 def resolved(base: str, href: str) -> str:
-    """The path in the archive that a file at ``base`` means by this reference, without the place in it."""
+    """The path in the archive of a reference from a file at ``base``, without the fragment."""
     path = unquote(href.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path)).lstrip("/") if path else base
 
 
 def _folded(path: str) -> str:
-    """A path as file systems compare it that know no case, and compose accents in their own way."""
+    """A path for comparison, regardless of case and Unicode composition."""
     return unicodedata.normalize("NFC", path.casefold())
 
 
 def _whole_page(kind: str, href: str) -> str:
-    """The name of front matter, where the reference is to a page and not to a place in it."""
+    """The name of front matter if the reference is to a whole page, not to a place in it."""
     return "" if "#" in href else front_matter([kind.lower().removeprefix("other.")])

@@ -1,4 +1,4 @@
-"""Types of pages and sections that are not read aloud, as EPUB 3, EPUB 2 and ARIA name them."""
+"""Types of pages and sections that are not read aloud, from EPUB 3, EPUB 2 and ARIA."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ FRONT_MATTER: Mapping[str, str] = {
     "lot": "list of tables",
     "pg-boilerplate": "Project Gutenberg licence",
 }
-"""By the type of a section, a landmark or a reference of the guide; the last is a class."""
+"""Names by the type of a section, landmark or guide reference; the last one is a class."""
 MAX_FRONT_MATTER = 6000
-"""Characters of a page; a longer one is read, even if the guide or the landmarks call it front matter."""
+"""Characters; longer pages are read even if the guide or the landmarks call them front matter."""
 GUTENBERG = "pg-boilerplate"
 NOTE = frozenset(("footnote", "rearnote", "endnote", "doc-footnote", "doc-endnote"))
 NOTES = NOTE | frozenset(("footnotes", "rearnotes", "endnotes", "doc-endnotes"))
-"""One of them, or a list of them."""
+"""Types of single notes and of lists of notes."""
 PAGE_BREAKS = frozenset(("pagebreak", "doc-pagebreak", "pagenum", "pageno", "page-number", "pagenumber"))
-"""Types, and classes that stand for them."""
+"""Types, and classes that are used instead."""
 NOTEREFS = frozenset(("noteref", "doc-noteref"))
 BACKLINKS = frozenset(("doc-backlink", "backlink", "referrer"))
 NO_CHAPTERS = frozenset((
@@ -48,7 +48,7 @@ NO_CHAPTERS = frozenset((
 ))  # fmt: skip
 """Entries of tables of contents that are not chapters, in lower case."""
 MAX_RIGHTS = 3000
-"""Characters of a copyright page that nothing but its words shows to be one."""
+"""Characters of a copyright page that is recognised only by its text."""
 _TITLES_OF_NOTES = frozenset((
     "footnote", "footnotes", "endnotes", "note", "notes", "fußnoten", "anmerkungen", "notas", "voetnoten", "przypisy",
     "注", "注釈",
@@ -62,15 +62,15 @@ _RIGHTS = re.compile(
 
 
 def is_title_of_notes(text: str) -> bool:
-    """Whether a paragraph says no more than that notes follow."""
+    """Whether a paragraph is only the title of the notes below it."""
     return text.casefold().strip(" .:*[]") in _TITLES_OF_NOTES
 
 
 def is_copyright_page(text: str) -> bool:
-    """Whether a page without a type is a copyright page: short, with whose the book is, and what is forbidden."""
+    """Whether a page without a type is a copyright page: short, with a copyright notice and a rights statement."""
     return len(text) <= MAX_RIGHTS and bool(_COPYRIGHT.search(text) and _RIGHTS.search(text))
 
 
 def front_matter(types: Iterable[str]) -> str:
-    """The name of front matter of one of these types; blank if none of them is front matter."""
-    return next((FRONT_MATTER[each] for each in sorted(types) if each in FRONT_MATTER), "")
+    """The name of front matter with one of these types; blank if there is none."""
+    return next((FRONT_MATTER[kind] for kind in sorted(types) if kind in FRONT_MATTER), "")

@@ -1,4 +1,4 @@
-"""A page of an EPUB as paragraphs, forgiving, as many a book is not well-formed: no notes, page numbers and marks."""
+"""Reads a page of an EPUB, however malformed, as paragraphs without notes, page numbers and note marks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from studio.projects.documents.epub.page_kinds import (
 )
 from studio.projects.documents.headings import is_scene_break
 
-LONGEST_HEADING = 500
-"""Characters; a heading that is longer was never closed."""
+MAX_HEADING_TEXT = 500
+"""Characters; a longer heading was never closed."""
 _BLOCKS = frozenset((
     "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "div", "dl", "dt", "figcaption",
     "figure", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
@@ -32,77 +32,77 @@ _SILENT = frozenset((
 ))  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _IN_HEADINGS = frozenset(("br", "div", "p", "hr"))
-"""Blocks that stand inside headings: lines of them."""
-_LONGEST_PAGE_NUMBER = 40
+"""Blocks inside headings, which are lines of the heading."""
+_MAX_PAGE_NUMBER = 40
 """Characters."""
 _LONG_TAG = 64 * 1024
-"""Characters; pictures inside a page are longer, and have few attributes."""
-_MOST_ATTRIBUTES = 5000
-"""Of a long tag; one with more is not looked at."""
+"""Characters; inline images are longer, but have few attributes."""
+_MAX_ATTRIBUTES = 5000
+"""A long tag with more attributes is skipped."""
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
 _NOT_SHOWN = re.compile(r"\b(?:display\s?:\s?none|visibility\s?:\s?hidden)\b", re.IGNORECASE)
-"""In the style of an element."""
+"""In a style attribute."""
 _LINE = "\0"
-"""Between the lines of a heading until it is finished."""
+"""Separates the lines of a heading until it ends."""
 _MARK = re.compile(r"[\s\d()\[\]*†‡§]{0,12}")
 _ALONE = re.compile(r"\s*(?:\[\s*[\w*†‡§]{1,4}\s*\]|[*†‡§↩↑⤴⏎^←\ufe0e\ufe0f\s]{1,6})\s*")
-"""The text of a link that is a mark anywhere."""
+"""Text of a link that is a note mark anywhere."""
 _ATTACHED = re.compile(r"\(?\d{1,4}\)?")
-"""The text of a link that is a mark right after a word."""
-_FEW = 8
-"""Texts that are looked at before a mark."""
+"""Text of a link that is a note mark directly after a word."""
+_CONTEXT = 8
+"""Pieces of text examined before a note mark."""
 _BETWEEN_MARKS = re.compile(r"[\s()\[\],]{0,12}")
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """One of a page."""
+    """A paragraph of a page."""
 
     text: str
-    """Blank: none, but the end of a scene."""
+    """Blank for a scene break."""
     level: int = 0
-    """Of a heading: 1 to 6."""
+    """Heading level, 1 to 6; 0 for text."""
     linked: int = 0
-    """Characters that are shown by links into the book."""
+    """Number of letters and digits in links into the book."""
     ids: tuple[str, ...] = ()
-    """Of it, and of elements that begin in it, or before it without text of their own."""
+    """Ids of the paragraph, of elements that begin in it, and of earlier elements without text."""
     opens_with_mark: bool = False
 
 
 @dataclass(slots=True)
 class _Link:
-    """One that is open."""
+    """An open link."""
 
     begins: int
-    """Among the page's texts."""
+    """Index in the pieces of text."""
     is_mark: bool
-    """Whether the page says that it leads to a note, or back from one."""
+    """Whether the markup says that it links to a note or back from one."""
     target: str
-    """Into a page; blank for one out of the book, or to a page as a whole."""
+    """A place in a page; blank for a whole page or a link out of the book."""
     leads_into_book: bool
     is_raised: bool
 
 
 @dataclass(slots=True)
 class PageText:
-    """The text of a page, and a count of the parts left out."""
+    """The text of a page, and what was left out."""
 
     paragraphs: list[Paragraph] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    """The names of its sections that are not read aloud, such as "title page"."""
+    """Names of sections left out, such as "title page"."""
     notes: int = 0
     marks: list[tuple[str, str]] = field(default_factory=list)
-    """Of each mark of a note that was left out: the target of its link, and its text."""
+    """Link target and text of each note mark left out."""
     links: int = 0
-    """Into the book."""
+    """Number of links into the book."""
     last_ids: tuple[str, ...] = ()
     """Ids of elements after the last paragraph."""
 
 
 class PageReader(MarkupParser):
-    """``spend`` is called with the number of tags and attributes, and of characters, of each step; it may raise."""
+    """``spend`` is called with the tags and attributes, and the characters, consumed by each step; it may raise."""
 
     def __init__(self, with_notes: bool, spend: Callable[[int, int], None]) -> None:
         super().__init__()
@@ -112,24 +112,24 @@ class PageReader(MarkupParser):
         self._text: list[str] = []
         self._heading = ""
         self._mute = ""
-        """The tag whose element is not heard."""
+        """Tag of the element that is being left out."""
         self._depth = 0
-        """How many of these are open."""
+        """Number of open elements with this tag."""
         self._is_mute_note = self._is_mute_break = False
         self._page_number = ""
         self._link: _Link | None = None
         self._raised: int | None = None
-        """Where the raised text that is open begins among the texts."""
+        """Index in the pieces of text where the open raised text begins."""
         self._has_mark = self._opens_with_mark = False
         self._linked = 0
         self._ids: list[tuple[str, int]] = []
-        """Of this paragraph, and where in its texts they are."""
+        """Ids of the current paragraph, and their index in the pieces of text."""
         self._earlier_ids: list[str] = []
-        """Of elements before it that had no text."""
+        """Ids of earlier elements without text."""
         self._lists = ListNumbers()
 
     def read(self, text: str) -> PageText:
-        # The line's end completes a text; close() would seek the end of each unfinished tag in all that follows it.
+        # The newline completes the last text; close() would take quadratic time on unfinished tags.
         self.feed(text + "\n")
         self._flush()
         self.page.last_ids = tuple(self._earlier_ids)
@@ -188,7 +188,7 @@ class PageReader(MarkupParser):
             self._text.append(data)
         elif self._is_mute_break and not (data.isspace() and self._page_number.endswith(" ")):
             self._page_number += " " if data.isspace() else data
-            if len(self._page_number.strip()) > _LONGEST_PAGE_NUMBER:  # it was never closed, or is something else
+            if len(self._page_number.strip()) > _MAX_PAGE_NUMBER:  # it was never closed, or is not a page number
                 self._mute = ""
                 self._text.append(self._page_number)
 
@@ -196,13 +196,13 @@ class PageReader(MarkupParser):
         end = self.rawdata.find(">", i)
         if end - i > _LONG_TAG:
             count = len(self.rawdata[i:end].split()) + self.rawdata.count("=", i, end)
-            if count > _MOST_ATTRIBUTES:  # HTMLParser would read them all at once, and nothing else could run meanwhile
+            if count > _MAX_ATTRIBUTES:  # HTMLParser would block while parsing them all
                 self._spend(count, 0)
                 return end + 1
         return super().parse_starttag(i) if end > 0 else -1
 
     def _begin_silence(self, tag: str, values: dict[str, str | None]) -> None:
-        """For an element that is not read aloud."""
+        """Leave out an element that is not read aloud."""
         if tag in _VOID:
             return
         types = types_of(values)
@@ -225,7 +225,7 @@ class PageReader(MarkupParser):
         if self._is_mute_note:
             self.page.notes += tag == "li" or not NOTE.isdisjoint(types_of(values))
         if (self._mute == "head" and tag == "body") or (self._mute == "p" and tag in _BLOCKS and tag != "br"):
-            self._mute = ""  # these end without an end tag too
+            self._mute = ""  # these may end without an end tag
 
     def _keep_ids(self, values: dict[str, str | None]) -> None:
         for name in (values.get("id"), values.get("name")):
@@ -236,10 +236,10 @@ class PageReader(MarkupParser):
         href = values.get("href") or ""
         types = types_of(values)
         is_mark = not (NOTEREFS | BACKLINKS).isdisjoint(types)
-        inside = bool(href) and "://" not in href and not href.startswith(("mailto:", "tel:"))
-        target = href if inside and "#" in href else ""
-        self.page.links += inside
-        return _Link(len(self._text), is_mark, target, inside, self._raised is not None)
+        is_internal = bool(href) and "://" not in href and not href.startswith(("mailto:", "tel:"))
+        target = href if is_internal and "#" in href else ""
+        self.page.links += is_internal
+        return _Link(len(self._text), is_mark, target, is_internal, self._raised is not None)
 
     def _begin_block(self, tag: str, values: dict[str, str | None], is_empty: bool = False) -> None:
         if self._heading and tag in _IN_HEADINGS and self._may_be_inside(tag):
@@ -253,35 +253,35 @@ class PageReader(MarkupParser):
             self._lists.begin(tag, values)
 
     def _may_be_inside(self, tag: str) -> bool:
-        """Whether a block is a line of the heading that is open; one that was never closed ends at a paragraph."""
+        """Whether a block is a line of the open heading; a heading that was never closed ends at a paragraph."""
         length = sum(map(len, self._text))
-        return length < LONGEST_HEADING and not (tag == "p" and "".join(self._text).strip())
+        return length < MAX_HEADING_TEXT and not (tag == "p" and "".join(self._text).strip())
 
     def _leave_link(self) -> None:
-        """Drop the text of a link that is the mark of a note."""
+        """Close the link, and drop its text if it is a note mark."""
         link, self._link = self._link, None
         if not link:
             return
-        shown = "".join(self._text[link.begins :])
+        text = "".join(self._text[link.begins :])
         is_mark = link.is_mark or (
             link.target != ""
             and (
-                (link.is_raised and _MARK.fullmatch(shown) is not None)
-                or (_ALONE.fullmatch(shown) is not None and not shown.isspace())
-                or (_ATTACHED.fullmatch(shown) is not None and is_note_mark(self._before(link.begins), shown))
+                (link.is_raised and _MARK.fullmatch(text) is not None)
+                or (_ALONE.fullmatch(text) is not None and not text.isspace())
+                or (_ATTACHED.fullmatch(text) is not None and is_note_mark(self._before(link.begins), text))
             )
         )
         if is_mark:
             self._drop(link.begins)
             self._has_mark = self._raised is not None
-            self.page.marks.append((link.target, shown.strip(" []()\n\t")))
+            self.page.marks.append((link.target, text.strip(" []()\n\t")))
         elif link.is_raised and self._raised is None:
             self._settle_raised(link.begins)
         elif link.leads_into_book:
-            self._linked += sum(sign.isalnum() for sign in shown)
+            self._linked += sum(sign.isalnum() for sign in text)
 
     def _leave_raised(self) -> None:
-        """Drop raised digits after words, and brackets and commas around links to notes."""
+        """Close raised text: drop note marks, and brackets and commas around links to notes."""
         begins, self._raised = self._raised, None
         if begins is not None and not (self._link and self._link.begins <= begins):
             if self._has_mark and _BETWEEN_MARKS.fullmatch("".join(self._text[begins:])):
@@ -299,12 +299,12 @@ class PageReader(MarkupParser):
 
     def _drop(self, begins: int) -> None:
         del self._text[begins:]
-        if len(self._text) < _FEW and not "".join(piece[:BEFORE] for piece in self._text).strip():
+        if len(self._text) < _CONTEXT and not "".join(piece[:BEFORE] for piece in self._text).strip():
             self._opens_with_mark = True
 
     def _before(self, begins: int) -> str:
-        """The end of the text before this place."""
-        return "".join(piece[-BEFORE:] for piece in self._text[max(0, begins - _FEW) : begins])[-BEFORE:]
+        """The context before this index."""
+        return "".join(piece[-BEFORE:] for piece in self._text[max(0, begins - _CONTEXT) : begins])[-BEFORE:]
 
     def _flush(self) -> None:
         self._leave_link()
@@ -326,7 +326,7 @@ class PageReader(MarkupParser):
     def _keep_text(self, text: str) -> None:
         bare = without_first_mark(text)
         level = _HEADINGS.get(self._heading, 0)
-        # An id at the very end of a paragraph means the next one, unless the paragraph is a heading.
+        # An id at the very end of a paragraph belongs to the next one, unless the paragraph is a heading.
         last = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
         here = [name for name, at in self._ids if level or at <= last]
         ids = (*self._earlier_ids, *here)

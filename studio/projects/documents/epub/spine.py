@@ -1,4 +1,4 @@
-"""EPUB: the pages of the spine in order, as text; a zip from a stranger, read within limits."""
+"""Reads EPUBs, untrusted zip files, within limits: the pages of the spine in order."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document,
 from studio.unzip import InvalidArchive, TooLarge, opened
 
 MAX_ENTRIES = 10_000
-MOST_AUTHORS = 8
+MAX_AUTHORS = 8
 MAX_UNPACKED = 96 * 1024 * 1024
-"""Bytes that all pages may unpack to."""
+"""Maximum unpacked bytes of all pages."""
 MAX_MARKUP = 2_000_000
-"""Tags and attributes of all pages."""
+"""Maximum number of tags and attributes of all pages."""
 
 BRACKETS = 4
-"""Characters that may stand around the number with which a note begins."""
-LEAST_LINKS = 2
-"""Into the book, of a page that is a table of contents."""
+"""Characters that may surround the number at the start of a note."""
+MIN_LINKS = 2
+"""Links into the book on a page that is a table of contents."""
 
 
 def read_epub(data: bytes, with_notes: bool = False) -> Document:
-    """The text of the book; ``skipped`` lists the pages and sections that are broken or not read aloud.
+    """The text of the book; ``skipped`` lists pages and sections that are damaged or not read aloud.
 
-    ``with_notes``: footnotes and endnotes are read where they stand. Raises InvalidDocument for a file that is not an
-    EPUB, is locked, unpacks to too much or has no text.
+    With ``with_notes``, footnotes and endnotes are read in place. Raises InvalidDocument for a file that is not an
+    EPUB, is protected by DRM, is too large when unpacked or has no text.
     """
     try:
         with opened(data, MAX_ENTRIES) as archive:
-            return _Reading(Package(archive), with_notes).document()
+            return _EpubReader(Package(archive), with_notes).document()
     except InvalidArchive as error:
         raise InvalidDocument(f"this file is not a readable EPUB: {error}", "file") from error
 
 
-class _Reading:
-    """The pages of one book, and how much of the limits they have used."""
+class _EpubReader:
+    """Reads the pages of one book, and counts them against the limits."""
 
     def __init__(self, package: Package, with_notes: bool) -> None:
         self._package = package
@@ -56,27 +56,27 @@ class _Reading:
         self._skipped = Skipped()
         self._unpacked = self._markup = self._characters = self._paragraphs = 0
         self._marks: dict[tuple[str, str], str] = {}
-        """The text of marks of notes, by their target: a path and an id."""
+        """Note marks by target (path and id)."""
 
     def document(self) -> Document:
         package = self._package
         contents = [self._contents(path) for path in package.contents()]
         front = package.guide()
-        for each in contents:
-            front |= each.landmarks
+        for table in contents:
+            front |= table.landmarks
         listed = list(package.pages())
-        chapters = {entry.path for each in contents for entry in each.entries if is_heading(entry.title)}
+        chapters = {entry.path for table in contents for entry in table.entries if is_heading(entry.title)}
         front = {path: name for path, name in front.items() if path not in chapters}
         pages = [self._page(page, front) for page in listed]
-        if not _has_text(pages):  # a book of one page may call it its title page
+        if not _has_text(pages):  # a book with a single page may mark it as the title page
             self._skipped = Skipped()
             pages = [self._page(page, {}, keep_all=True) for page in listed]
-        self._sort_notes(pages)
+        self._remove_notes(pages)
         if not _has_text(pages):
             why = " ".join(self._skipped.sentences()[:2])
             raise InvalidDocument(f"the EPUB has no text to speak. {why}".strip(), "file")
         [title, *_], [language, *_] = (package.named(name) or [""] for name in ("title", "language"))
-        entries = max((each.entries for each in contents), key=len, default=[])
+        entries = max((table.entries for table in contents), key=len, default=[])
         cover, is_bad = package.cover()
         if is_bad:
             self._skipped.add("The picture of the cover cannot be used.")
@@ -84,8 +84,8 @@ class _Reading:
             tuple(with_pauses(with_chapters(pages, entries, title))),
             prose=True,
             title=title,
-            author=", ".join(package.named("creator")[:MOST_AUTHORS])[:MAX_AUTHOR],
-            language=_known(language),
+            author=", ".join(package.named("creator")[:MAX_AUTHORS])[:MAX_AUTHOR],
+            language=_valid_language(language),
             cover=cover,
             skipped=self._skipped.sentences(),
         )
@@ -98,7 +98,7 @@ class _Reading:
             return Contents()
 
     def _page(self, page: Page, front: dict[str, str], keep_all: bool = False) -> ReadPage:
-        """Without paragraphs if it is left out; the list says why. ``keep_all``: only broken pages are."""
+        """Read a page; it has no paragraphs if it is left out. ``keep_all`` leaves out damaged pages only."""
         if page.is_contents:
             self._skipped.add(f"The table of contents ({_name(page.path)}) is left out.")
             return ReadPage(page.path, [], is_left_out=True)
@@ -110,7 +110,7 @@ class _Reading:
         if self._markup + markup.count("<") > MAX_MARKUP:
             self._refuse(f"{MAX_MARKUP} tags and attributes")
         text = PageReader(self._with_notes, self._spend).read(markup)
-        why = "" if keep_all else self._why_not(page, text, front.get(page.path, ""))
+        why = "" if keep_all else self._reason_to_skip(page, text, front.get(page.path, ""))
         if why:
             self._skipped.add(why)
             return ReadPage(page.path, [], is_left_out=True)
@@ -125,22 +125,22 @@ class _Reading:
             self._skipped.add(f"The table of contents in {_name(page.path)} is left out.")
         return ReadPage(page.path, paragraphs, text.last_ids)
 
-    def _why_not(self, page: Page, text: PageText, name: str) -> str:
-        """Why a page that can be read is left out; blank: it is not. ``name``: of front matter, as the book has it."""
+    def _reason_to_skip(self, page: Page, text: PageText, name: str) -> str:
+        """Why a readable page is left out; blank if it is not. ``name`` is its kind of front matter in the book."""
         if name and 0 < sum(len(paragraph.text) for paragraph in text.paragraphs) <= MAX_FRONT_MATTER:
             return f"The {name} ({_name(page.path)}) is left out."
         if not page.is_linear and not (self._with_notes and text.notes):
             return (
-                f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
+                f"The page {_name(page.path)} is left out: it is not part of the main text." if text.paragraphs else ""
             )
         if is_copyright_page("\n".join(paragraph.text for paragraph in islice(text.paragraphs, MAX_FRONT_MATTER))):
             return f"The copyright page ({_name(page.path)}) is left out."
-        if text.links >= LEAST_LINKS and is_mostly_links(text.paragraphs):
+        if text.links >= MIN_LINKS and is_mostly_links(text.paragraphs):
             return f"The table of contents ({_name(page.path)}) is left out."
         return ""
 
     def _bytes(self, path: str) -> tuple[bytes, str]:
-        """A page, or why it cannot be read."""
+        """The bytes of a page, or why it cannot be read."""
         try:
             data = self._package.read(path)
         except KeyError:
@@ -157,7 +157,7 @@ class _Reading:
         return (data, "") if b"<" in data[:4096] else (b"", "it is not a page of text")
 
     def _spend(self, markup: int, characters: int) -> None:
-        """Refuses a book as soon as it is too large."""
+        """Count against the limits; raises InvalidDocument when one is exceeded."""
         self._markup += markup
         if self._markup > MAX_MARKUP:
             self._refuse(f"{MAX_MARKUP} tags and attributes")
@@ -169,11 +169,11 @@ class _Reading:
             if self._paragraphs > MAX_PASSAGES:
                 self._refuse(f"{MAX_PASSAGES} paragraphs")
 
-    def _refuse(self, most: str) -> NoReturn:
-        raise InvalidDocument(f"the EPUB has more than {most}; split the book and import its parts", "file")
+    def _refuse(self, limit: str) -> NoReturn:
+        raise InvalidDocument(f"the EPUB has more than {limit}; split the book and import its parts", "file")
 
-    def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
-        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no type for notes."""
+    def _remove_notes(self, pages: Sequence[ReadPage]) -> None:
+        """Remove paragraphs that begin with a note mark and are its target, as EPUB 2 has no type for notes."""
         if self._with_notes or not self._marks:
             return
         for page in pages:
@@ -181,11 +181,10 @@ class _Reading:
             if not notes:
                 continue
             self._skipped.notes += len(notes)
-            # "Footnotes:", above them.
             titles = {at - 1 for at in notes if at and is_title_of_notes(page.paragraphs[at - 1].text)}
-            page.paragraphs = [each for at, each in enumerate(page.paragraphs) if at not in notes | titles]
-            if all(each.level or not each.text for each in page.paragraphs):  # "Notes"
-                page.paragraphs = []
+            kept = [paragraph for at, paragraph in enumerate(page.paragraphs) if at not in notes | titles]
+            is_empty = all(paragraph.level or not paragraph.text for paragraph in kept)  # only the heading "Notes"
+            page.paragraphs = [] if is_empty else kept
 
     def _notes_of(self, page: ReadPage) -> Iterator[int]:
         for number, paragraph in enumerate(page.paragraphs):
@@ -206,8 +205,8 @@ def _name(path: str) -> str:
     return posixpath.basename(path)[-80:]
 
 
-def _known(language: str) -> str:
-    """The code of a language; blank for any other text."""
+def _valid_language(language: str) -> str:
+    """A valid language code; blank for any other text."""
     try:
         return clean_language(language)
     except InvalidRequest:

@@ -1,4 +1,4 @@
-"""What stands on a PDF's pages and is not of their text: numbers, running heads, contents and footnotes."""
+"""Removes page numbers, running heads, contents and footnotes from the pages of a PDF."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
 from studio.projects.documents.pdf.pdf_text import Line, PdfText
 
 EDGE = 2
-"""Lines at the top and at the bottom of a page that may be repeated on the others."""
+"""Lines at the top and bottom of a page that may be repeated on others."""
 SMALL = 0.9
-"""Of the usual size of letters: so small are footnotes at most."""
+"""Maximum size of footnotes, relative to the usual font size."""
 
 _NUMBER = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
@@ -27,7 +27,7 @@ _NOTE = re.compile(r"[\[(]?(\d{1,3}|[*†‡§¶]{1,3})[\]).]?\s*[^\W\d]")
 
 
 def without_furniture(pdf: PdfText, titles: Mapping[int, PageTitles]) -> tuple[list[list[Line]], Skipped]:
-    """The pages without numbers, running heads, contents and footnotes; and what was left out, or may be mixed up."""
+    """The pages without numbers, running heads, contents and footnotes, and notes about what was left out."""
     pages = _without_edges(pdf.pages, titles)
     pages, had_contents = _without_contents(pages)
     pages, notes = _without_notes(pages)
@@ -43,9 +43,9 @@ def without_furniture(pdf: PdfText, titles: Mapping[int, PageTitles]) -> tuple[l
 
 
 def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]) -> list[list[Line]]:
-    """The pages without their numbers, and without the short lines that others have at the same end.
+    """The pages without page numbers and short lines repeated at the edges.
 
-    What could be the title of a chapter stays where it comes first.
+    A possible chapter title stays at its first occurrence.
     """
     usual = usual_length(pages)
     forms: dict[tuple[str, int], list[int]] = defaultdict(list)
@@ -66,8 +66,8 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
         if number in titles and titles[number].of([line.text for line in page[at : at + TITLE_LINES]])[0]:
             return True
         if is_heading(text):
-            again = repeated.get((text.casefold(), -1), set())
-            return number not in again or (number - 1 not in again and number - 2 not in again)
+            others = repeated.get((text.casefold(), -1), set())
+            return number not in others or (number - 1 not in others and number - 2 not in others)
         is_last = at == len(page) - 1
         if (at == 0 or is_last) and (text == str(number + 1) or _PAGE_NUMBER.fullmatch(text)):
             return False
@@ -79,14 +79,14 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
 
 
 def _forms(line: str, page: int) -> tuple[tuple[str, int], ...]:
-    """The same for lines that differ only in the number of their page, however pages are counted."""
+    """Keys that are equal for lines that differ only in the page number, however pages are numbered."""
     match = _NUMBER.search(line)
     exact = line.casefold(), -1
     return (exact, (_NUMBER.sub("0", line.casefold(), count=1), int(match[0][:9]) - page)) if match else (exact,)
 
 
 def _repeated(numbers: Sequence[int], pages: int) -> set[int]:
-    """The pages on which a line is one of many: on more than a sixth of all pages, or on three left or right ones."""
+    """The pages on which a line is repeated: more than a sixth of all pages, or three left or right ones in a row."""
     if len(numbers) > max(2, pages / 6):
         return set(numbers)
     runs = [[numbers[0]]]
@@ -99,13 +99,13 @@ def _repeated(numbers: Sequence[int], pages: int) -> set[int]:
 
 
 def usual_length(pages: Iterable[list[Line]]) -> int:
-    """Of a line that is full."""
+    """Characters of a full line."""
     lengths = sorted(len(line.text) for page in pages for line in page)
     return lengths[len(lengths) * 3 // 4] if lengths else 0
 
 
 def usual_size(pages: Iterable[list[Line]]) -> float:
-    """Of letters, in points."""
+    """The commonest font size, in points."""
     sizes = Counter[float]()
     for page in pages:
         for line in page:
@@ -114,7 +114,7 @@ def usual_size(pages: Iterable[list[Line]]) -> float:
 
 
 def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bool]:
-    """Without the pages at the front on which most lines end with the number of another one."""
+    """The pages without tables of contents, on which most lines end with a page number; and whether there were any."""
     kept, is_list, had_list = list[list[Line]](), False, False
     for number, page in enumerate(pages):
         entries = [ends_with_page(line.text) for line in page]
@@ -126,7 +126,7 @@ def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bo
 
 
 def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
-    """Without the notes in small letters below the lines that have their marks; and how many notes there were."""
+    """The pages without footnotes, in small type below the lines that refer to them; and their number."""
     small = SMALL * usual_size(pages)
     kept, count = list[list[Line]](), 0
     for page in pages:

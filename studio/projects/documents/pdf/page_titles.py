@@ -1,4 +1,4 @@
-"""The titles of a PDF's outline, looked up by the lines of the page to which they point."""
+"""Finds the titles of a PDF's outline in the lines of the page to which they point."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from studio.projects.documents.headings import is_heading
 
 MAX_TITLE = 200
 TITLE_LINES = 3
-"""Lines of a page that may be one title of the outline together."""
+"""Lines of a page that may form one title of the outline."""
 
 _NUMBER = re.compile(r"\d+")
 _LEADING = re.compile(r"(?:\d{1,3}\.)*\d{1,3}\.?\s+(?=\D)")
 
 
 class PageTitles:
-    """The titles of the outline that point to one page, found by the letters of the lines that show them."""
+    """The outline titles of one page, matched by letters and digits only."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
         self._by_letters: dict[str, str] = {}
 
     def add(self, title: str) -> None:
-        """Found with its number and without it, whether the page or the outline shows it."""
+        """Add a title; it matches with or without its number."""
         self.all.append(title)
         words = title.split()
         for count in range(min(3, len(words))):
@@ -34,7 +34,7 @@ class PageTitles:
                 self._by_letters.setdefault(letters, title)
 
     def of(self, lines: Sequence[str]) -> tuple[str, int]:
-        """The title with which some lines begin, and how many lines it has; blank where they begin with none."""
+        """The title at the start of some lines, and its number of lines; blank if there is none."""
         if not self._by_letters:
             return "", 0
         number = _LEADING.match(lines[0]) if lines else None

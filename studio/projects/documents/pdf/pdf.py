@@ -1,4 +1,4 @@
-"""PDF: its text as paragraphs, without what repeats on each page; chapters by its outline, or by their headings."""
+"""Reads the text of PDFs as paragraphs, without page headers and footers; chapters by the outline or by headings."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from studio.projects.documents.pdf.page_titles import MAX_TITLE, PageTitles
 from studio.projects.documents.pdf.pdf_paragraphs import PdfParagraphs
 from studio.projects.documents.pdf.pdf_text import text_of_pdf
 
-FEW = 8
-"""Letters and digits a page; with fewer it is a scan, of which at most a page number can be read."""
+MIN_CHARACTERS = 8
+"""Letters and digits per page; a PDF with fewer is a scan."""
 
 _UNKNOWN = ("untitled", "anonymous", "unknown", "unspecified", "no title")
 _PROGRAM = re.compile(r"\AMicrosoft Word - ")
 
 
 def read_pdf(data: bytes) -> Document:
-    """Lines become paragraphs again, by their lengths; the outline's first two levels, or headings, begin chapters.
+    """Join lines to paragraphs; the first two levels of the outline, or else headings, begin chapters.
 
-    Raises InvalidDocument for a scan without text, one with a password, and what takes too much memory.
+    Raises InvalidDocument for a scan without text, a password, and a file that takes too much memory.
     """
     pdf = text_of_pdf(data)
     signs = sum(sign.isalnum() for page in pdf.pages for line in page for sign in line.text)
-    if signs < FEW * max(1, len(pdf.pages)):
+    if signs < MIN_CHARACTERS * max(1, len(pdf.pages)):
         raise InvalidDocument(
-            "this PDF has no text, as if its pages were scanned: have a program for text recognition (OCR) make one",
+            "this PDF has no text, probably because its pages are scans: convert it with text recognition (OCR) first",
             "file",
         )
     if signs > MAX_TEXT:
@@ -43,6 +43,6 @@ def read_pdf(data: bytes) -> Document:
 
 
 def _name(words: str) -> str:
-    """A title or an author as programs write it; blank where they write that they know none."""
+    """A title or an author from the metadata; blank for placeholders such as "untitled"."""
     name = " ".join(words.split())[:MAX_TITLE]
     return "" if name.strip("()").casefold() in _UNKNOWN else _PROGRAM.sub("", name)

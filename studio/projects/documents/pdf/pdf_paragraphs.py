@@ -1,4 +1,4 @@
-"""Lines of a PDF put together to paragraphs, by their lengths and places, and the chapters that begin among them."""
+"""Joins the lines of a PDF to paragraphs, by their lengths and positions, and finds the starts of chapters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.projects.documents.pdf.pdf_text import Line
 
 
 class PdfParagraphs:
-    """Lines put together to paragraphs, which may go on from one page to the next, but not into a chapter."""
+    """Joins lines to paragraphs, which may span pages but not chapters."""
 
     def __init__(self, pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]) -> None:
         self._pages = pages
@@ -21,23 +21,23 @@ class PdfParagraphs:
         self._usual = usual_length(pages)
         self._size = usual_size(pages)
         self._by_outline = sum(len(page.all) for page in titles.values()) > 1
-        """Whether the outline decides where chapters begin; one bookmark alone is often the cover's."""
+        """Whether the outline determines the chapters; a single bookmark is often the cover."""
         self._half_words = HalfWords(line.text for page in pages for line in page)
         self._held: list[Line] = []
         self._chapter = ""
 
     def passages(self) -> Iterator[Passage | None]:
-        """In order; None stands for a break between two scenes."""
+        """The passages in order, with None for a scene break."""
         was_bare = False
         for number, page in enumerate(self._pages):
             titles = self._titles.get(number, PageTitles())
             texts = [line.text for line in page]
             shown_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
             shown = {title for title, _ in shown_titles}
-            unseen = next((title for title in titles.all if title not in shown), "")
-            if unseen:  # it begins with its page
-                yield from self._ended()
-                self._chapter = unseen
+            hidden = next((title for title in titles.all if title not in shown), "")
+            if hidden:  # a chapter without a visible title begins with its page
+                yield from self._flush()
+                self._chapter = hidden
             skip = 0
             for at, line in enumerate(page):
                 if skip:
@@ -49,23 +49,23 @@ class PdfParagraphs:
                     title, count = line.text, 1
                 was_bare = bool(title) and (is_bare_heading(line.text) or (was_bare and self._is_large(line)))
                 if title:
-                    yield from self._ended()
+                    yield from self._flush()
                     self._held, self._chapter, skip = page[at : at + count], title, count - 1
-                    yield from self._ended()
+                    yield from self._flush()
                 elif is_scene_break(line.text):
-                    yield from self._ended()
+                    yield from self._flush()
                     yield None
                 else:
                     if self._held and self._ends_before(line):
-                        yield from self._ended()
+                        yield from self._flush()
                     self._held.append(line)
-        yield from self._ended()
+        yield from self._flush()
 
     def _is_large(self, line: Line) -> bool:
         return line.size > 1.1 * self._size
 
     def _is_below(self, line: Line, following: str) -> bool:
-        """Whether a line below a heading without a title is its title, and not the first line of a paragraph."""
+        """Whether a line below a bare heading is its title, and not the first line of a paragraph."""
         if self._by_outline or not is_title(line.text):
             return False
         return self._is_large(line) or (len(line.text) < 0.7 * self._usual and not following[:1].islower())
@@ -80,7 +80,7 @@ class PdfParagraphs:
         return len(before.text) < 0.85 * self._usual
 
     def _ends_before(self, line: Line) -> bool:
-        """Whether the paragraph ends with its last line: a short one, or one that a gap or an indented line follows."""
+        """Whether the paragraph ends before ``line``: its last line is short, or a gap or an indent follows."""
         last = self._held[-1]
         if line.text[:1].islower() or ends_in_half_word(last.text):
             return False
@@ -92,12 +92,12 @@ class PdfParagraphs:
             or 0.8 * line.size < line.x - self._held[-1].x < 6 * line.size
         )
 
-    def _ended(self) -> Iterator[Passage]:
-        """The paragraph that is held."""
+    def _flush(self) -> Iterator[Passage]:
+        """Yield the current paragraph, if it has text, and begin the next one."""
         pieces: list[str] = []
         for line in self._held:
             if pieces and self._half_words.are_one(pieces[-1], line.text):
-                pieces[-1] = self._half_words.begun(pieces[-1], line.text)
+                pieces[-1] = self._half_words.unhyphenated(pieces[-1], line.text)
             elif pieces:
                 pieces.append(" ")
             pieces.append(line.text)

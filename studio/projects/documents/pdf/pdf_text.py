@@ -1,4 +1,4 @@
-"""The lines of a PDF's pages with their places, in the order in which they are read, without marks of footnotes."""
+"""Extracts the lines of a PDF with their positions, in reading order and without footnote marks."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from studio.errors import InvalidDocument
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
 
 MAX_PAGES = 5000
-MAX_SIGNS = 10_000_000
-"""Characters of all pages together, spaces among them."""
+MAX_CHARACTERS = 10_000_000
+"""Characters of all pages, including spaces."""
 
 _SHOWN = (b"Tj", b"TJ", b"'", b'"')
 _MARK = re.compile(r"\d+|[*†‡§¶]+")
 _RAISED = 0.85
-"""Of the size of its line: what is no larger, and higher, is a mark."""
+"""Maximum size of raised marks, relative to their line."""
 _STEP = 4.0
-"""Lines that begin within so many points begin at one margin."""
-_SIGN_WIDTH = 0.45
-"""Of a letter, about, in sizes of its font."""
+"""Points; lines that begin within this distance share a margin."""
+_LETTER_WIDTH = 0.45
+"""Approximate width of a letter, relative to the font size."""
 
-logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a stranger's file may break any number of rules
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns about every violation in an untrusted file
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text; ``x`` and ``y`` of its beginning and ``size`` of its letters in points."""
+    """A line of text; ``x`` and ``y`` of its beginning and the font ``size`` are in points."""
 
     text: str
     x: float
     y: float
     size: float
     marks: tuple[str, ...] = ()
-    """The marks of footnotes that were in it."""
+    """Footnote marks removed from it."""
 
     @property
     def end(self) -> float:
-        return self.x + len(self.text) * self.size * _SIGN_WIDTH
+        return self.x + len(self.text) * self.size * _LETTER_WIDTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class PdfText:
 
     pages: list[list[Line]]
     outline: list[tuple[int, str]]
-    """The number of a page, from 0, and the title of what begins there."""
+    """Page index and title of each bookmark."""
     mixed: list[int]
-    """Pages whose two columns could not be told apart."""
+    """Indices of pages whose two columns could not be separated."""
     title: str = ""
     author: str = ""
 
@@ -74,7 +74,7 @@ class _Piece:
 
 
 def text_of_pdf(data: bytes) -> PdfText:
-    """Raises InvalidDocument, with the reason."""
+    """Extract the text of a PDF. Raises InvalidDocument with the reason."""
     try:
         return _read(data)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
@@ -92,14 +92,14 @@ def _read(data: bytes) -> PdfText:
         raise InvalidDocument("this PDF cannot be read: it has a password; save it without one", "file")
     if len(reader.pages) > MAX_PAGES:
         raise InvalidDocument(f"this PDF has {len(reader.pages)} pages; at most {MAX_PAGES} are allowed", "file")
-    pages, mixed, signs = list[list[Line]](), list[int](), 0
+    pages, mixed, characters = list[list[Line]](), list[int](), 0
     for number, page in enumerate(reader.pages):
-        seen = _Page()
-        signs += len(page.extract_text(visitor_operand_before=seen.before, visitor_text=seen.add))
-        if signs > MAX_SIGNS:
-            raise InvalidDocument(f"this PDF has more than {MAX_SIGNS} characters", "file")
-        lines = seen.lines()
-        if seen.has_columns_in_lines(lines):
+        content = _Page()
+        characters += len(page.extract_text(visitor_operand_before=content.before, visitor_text=content.add))
+        if characters > MAX_CHARACTERS:
+            raise InvalidDocument(f"this PDF has more than {MAX_CHARACTERS} characters", "file")
+        lines = content.lines()
+        if content.has_columns_in_lines(lines):
             mixed.append(number)
         pages.append(lines)
     about = reader.metadata
@@ -119,16 +119,16 @@ def _outline(reader: PdfReader, entries: Sequence[Any], depth: int) -> Iterator[
 
 @dataclass(slots=True)
 class _Page:
-    """What pypdf tells of a page while it goes through it."""
+    """Collects the text of a page from pypdf's callbacks."""
 
     pieces: list[_Piece] = field(default_factory=list)
     starts: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Where text is shown, by its height in points."""
+    """Horizontal positions of text, by height in points."""
     rise: float = 0.0
     shown_rise: float = 0.0
 
     def before(self, operator: bytes, operands: list[Any], cm: list[float], tm: list[float]) -> None:
-        """Before an operator is carried out."""
+        """Called before each operator."""
         if operator in _SHOWN:
             self.shown_rise = self.rise
             x, y = _place(cm, tm)
@@ -137,13 +137,13 @@ class _Page:
             self.rise = float(operands[0])
 
     def add(self, text: str, cm: list[float], tm: list[float], _: object, size: float) -> None:
-        """A piece of text, with where it begins: at the latest where font, line or text object change."""
+        """Called for each piece of text, with its position; a piece never spans lines, fonts or text objects."""
         if text:
             scale = math.hypot(tm[2] * cm[0] + tm[3] * cm[2], tm[2] * cm[1] + tm[3] * cm[3])
             self.pieces.append(_Piece(text, *_place(cm, tm), abs(size) * scale, self.shown_rise))
 
     def lines(self) -> list[Line]:
-        """In the order in which they are read."""
+        """The lines in reading order."""
         rows: list[list[_Piece]] = [[]]
         for piece in self.pieces:
             *ended, rest = piece.text.split("\n")
@@ -152,15 +152,15 @@ class _Page:
                 rows.append([])
             if rest:
                 rows[-1].append(replace(piece, text=rest))
-        whole = [line for row in rows for line in _line(row)]
+        joined = [line for row in rows for line in _line(row)]
         if margins := _second_margins(rows):
-            apart = [line for row in rows for part in _columns_of(row, margins) for line in _line(part)]
-            ordered = _in_reading_order(apart)
-            return whole if ordered is apart else ordered
-        return _in_reading_order(whole)
+            separated = [line for row in rows for part in _columns_of(row, margins) for line in _line(part)]
+            ordered = _in_reading_order(separated)
+            return joined if ordered is separated else ordered
+        return _in_reading_order(joined)
 
     def has_columns_in_lines(self, lines: Sequence[Line]) -> bool:
-        """Whether most lines have a second beginning, at one place far right of the first, which is in their midst."""
+        """Whether most lines mix two columns: a second piece of text starts at the same position far to the right."""
         rows = [row for row in self.starts.values() if len(row) > 1]
         if len(lines) < 6 or median(len(line.text) for line in lines) < 40:
             return False
@@ -172,7 +172,7 @@ class _Page:
 
 
 def _second_margins(rows: Sequence[Sequence[_Piece]]) -> set[int]:
-    """Where, in steps, something begins on half of the lines that is neither their beginning nor near it."""
+    """Margins (in units of _STEP) at which text starts on half of the lines, far to the right of their beginning."""
     starts = [[round(piece.x / _STEP) for piece in row if piece.text.strip()] for row in rows]
     starts = [row for row in starts if row]
     if len(starts) < 3:
@@ -184,11 +184,11 @@ def _second_margins(rows: Sequence[Sequence[_Piece]]) -> set[int]:
 
 
 def _columns_of(row: Sequence[_Piece], margins: set[int]) -> list[list[_Piece]]:
-    """The pieces of a line, apart where one begins at such a margin, well behind the one before it."""
+    """Split the pieces of a line at these margins, if there is a gap."""
     parts: list[list[_Piece]] = [[]]
     for piece in row:
         before = parts[-1][-1] if parts[-1] else None
-        end = before.x + len(before.text) * before.size * _SIGN_WIDTH if before else 0.0
+        end = before.x + len(before.text) * before.size * _LETTER_WIDTH if before else 0.0
         if before and round(piece.x / _STEP) in margins and piece.x > end + piece.size:
             parts.append([])
         parts[-1].append(piece)
@@ -196,7 +196,7 @@ def _columns_of(row: Sequence[_Piece], margins: set[int]) -> list[list[_Piece]]:
 
 
 def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
-    """Where text begins: along its own direction and across it, so that turned pages are like others."""
+    """The position of text along and across its own direction, so that rotated pages are like others."""
     x, y = tm[4] * cm[0] + tm[5] * cm[2] + cm[4], tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
     along, across = tm[0] * cm[0] + tm[1] * cm[2], tm[0] * cm[1] + tm[1] * cm[3]
     length = math.hypot(along, across) or 1.0
@@ -204,7 +204,7 @@ def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
 
 
 def _line(pieces: Sequence[_Piece]) -> list[Line]:
-    """One line, or none where nothing is in it; without the small raised marks behind words."""
+    """The pieces as one line without raised note marks; empty if there is no text."""
     shown = [piece for piece in pieces if piece.text.strip()]
     if not shown:
         return []
@@ -226,7 +226,7 @@ def _line(pieces: Sequence[_Piece]) -> list[Line]:
 
 
 def _in_reading_order(lines: list[Line]) -> list[Line]:
-    """Two columns that the file has row by row after each other, between the lines that go across both."""
+    """Reorder two columns that the file stores row by row, between lines that span both."""
     if len(lines) < 6:
         return lines
     left = min(line.x for line in lines)

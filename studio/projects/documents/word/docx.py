@@ -1,4 +1,4 @@
-"""Word documents (.docx): paragraphs, and headings as chapters; a zip from a stranger, read within limits."""
+"""Reads Word documents (.docx), untrusted zip files, within limits; headings begin chapters."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from studio.unzip import InvalidArchive, opened
 
 MAX_ENTRIES = 10_000
 MAX_BODY = 64 * 1024 * 1024
-"""Bytes that the body may unpack to."""
+"""Maximum unpacked bytes of the body."""
 MAX_ABOUT = 4 * 1024 * 1024
-"""Bytes of styles, of numbering, and of metadata."""
+"""Maximum unpacked bytes of each of styles, numbering and metadata."""
 MAX_NOTES = 16 * 1024 * 1024
-"""Bytes of footnotes, and of endnotes."""
+"""Maximum unpacked bytes of each of footnotes and endnotes."""
 BODY, ABOUT = "word/document.xml", "docProps/core.xml"
-OLD = b"\xd0\xcf\x11\xe0"
-"""How .doc files begin, and .docx files with a password."""
+OLE_MAGIC = b"\xd0\xcf\x11\xe0"
+"""The first bytes of .doc files, and of .docx files with a password."""
 
 _DC = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read_docx(data: bytes, with_notes: bool = False) -> Document:
-    """Body text, tables and text boxes, with the numbers of lists; no headers, comments, contents or deleted words.
+    """Body text, tables and text boxes, with list numbers; not headers, comments, contents or deleted text.
 
-    ``with_notes``: each footnote and endnote follows the paragraph that refers to it. Raises InvalidDocument for
-    a file that is not a .docx, has a password, or unpacks to too much.
+    With ``with_notes``, footnotes and endnotes follow the paragraphs that refer to them. Raises InvalidDocument for a
+    file that is not a .docx, has a password, or is too large when unpacked.
     """
-    if data.startswith(OLD):
+    if data.startswith(OLE_MAGIC):
         raise InvalidDocument(
             "this is an old Word document (.doc), or one with a password: save it as .docx without a password", "file"
         )
     try:
         with opened(data, MAX_ENTRIES) as archive:
-            return _Reading(archive, with_notes).document()
+            return _DocxReader(archive, with_notes).document()
     except InvalidArchive as error:
         raise InvalidDocument(f"this file is not a readable Word document: {error}", "file") from error
 
 
-class _Reading:
-    """The files of one document."""
+class _DocxReader:
+    """Reads the files of one document."""
 
     def __init__(self, archive: zipfile.ZipFile, with_notes: bool) -> None:
         if BODY not in archive.namelist():
@@ -61,7 +61,7 @@ class _Reading:
         self._styles = Styles(self._tree("word/styles.xml", "the styles, and with them its headings"))
         self._numbering = Numbering(self._tree("word/numbering.xml", "the numbers of its lists"))
         about = self._tree(ABOUT, "its title and author")
-        self._about = {each.tag.removeprefix(_DC): " ".join((each.text or "")[:1000].split()) for each in about}
+        self._about = {field.tag.removeprefix(_DC): " ".join((field.text or "")[:1000].split()) for field in about}
         self._has_contents = False
 
     def document(self) -> Document:
@@ -80,40 +80,40 @@ class _Reading:
             self._skipped.notes = sum(len(paragraph.notes) for paragraph in body)
         try:
             language = clean_language(self._about.get("language", ""))
-        except InvalidRequest:  # not a code of a language; the document can be read without
+        except InvalidRequest:  # an invalid code is ignored
             language = ""
         author = self._about.get("creator", "")[:MAX_AUTHOR]
         return Document(passages, True, title, author, language, skipped=self._skipped.sentences())
 
     def _tree(self, name: str, lost: str) -> Element:
-        """A file without which the text can be read all the same."""
+        """An optional file of the document; empty if it is malformed."""
         try:
             return tree(self._archive, name, MAX_ABOUT)
         except (MalformedPart, InvalidArchive):
-            self._lose(name, lost)
+            self._report_missing(name, lost)
             return Element("")
 
-    def _lose(self, name: str, lost: str) -> None:
+    def _report_missing(self, name: str, lost: str) -> None:
         self._skipped.add(f"The file {name} of the document cannot be read: {lost} are not known.")
 
     def _notes(self) -> dict[str, list[str]]:
         """The paragraphs of each note."""
-        found: dict[str, list[str]] = {}
+        notes: dict[str, list[str]] = {}
         for name in ("footnotes", "endnotes"):
             try:
                 for paragraph in word_paragraphs(self._archive, f"word/{name}.xml", MAX_NOTES):
-                    found.setdefault(paragraph.note, []).append(paragraph.text)
+                    notes.setdefault(paragraph.note, []).append(paragraph.text)
             except (MalformedPart, InvalidArchive):
-                self._lose(f"word/{name}.xml", f"its {name}")
-        return found
+                self._report_missing(f"word/{name}.xml", f"its {name}")
+        return notes
 
     def _title(self, body: list[WordParagraph]) -> str:
         """The first paragraph in the style Title."""
-        titles = (each.text for each in body if self._styles.find(each.style).name == "title")
+        titles = (paragraph.text for paragraph in body if self._styles.find(paragraph.style).name == "title")
         return next((title for title in titles if title), "")
 
     def _level(self, paragraph: WordParagraph) -> int:
-        """Of a heading; 0 for body text."""
+        """The level of a heading; 0 for body text."""
         level = paragraph.level
         if level is None:
             level = self._styles.find(paragraph.style).level
@@ -131,7 +131,7 @@ class _Reading:
             if any(map(str.isalnum, text)):
                 text = f"{self._number(paragraph)} {text}".strip()
                 level = self._level(paragraph)
-                # Below the heading of a chapter, a heading of any level is the rest of its title.
+                # A heading of any level directly below a chapter's heading continues its title.
                 begins = level in levels or is_heading(text) or (begins and level > 0) or (was_bare and is_title(text))
                 was_bare = begins and is_bare_heading(text)
                 yield Passage(text, chapter=text if begins else "")
@@ -144,7 +144,7 @@ class _Reading:
                         yield Passage(words)
 
     def _number(self, paragraph: WordParagraph) -> str:
-        """Of an item of a list, or of a numbered heading."""
+        """The number of a list item or a numbered heading."""
         style = self._styles.find(paragraph.style)
         list_id = style.list_id if paragraph.list_id is None else paragraph.list_id
         level = style.list_level if paragraph.list_level is None else paragraph.list_level

@@ -1,4 +1,4 @@
-"""The numbers of lists and headings in a Word document, which it shows and its text does not have."""
+"""Computes the numbers of lists and headings, which are not part of a Word document's text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _KINDS = {
 @dataclass(slots=True)
 class _Level:
     kind: str = ""
-    """As ordinals call it; blank: bullets, or nothing."""
+    """The kind for `ordinal`; blank for bullets or no number."""
     text: str = ""
-    """The pattern of its numbers: %1 is the number of the first level."""
+    """The pattern of the numbers: %1 is the number of the first level."""
     start: int = 1
     style: str = ""
-    """The id of the style whose paragraphs are of this level."""
+    """The id of the style that has this level."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class _List:
 
 @dataclass(slots=True)
 class _Instance:
-    """A list as paragraphs name it: it counts on with others of the same list, unless it starts again."""
+    """A list as referenced by paragraphs; instances of the same list share its counts unless one restarts."""
 
     of: str
     starts: dict[int, int]
@@ -41,26 +41,26 @@ class _Instance:
 
 
 class Numbering:
-    """Of the tree of word/numbering.xml: gives paragraph after paragraph its number."""
+    """The lists of word/numbering.xml; call `next_number` for each paragraph in order."""
 
     def __init__(self, root: Element) -> None:
         self._lists: dict[str, _List] = {}
         self._instances: dict[str, _Instance] = {}
-        for each in root:
-            if name_of(each) == "abstractNum":
-                levels = {number(level, "ilvl") or 0: _level(level) for level in each if name_of(level) == "lvl"}
-                self._lists[value(each, "abstractNumId")] = _List({at: levels[at] for at in levels if at < LEVELS})
-            elif name_of(each) == "num":
-                self._instances[value(each, "numId")] = _instance(each)
+        for element in root:
+            if name_of(element) == "abstractNum":
+                levels = {number(level, "ilvl") or 0: _level(level) for level in element if name_of(level) == "lvl"}
+                self._lists[value(element, "abstractNumId")] = _List({at: levels[at] for at in levels if at < LEVELS})
+            elif name_of(element) == "num":
+                self._instances[value(element, "numId")] = _instance(element)
 
     def next_number(self, list_id: str, level: int | None, style_id: str) -> str:
-        """The number of the next paragraph of a list; blank for bullets, and if there is no such list."""
+        """The number of the next paragraph of a list; blank for bullets and unknown lists."""
         instance = self._instances.get(list_id)
         if instance is None or instance.of not in self._lists:
             return ""
         numbers = self._lists[instance.of]
         if level is None:
-            level = next((at for at, each in numbers.levels.items() if each.style == style_id != ""), 0)
+            level = next((at for at, entry in numbers.levels.items() if entry.style == style_id != ""), 0)
         if level >= LEVELS:
             return ""
         if not instance.is_used:
@@ -87,6 +87,6 @@ def _level(element: Element) -> _Level:
 
 
 def _instance(element: Element) -> _Instance:
-    overridden = {number(each, "ilvl") or 0: number(children(each).get("startOverride")) for each in element}
+    overridden = {number(level, "ilvl") or 0: number(children(level).get("startOverride")) for level in element}
     starts = {at: start for at, start in overridden.items() if start is not None}
     return _Instance(value(children(element).get("abstractNumId")), starts)

@@ -1,4 +1,4 @@
-"""The paragraphs of a Word document's body, and of its notes, as they are read."""
+"""Reads the paragraphs of a Word document's body and notes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_not
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT
 from studio.projects.documents.word.word_xml import FALLBACK, name_of, number, outline_level, steps, value
 
-_UNHEARD = ("moveFrom", "rt", FALLBACK)
+_IGNORED = ("moveFrom", "rt", FALLBACK)
 _SIGNS = {"tab": " ", "br": " ", "cr": " ", "noBreakHyphen": "-"}
-_FEW = 8
-"""Texts that are looked at before a raised one."""
+_CONTEXT = 8
+"""Pieces of text examined before a raised one."""
 
 
 @dataclass(slots=True)
 class WordParagraph:
-    """A paragraph as the file has it."""
+    """A paragraph of the file."""
 
     texts: list[str] = field(default_factory=list)
     style: str = ""
-    """The id."""
+    """Id of the style."""
     level: int | None = None
-    """Of its outline, from 1 on, where it says so itself."""
+    """Outline level from 1, if the paragraph has its own."""
     list_id: str | None = None
     list_level: int | None = None
     notes: list[str] = field(default_factory=list)
-    """Those that it refers to: footnote 3 is "footnote3"."""
+    """Notes that it refers to; footnote 3 is "footnote3"."""
     note: str = ""
-    """The one that it is of."""
+    """The note that it belongs to."""
 
     @property
     def text(self) -> str:
@@ -40,25 +40,25 @@ class WordParagraph:
 
 
 def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator[WordParagraph]:
-    """Those of a file, those of text boxes before the one that they hang on. Raises as `steps` does."""
-    characters = begun = unheard = is_open = 0
+    """The paragraphs of a file; those of text boxes come before their anchor. Raises as `steps` does."""
+    characters = count = ignored = is_open = 0
     note = ""
-    around: list[Element] = []
+    ancestors: list[Element] = []
     for begins, element in steps(archive, name, limit):
         kind = name_of(element)
         change = 1 if begins else -1
-        unheard += change * (kind in _UNHEARD)
+        ignored += change * (kind in _IGNORED)
         is_open += change * (kind == "p")
         if begins:
-            around.append(element)
-            begun += kind == "p"
-            if begun > MAX_PASSAGES:
+            ancestors.append(element)
+            count += kind == "p"
+            if count > MAX_PASSAGES:
                 raise InvalidDocument(f"the document has more than {MAX_PASSAGES} paragraphs; split it", "file")
             if kind in ("footnote", "endnote"):
                 note = f"{kind}{value(element, 'id')}"
             continue
-        around.pop()
-        if kind == "p" and not unheard:
+        ancestors.pop()
+        if kind == "p" and not ignored:
             paragraph = _paragraph(element, note)
             characters += sum(map(len, paragraph.texts))
             if characters > MAX_TEXT:
@@ -67,20 +67,20 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
                 yield paragraph
         if kind == "p":
             element.clear()
-        if around and not is_open:
-            around[-1].clear()  # what was read is not kept
+        if ancestors and not is_open:
+            ancestors[-1].clear()  # frees memory
 
 
 def _paragraph(root: Element, note: str) -> WordParagraph:
     paragraph = WordParagraph(note=note)
     is_raised = is_hidden = False
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
+    stack = [root]
+    while stack:
+        element = stack.pop()
         kind = name_of(element)
-        if kind in _UNHEARD:
+        if kind in _IGNORED:
             continue
-        waiting += reversed(element)
+        stack += reversed(element)
         match kind:
             case "r":
                 is_raised = is_hidden = False
@@ -107,9 +107,9 @@ def _paragraph(root: Element, note: str) -> WordParagraph:
 
 
 def _add(texts: list[str], text: str, is_raised: bool) -> None:
-    """Marks of notes are left out."""
+    """Append text, unless it is a note mark."""
     if is_raised:
-        if is_note_mark("".join(each[-BEFORE:] for each in texts[-_FEW:])[-BEFORE:], text):
+        if is_note_mark("".join(piece[-BEFORE:] for piece in texts[-_CONTEXT:])[-BEFORE:], text):
             return
         text = as_raised(text)
     texts.append(text)

@@ -1,4 +1,4 @@
-"""The XML files of a Word document: small ones as trees, large ones element by element."""
+"""Parses the XML files of a Word document: small ones as trees, large ones element by element."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from studio.errors import InvalidDocument
 from studio.unzip import read_entry
 
 MAX_MARKUP = 6_000_000
-"""Elements and attributes of a file."""
+"""Maximum number of elements and attributes of a file."""
 FALLBACK = "Fallback"
-"""A copy of what stands before it, for old programs."""
+"""An element with a copy of the previous one, for old programs."""
 
 _NAMESPACES = (
     "{http://schemas.openxmlformats.org/wordprocessingml/2006/main",
@@ -25,18 +25,18 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006"
 
 
 class MalformedPart(InvalidDocument):
-    """A file of the document that is not well-formed."""
+    """A file of the document is not well-formed."""
 
 
 def steps(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator[tuple[bool, Element]]:
-    """Each element of a file: True where it begins, False where it ends and is whole; none of a missing file.
+    """Yield (True, element) at each start tag and (False, element) at each end tag; nothing if the file is missing.
 
-    Raises InvalidDocument, of which MalformedPart is one, and InvalidArchive.
+    Raises InvalidDocument (MalformedPart is a subclass) and InvalidArchive.
     """
     if name not in archive.namelist():
         return
     data = read_entry(archive, archive.getinfo(name), limit)
-    if b"<!DOCTYPE" in data.replace(b"\0", b""):  # in UTF-16 too: it could have entities that grow on reading
+    if b"<!DOCTYPE" in data.replace(b"\0", b""):  # also in UTF-16; entities could expand endlessly
         raise InvalidDocument(f"{name!r} in the document declares a document type, which Word never does", "file")
     markup = 0
     try:
@@ -53,7 +53,7 @@ def steps(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator[tuple[boo
 
 
 def tree(archive: zipfile.ZipFile, name: str, limit: int) -> Element:
-    """A small file as a whole; an element without anything in it for a missing one. Raises as `steps` does."""
+    """The root of a small file; an empty element if the file is missing. Raises as `steps` does."""
     *_, (_, root) = (False, Element("")), *steps(archive, name, limit)
     return root
 
@@ -65,31 +65,28 @@ def _plain(tag: str) -> str:
 
 
 def name_of(element: Element) -> str:
-    """The name of an element of Word's, in either of its namespaces; blank for others."""
+    """The name of an element in one of Word's namespaces; blank for others."""
     return _plain(element.tag)
 
 
 def children(element: Element) -> dict[str, Element]:
-    """By their names; of several with one name the last."""
-    return {name_of(each): each for each in element}
+    """Child elements by name; the last one of each name."""
+    return {name_of(child): child for child in element}
 
 
 def value(element: Element | None, name: str = "val") -> str:
-    """Of the attribute with this name in any namespace; blank without one."""
-    return (
-        ""
-        if element is None
-        else next((each for key, each in element.attrib.items() if key.rpartition("}")[2] == name), "")
-    )
+    """The attribute with this name in any namespace; blank if missing."""
+    attributes = {} if element is None else element.attrib
+    return next((text for key, text in attributes.items() if key.rpartition("}")[2] == name), "")
 
 
 def number(element: Element | None, name: str = "val") -> int | None:
-    """The whole number that an attribute is; None for anything else."""
+    """An attribute as an integer; None if it is not one."""
     text = value(element, name)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
 
 
 def outline_level(element: Element | None) -> int | None:
-    """From 1 on; 10 is body text."""
+    """The outline level from 1; 10 is body text."""
     level = number(element)
     return None if level is None else level + 1

@@ -12,7 +12,7 @@ import websockets.sync.client
 from websockets.exceptions import InvalidStatus
 
 from studio.api.http.error_responses import ApiError
-from studio.api.http.wrong_keys import FREE, MOST_ADDRESSES, REMEMBERED_KEYS, WrongKeys
+from studio.api.http.wrong_keys import FREE, MAX_ADDRESSES, REMEMBERED_KEYS, WrongKeys
 from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
@@ -148,7 +148,7 @@ def test_addresses_are_counted_by_whom_they_belong_to(one: str | None, other: st
 
 def test_more_addresses_than_are_remembered_drop_the_oldest() -> None:
     door = Door()
-    first, *others = (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}" for number in range(MOST_ADDRESSES + 1))
+    first, *others = (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}" for number in range(MAX_ADDRESSES + 1))
     door.guess(FREE + 1, first)
     for address in others[:-1]:
         door.guess(1, address)

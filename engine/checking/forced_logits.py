@@ -1,0 +1,101 @@
+"""Teacher-forced logits: each frame is predicted after the frames that were really spoken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.checkpoint import Checkpoint
+from engine.model.dual_ar import Causal, DualAR
+from engine.model.prompt import build_prompt
+from engine.types import Utterance
+
+Spoken = tuple[Utterance, np.ndarray]
+"""What was to be said and the codes, int16 (codebooks, frames), that say it."""
+Logits = tuple[Tensor, Tensor]
+"""Of every frame's semantic token (frames, columns), and of its residual codes (frames · codes, columns)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ForcedTake:
+    """Slow-AR input of a take's prompt and frames: ids (1, steps), codes (1, codebooks, steps), int64."""
+
+    ids: Tensor
+    codes: Tensor
+    start: int
+    """Steps of the prompt."""
+
+    @classmethod
+    def of(cls, spoken: Spoken, checkpoint: Checkpoint) -> ForcedTake:
+        utterance, codes = spoken
+        prompt, device = build_prompt(utterance, checkpoint.tokenizer, checkpoint.config), _device(checkpoint.model)
+        ids = np.concatenate([prompt.ids, codes[0] + np.int64(checkpoint.config.semantic_start)])
+        every = np.concatenate([prompt.codes, codes], 1)
+        here, there = torch.from_numpy(ids)[None], torch.from_numpy(every)[None]
+        return cls(here.to(device), there.to(device), len(prompt))
+
+    @property
+    def frames(self) -> Tensor:
+        """Codes (codebooks, frames) of the take itself."""
+        return self.codes[0, :, self.start :]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How near other logits come."""
+
+    semantic_kept: float
+    """Share of semantic tokens of which the likeliest stays the same."""
+    semantic_kl: float
+    """Mean divergence in nats."""
+    residual_kept: float
+    residual_kl: float
+
+
+@torch.inference_mode()
+def forced_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken], model: DualAR | None = None) -> Logits:
+    """``model``: in the place of the checkpoint's own, such as the same in fewer bits."""
+    return joined_logits(_one, [ForcedTake.of(one, checkpoint) for one in spoken], model or checkpoint.model)
+
+
+def joined_logits(one: Callable[[ForcedTake, DualAR], Logits], takes: Sequence[ForcedTake], model: DualAR) -> Logits:
+    """Those of all takes, one after the other."""
+    semantic, residual = zip(*(one(take, model) for take in takes), strict=True)
+    return torch.cat(semantic), torch.cat(residual)
+
+
+def agreement(oracle: Logits, other: Logits) -> Agreement:
+    return Agreement(*compare(oracle[0], other[0]), *compare(oracle[1], other[1]))
+
+
+def compare(oracle: Tensor, other: Tensor) -> tuple[float, float]:
+    """The share of rows whose likeliest column stays the same, and their mean divergence in nats."""
+    oracle, other = oracle.float(), other.float()
+    kept = (oracle.argmax(1) == other.argmax(1)).float().mean()
+    divergence = F.kl_div(other.log_softmax(1), oracle.log_softmax(1), reduction="batchmean", log_target=True)
+    return float(kept), max(0.0, float(divergence))
+
+
+def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
+    """Semantic logits (frames, columns) and the fast AR's first inputs (frames, fast dim) of a take."""
+    x = model.embed(take.ids, take.codes)
+    positions = torch.arange(x.shape[1], device=x.device)[None]
+    hidden = model.slow.states(x, positions, Causal())[0, take.start - 1 : -1]
+    normed = model.slow.norm(hidden)
+    return F.linear(normed, model.head()), model.fast_input(hidden, normed)
+
+
+def _one(take: ForcedTake, model: DualAR) -> Logits:
+    semantic, first = fast_inputs(take, model)
+    x = torch.cat([first[:, None], model.fast.embeddings(take.frames[:-1].t())], 1)  # all but a frame's last code
+    positions = torch.arange(x.shape[1], device=x.device)[None]
+    return semantic, model.fast_logits(x, positions, Causal())[:, 1:].flatten(0, 1)
+
+
+def _device(model: DualAR) -> torch.device:
+    return model.slow.norm.weight.device

@@ -1,0 +1,188 @@
+"""Checks a model: it speaks sentences, and its logits are compared with those of quantised weights and fish-speech.
+
+Of the sound this measures where takes end, their level and their silences. Word errors need a speech recogniser, which
+the caller may have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import torch
+
+from engine.checking.forced_logits import Agreement, Logits, Spoken, agreement, forced_logits
+from engine.checking.upstream_parity import fish_speech_logits, is_installed
+from engine.checkpoint import find, load
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.model.held_weight import BITS
+from engine.types import AudioChunk, EngineInfo, Sampling, Utterance
+
+End = Literal["ok", "early", "missing"]
+MOST_CHARACTERS = 30
+"""A second of speech holds fewer; what says more has ended early."""
+FEWEST_CHARACTERS = 4
+"""… and more than so many; a take that still goes on has missed its end."""
+WINDOW_SECONDS, SILENCE_DB = 0.05, -50.0
+COMPARED_TAKES, COMPARED_FRAMES = 20, 60
+"""Takes whose logits are compared, and frames of each."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckedTake:
+    """One sentence as it was spoken."""
+
+    text: str
+    pcm: np.ndarray
+    """float32 (samples,)"""
+    seconds: float
+    end: End
+    level_db: float
+    """Of the windows that are not silent, in dBFS; −inf where all are."""
+    longest_silence: float
+    """Seconds."""
+    real_time_factor: float
+    """Seconds of work a second of sound."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ModelReport:
+    """The results."""
+
+    info: EngineInfo
+    load_seconds: float
+    peak_memory: int | None
+    """Bytes, of the GPU or of this process; None where it is not known."""
+    takes: tuple[CheckedTake, ...]
+    by_weights: dict[str, Agreement]
+    """With the weights of the models' layers held in fewer bits, against all of them."""
+    fish_speech: Agreement | None
+    """With fish-speech's own code; None where that is not installed."""
+    greedy_frames_kept: float | None
+    """Share of a greedy take's frames that fish-speech's code draws too; None where it is not installed."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Speech:
+    """What an engine that has ended since left behind."""
+
+    info: EngineInfo
+    load_seconds: float
+    peak_memory: int | None
+    takes: tuple[CheckedTake, ...]
+    spoken: tuple[Spoken, ...]
+    greedy: Spoken
+
+
+def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object] = print) -> ModelReport:
+    """Load the model and check it. Blocking: minutes for a large one. Raises CheckpointError, ConfigError."""
+    speech = _speech(config, texts, tell)
+    gc.collect()
+    torch.cuda.empty_cache()  # the logits are those of the whole weights, for which the engine's have to go
+    tell("comparing logits")
+    try:
+        compared = _compared(config.model, speech, speech.info.device)
+    except torch.OutOfMemoryError:
+        tell("comparing logits on the CPU, where there is memory for the whole weights")
+        compared = _compared(config.model, speech, "cpu")
+    return ModelReport(speech.info, speech.load_seconds, speech.peak_memory, speech.takes, *compared)
+
+
+def _speech(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object]) -> _Speech:
+    tell("loading")
+    begin = time.perf_counter()
+    engine = Engine.start(config)
+    load_seconds = time.perf_counter() - begin
+    try:
+        takes, spoken = list[CheckedTake](), list[Spoken]()
+        for index, text in enumerate(texts):
+            tell(f"speaking {index + 1} of {len(texts)}")
+            take, codes = asyncio.run(_spoken(engine, text, seed=index))
+            takes.append(take)
+            if codes.shape[1] and len(spoken) < COMPARED_TAKES:
+                spoken.append((Utterance(text), codes[:, :COMPARED_FRAMES]))
+        _, codes = asyncio.run(_spoken(engine, texts[0], temperature=0.0))
+        greedy = (Utterance(texts[0]), codes[:, :COMPARED_FRAMES])
+        memory = _peak_memory(engine.info.device)
+        return _Speech(engine.info, load_seconds, memory, tuple(takes), tuple(spoken), greedy)
+    finally:
+        engine.stop()
+
+
+async def _spoken(engine: Engine, text: str, seed: int = 0, temperature: float = 0.7) -> tuple[CheckedTake, np.ndarray]:
+    rate, begin = engine.info.frame_rate, time.perf_counter()
+    most = int(rate * (2 + len(text) / FEWEST_CHARACTERS))
+    sampling = Sampling(seed=seed, temperature=temperature)
+    chunks = [chunk async for chunk in engine.speak(Utterance(text, (), sampling, max_frames=most))]
+    took = time.perf_counter() - begin
+    codes = np.concatenate([chunk.codes for chunk in chunks], 1)
+    return _measured(text, chunks, engine.info.sample_rate, took), codes
+
+
+def _measured(text: str, chunks: Sequence[AudioChunk], rate: int, took: float) -> CheckedTake:
+    pcm = np.concatenate([chunk.pcm for chunk in chunks])
+    seconds = len(pcm) / rate
+    end: End = "ok" if seconds * MOST_CHARACTERS >= len(text) else "early"
+    if chunks[-1].finish_reason == "length":
+        end = "missing"
+    size = int(WINDOW_SECONDS * rate)
+    windows = pcm[: len(pcm) // size * size].reshape(-1, size)
+    levels = 10 * np.log10((windows.astype(np.float64) ** 2).mean(1) + 1e-12)
+    loud = levels > SILENCE_DB
+    level = float(10 * np.log10((10 ** (levels[loud] / 10)).mean())) if loud.any() else float("-inf")
+    return CheckedTake(text, pcm, seconds, end, level, _longest(~loud) * WINDOW_SECONDS, took / max(seconds, 1e-9))
+
+
+def _longest(flags: np.ndarray) -> int:
+    """How many in a row are true at most."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return int((edges[1::2] - edges[::2]).max(initial=0))
+
+
+def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agreement], Agreement | None, float | None]:
+    """With fewer bits, with fish-speech, and the share of greedy frames that fish-speech draws too."""
+    if not speech.spoken:
+        return {}, None, None
+    dtype = cast(torch.dtype, getattr(torch, speech.info.dtype))
+    checkpoint = load(find(model), torch.device(device), torch.device("cpu"), dtype)
+    full = forced_logits(checkpoint, speech.spoken)
+    by_weights: dict[str, Agreement] = {
+        weights: agreement(full, forced_logits(checkpoint, speech.spoken, checkpoint.model.held_as(weights)))
+        for weights in BITS
+        if weights != "bf16"
+    }
+    if not is_installed():
+        return by_weights, None, None
+    residual = full[1].shape[1]
+    semantic, theirs = fish_speech_logits(checkpoint, speech.spoken)
+    matched = agreement(full, (semantic, theirs[:, :residual]))
+    if not speech.greedy[1].shape[1]:
+        return by_weights, matched, None
+    kept = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
+    return by_weights, matched, kept
+
+
+def _frames_kept(logits: Logits, codes: np.ndarray, residual: int) -> float:
+    """The share of frames (codebooks, frames) whose every code is the likeliest by these logits."""
+    first = logits[0].argmax(1)[:, None]
+    others = logits[1][:, :residual].argmax(1).view(len(first), -1)
+    best = torch.cat([first, others], 1).cpu().numpy()
+    return float((best == codes.T).all(1).mean())
+
+
+def _peak_memory(device: str) -> int | None:
+    if device.startswith("cuda"):
+        return torch.cuda.max_memory_reserved(torch.device(device))
+    if sys.platform == "win32":
+        return None
+    import resource  # which Windows lacks
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,111 @@
+"""Logits of a checkpoint by fish-speech's own classes, if that package is installed: an independent implementation."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checking.forced_logits import ForcedTake, Logits, Spoken, fast_inputs, joined_logits
+from engine.checkpoint import Checkpoint
+from engine.checkpoint.checkpoint_names import flat_key
+from engine.config import ModelConfig
+from engine.model.dual_ar import DualAR
+
+
+def is_installed() -> bool:
+    """Whether fish-speech's model can be imported, and all that it imports."""
+    try:
+        importlib.import_module("fish_speech.models.text2semantic.llama")
+    except ImportError:
+        return False
+    return True
+
+
+@torch.inference_mode()
+def fish_speech_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken]) -> Logits:
+    """As `forced_logits`, by fish-speech's arithmetic on the same tensors, whose memory it shares.
+
+    What its fast AR reads comes from ours: versions differ in whether they norm it.
+    """
+    takes = [ForcedTake.of(one, checkpoint) for one in spoken]
+    theirs = _theirs(checkpoint, 8 + max(take.ids.shape[1] for take in takes))
+    config = checkpoint.config
+    legal = torch.tensor([*range(config.semantic_start, config.semantic_end + 1), config.eos_token])
+
+    def one(take: ForcedTake, ours: DualAR) -> Logits:
+        for block in theirs.layers:
+            block.attention.kv_cache = None
+        theirs.max_seq_len = -1
+        prompt = torch.cat([take.ids, take.codes[0]])[None]
+        base = importlib.import_module("fish_speech.models.text2semantic.llama").BaseTransformer
+        semantic = base.forward_generate(theirs, prompt, return_all=True).logits[0, take.start - 1 : -1]
+        return semantic[:, legal.to(semantic.device)], _residual(theirs, take, fast_inputs(take, ours)[1])
+
+    return joined_logits(one, takes, checkpoint.model)
+
+
+def _residual(theirs: Any, take: ForcedTake, first: Tensor) -> Tensor:
+    """Its loop, all frames at once: position 0 reads the slow AR's state, position k code k − 1."""
+    count, books = len(first), len(take.codes[0])
+    for block in theirs.fast_layers:  # a cache of its own, of as many rows as there are frames
+        block.attention.kv_cache = None
+    theirs.max_batch_size = theirs.max_seq_len = -1
+    theirs.setup_caches(count, books, dtype=first.dtype)
+    theirs.forward_generate_fast(first, torch.tensor([0], device=first.device))
+    steps = []
+    for book in range(1, books):
+        x = theirs.fast_embeddings(take.frames[book - 1])
+        steps.append(theirs.forward_generate_fast(x, torch.tensor([book], device=first.device))[:, 0])
+    return torch.stack(steps, 1).flatten(0, 1)
+
+
+def _theirs(checkpoint: Checkpoint, positions: int) -> Any:
+    llama = importlib.import_module("fish_speech.models.text2semantic.llama")
+    config = checkpoint.config
+    first, last = config.semantic_start, config.semantic_end
+    tokenizer = SimpleNamespace(
+        semantic_id_to_token_id={code: first + code for code in range(last - first + 1)},
+        semantic_begin_id=first,
+        semantic_end_id=last,
+        get_token_id=lambda token: config.eos_token,
+    )
+    with torch.device(checkpoint.model.slow.norm.weight.device):
+        model = llama.DualARTransformer(llama.DualARModelArgs(**_arguments(config, positions)), tokenizer=tokenizer)
+    state = {flat_key(name): value for name, value in checkpoint.model.state_dict().items()}
+    model.load_state_dict(state, assign=True)
+    return model.eval()
+
+
+def _arguments(config: ModelConfig, positions: int) -> dict[str, Any]:
+    slow, fast = config.slow, config.fast
+    return {
+        "vocab_size": slow.vocab_size,
+        "n_layer": slow.n_layer,
+        "n_head": slow.n_head,
+        "n_local_heads": slow.n_kv_head,
+        "head_dim": slow.head_dim,
+        "dim": slow.dim,
+        "intermediate_size": slow.intermediate_size,
+        "rope_base": slow.rope_base,
+        "norm_eps": slow.norm_eps,
+        "max_seq_len": max(positions, config.num_codebooks + 1),
+        "tie_word_embeddings": config.tie_word_embeddings,
+        "attention_qk_norm": slow.qk_norm,
+        "attention_qkv_bias": slow.qkv_bias,
+        "codebook_size": config.codebook_size,
+        "num_codebooks": config.num_codebooks,
+        "scale_codebook_embeddings": config.scales_codes,
+        "n_fast_layer": fast.n_layer,
+        "fast_dim": fast.dim,
+        "fast_n_head": fast.n_head,
+        "fast_n_local_heads": fast.n_kv_head,
+        "fast_head_dim": fast.head_dim,
+        "fast_intermediate_size": fast.intermediate_size,
+        "fast_attention_qk_norm": fast.qk_norm,
+        "fast_attention_qkv_bias": fast.qkv_bias,
+    }

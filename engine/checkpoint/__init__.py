@@ -1,0 +1,10 @@
+"""Finds, reads, verifies and loads checkpoints of every supported family and file format."""
+
+from __future__ import annotations
+
+from engine.checkpoint.checkpoint_loader import Checkpoint, load
+from engine.checkpoint.checkpoint_names import published_key
+from engine.checkpoint.checkpoint_source import Source, open_source
+from engine.checkpoint.locate import find
+
+__all__ = ["Checkpoint", "Source", "find", "load", "open_source", "published_key"]

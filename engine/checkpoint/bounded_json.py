@@ -1,0 +1,34 @@
+"""Untrusted JSON files: bounded in size, with an object at the top."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.engine_errors import CheckpointError
+
+CONFIG_BYTES = 2**20
+"""More than any config.json."""
+
+
+def read_json(path: Path, most: int = CONFIG_BYTES) -> dict[str, Any]:
+    """The object in a file of at most so many bytes. Raises CheckpointError."""
+    try:
+        size = path.stat().st_size
+        if size > most:
+            raise CheckpointError(f"{path} has {size:,} bytes, and at most {most:,} are read; it is not such a file")
+        return parse_json(path.read_bytes(), path)
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is missing: {path.parent} is not a checkpoint folder") from error
+
+
+def parse_json(data: bytes, source: object) -> dict[str, Any]:
+    """The object in these bytes; ``source`` is what a message names. Raises CheckpointError."""
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
+    if not isinstance(tree, dict):
+        raise CheckpointError(f"{source} must be a JSON object")
+    return tree

@@ -1,0 +1,163 @@
+"""A checkpoint to loaded models: every tensor's name and shape is verified before its numbers are read."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.checkpoint.checkpoint_source import Source, open_source
+from engine.checkpoint.lazy_tensors import LazyTensor
+from engine.codec import Codec, fingerprint
+from engine.codec.load import check_tensors
+from engine.config import ModelConfig, Weights
+from engine.engine_errors import CheckpointError
+from engine.model.dual_ar import TEXT_TABLE, DualAR
+from engine.model.held_weight import Quantiser
+from engine.model.shapes import only_shapes
+from engine.model.tokenizer import Tokenizer
+from engine.transfer import Uploader
+
+SAMPLED = 64
+"""Values of a tensor that its fingerprint is made of."""
+READERS = 4
+"""Tensors that are brought to the device at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything an engine runs on."""
+
+    config: ModelConfig
+    model: DualAR
+    codec: Codec
+    codec_fingerprint: Future[str]
+    """Still being worked out when the rest has been loaded: a second for S2 Pro's."""
+    tokenizer: Tokenizer
+    fingerprint: str
+    """Sixteen hex digits over sizes, tokens and a sample of every tensor as published: other weights differ in each of
+    them, and the same weights held in fewer bits do not."""
+    parameters: int
+    """Of both models."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _ReadTensor:
+    """A tensor as the file has it, by our name, and what the model's state holds of it."""
+
+    name: str
+    shape: tuple[int, ...]
+    sample: bytes
+    state: dict[str, Tensor]
+
+
+def load(
+    path: Path,
+    device: torch.device,
+    codec_device: torch.device,
+    dtype: torch.dtype,
+    progress: Callable[[str, float], None] | None = None,
+    weights: Weights = "bf16",
+    text_device: torch.device | None = None,
+) -> Checkpoint:
+    """Load the checkpoint at a path that `find` returned. Raises CheckpointError naming file, key, expected and found.
+
+    ``text_device``: where the table of text tokens lies; None: on ``device``.
+
+    Weights are quantised one by one as they come: the device never holds more than a few of them in ``dtype``.
+    """
+    source = open_source(path)
+    config, tokenizer = source.config, source.tokenizer()
+    _check_fit(source)
+    with ThreadPoolExecutor(1) as beside:  # reading the codec takes as long as reading the model
+        loaded = beside.submit(source.codec)
+        model, read = _load_model(
+            source, device, dtype, weights, text_device or device, progress or (lambda what, done: None)
+        )
+        codec = loaded.result()
+    hasher = ThreadPoolExecutor(1, "codec-fingerprint")
+    codec_fingerprint = hasher.submit(fingerprint, codec.config, codec.state_dict())
+    hasher.shutdown(wait=False)
+    parameters = sum(math.prod(tensor.shape) for tensor in read) + sum(p.numel() for p in codec.parameters())
+    codec = _moved(codec, codec_device)
+    return Checkpoint(config, model, codec, codec_fingerprint, tokenizer, _fingerprint(config, read), parameters)
+
+
+def _load_model(
+    source: Source,
+    device: torch.device,
+    dtype: torch.dtype,
+    weights: Weights,
+    text_device: torch.device,
+    progress: Callable[[str, float], None],
+) -> tuple[DualAR, list[_ReadTensor]]:
+    with only_shapes():
+        model, as_published = DualAR(source.config, weights), DualAR(source.config)
+    upload, quantiser = Uploader(device), Quantiser(model)
+
+    def read(stored: LazyTensor) -> _ReadTensor:
+        name, tensor = stored.name, _numbers(source, stored)
+        few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
+        sample = few.to(dtype).float().numpy().tobytes()
+        if name == TEXT_TABLE and text_device != device:
+            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype)})
+        return _ReadTensor(name, stored.shape, sample, quantiser(name, upload(tensor, dtype)))
+
+    tensors: list[_ReadTensor] = []
+    with ExitStack() as stack:
+        stored = source.weights(stack)
+        check_tensors(
+            source.weights_path, as_published, {tensor.name: tensor.shape for tensor in stored}, source.file_key
+        )
+        threads = stack.enter_context(ThreadPoolExecutor(READERS))
+        for tensor in threads.map(read, stored):
+            tensors.append(tensor)
+            progress("loading weights", len(tensors) / len(stored))
+    model.load_state_dict({key: value for tensor in tensors for key, value in tensor.state.items()}, assign=True)
+    return model.eval().requires_grad_(False), tensors
+
+
+def _numbers(source: Source, stored: LazyTensor) -> Tensor:
+    try:
+        tensor = stored.read()
+    except ValueError as error:
+        raise CheckpointError(f"{source.weights_path}: {error}") from error
+    if not tensor.is_floating_point() or tensor.element_size() < 2:
+        name = source.file_key(stored.name)
+        raise CheckpointError(f"{source.weights_path}: {name} is {tensor.dtype} and has no scales")
+    return tensor
+
+
+def _fingerprint(config: ModelConfig, read: list[_ReadTensor]) -> str:
+    digest = hashlib.sha256(repr(config).encode())
+    for tensor in sorted(read, key=lambda tensor: tensor.name):
+        digest.update(f"{tensor.name} {tuple(tensor.shape)}".encode() + tensor.sample)
+    return digest.hexdigest()[:16]
+
+
+def _moved(codec: Codec, device: torch.device) -> Codec:
+    if device.type == "cuda":
+        upload, state = Uploader(device), codec.state_dict()
+        with ThreadPoolExecutor(READERS) as threads:
+            values = list(threads.map(lambda value: upload(value, value.dtype), state.values()))
+        codec.load_state_dict(dict(zip(state, values, strict=True)), assign=True)
+    return codec.to(device)  # what is in no state besides
+
+
+def _check_fit(source: Source) -> None:
+    """The two halves of a checkpoint must speak of the same codes."""
+    config, codec, path = source.config, source.codec_config, source.config_path
+    if codec.num_codebooks != config.num_codebooks:
+        raise CheckpointError(f"{path} has {config.num_codebooks} codebooks, the codec {codec.num_codebooks}")
+    if codec.semantic_codebook_size != config.semantic_size:
+        raise CheckpointError(
+            f"{path} has {config.semantic_size} semantic tokens, "
+            f"the codec's first codebook {codec.semantic_codebook_size} entries"
+        )

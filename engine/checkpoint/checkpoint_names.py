@@ -1,0 +1,58 @@
+"""Tensor names: from those in files, published or flat, to those of the model, and back for messages and exports."""
+
+from __future__ import annotations
+
+# File prefix → the model's; the first that fits wins, so the special cases come first.
+_PUBLISHED = (
+    ("text_model.model.output.", "slow_output."),
+    ("text_model.model.", "slow."),
+    ("audio_decoder.codebook_embeddings.", "codebook_embeddings."),
+    ("audio_decoder.output.", "fast_output."),
+    ("audio_decoder.fast_project_in.", "fast_project_in."),
+    ("audio_decoder.", "fast."),
+)
+_FLAT = (
+    ("codebook_embeddings.", "codebook_embeddings."),
+    ("fast_output.", "fast_output."),
+    ("fast_project_in.", "fast_project_in."),
+    ("fast_embeddings.", "fast.embeddings."),
+    ("fast_layers.", "fast.layers."),
+    ("fast_norm.", "fast.norm."),
+    ("output.", "slow_output."),
+    ("embeddings.", "slow.embeddings."),
+    ("layers.", "slow.layers."),
+    ("norm.", "slow.norm."),
+)
+_UNUSED = ("freqs_cis", "causal_mask")
+
+
+def model_key(key: str) -> str | None:
+    """A file's tensor name → the model's; None where the model has no such part."""
+    return _replaced(key.removeprefix("model."), (*_PUBLISHED, *_FLAT))
+
+
+def is_unused(key: str) -> bool:
+    """Whether loaders leave a tensor out: tables that are computed, buffers, adapters that were merged already."""
+    own = key.removeprefix("model.")
+    is_audio = own.startswith("audio_") and not own.startswith("audio_decoder.")
+    return own.endswith(_UNUSED) or own.startswith("_buf.") or "lora" in own or is_audio
+
+
+def published_key(name: str) -> str:
+    """The model's tensor name → that in the published files. Raises KeyError."""
+    key = _replaced(name, tuple((ours, theirs) for theirs, ours in _PUBLISHED))
+    if key is None:
+        raise KeyError(name)
+    return key
+
+
+def flat_key(name: str) -> str:
+    """The model's tensor name → that in flat files."""
+    return _replaced(name, tuple((ours, theirs) for theirs, ours in _FLAT)) or name
+
+
+def _replaced(name: str, prefixes: tuple[tuple[str, str], ...]) -> str | None:
+    for before, after in prefixes:
+        if name.startswith(before):
+            return after + name.removeprefix(before)
+    return None

@@ -1,0 +1,204 @@
+"""One interface to stored checkpoints: a folder of files, or a GGUF file with its companions."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as HubTokenizer
+from torch import Tensor
+
+from engine.checkpoint import tokenizer_files
+from engine.checkpoint.bounded_json import read_json
+from engine.checkpoint.checkpoint_names import flat_key, is_unused, model_key, published_key
+from engine.checkpoint.families import Family, Tree, family_of
+from engine.checkpoint.gguf_file import open_gguf
+from engine.checkpoint.gguf_layouts import Packed, shaped, unpacked
+from engine.checkpoint.lazy_tensors import LazyTensor, first_rows, with_joined_qkv, with_scales
+from engine.checkpoint.locate import GGUF
+from engine.checkpoint.weight_files import folder_weights, weight_file
+from engine.codec import Codec, CodecConfig
+from engine.codec.load import build_codec, read_codec
+from engine.config import ModelConfig
+from engine.engine_errors import CheckpointError
+from engine.model.shapes import only_shapes
+from engine.model.tokenizer import Tokenizer
+from engine.model_card import ModelCard
+
+_TOKENIZER_BYTES = 64 * 2**20
+
+
+class Source:
+    """A checkpoint folder; everything is read when it is asked for, and raises CheckpointError."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = self.path = path
+
+    @property
+    def config_path(self) -> Path:
+        """What a message about sizes names."""
+        return self.path / "config.json"
+
+    @property
+    def weights_path(self) -> Path:
+        """What a message about a tensor names."""
+        return weight_file(self.path)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The config.json, or what would stand there."""
+        return read_json(self.config_path)
+
+    @cached_property
+    def family(self) -> Family:
+        try:
+            return family_of(self.tree)
+        except ValueError as error:
+            raise CheckpointError(f"{self.config_path}: {error}") from error
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        family = self.family
+        try:
+            return replace(family.read(self.tree, self._special_ids), family=family.name)
+        except KeyError as error:
+            raise CheckpointError(f"{self.config_path} lacks the key {error}") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise CheckpointError(f"{self.config_path} has a value of the wrong kind: {error}") from error
+
+    @cached_property
+    def codec_config(self) -> CodecConfig:
+        path = self.folder / "codec.yaml"
+        if path.is_file():
+            return CodecConfig.read(path)
+        try:
+            return self.family.codec(self.tree)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.config_path} says the codec's sizes wrongly: {error}") from error
+
+    def card(self) -> ModelCard:
+        """What it says of itself."""
+        return ModelCard.read(self.folder)
+
+    def tokenizer(self) -> Tokenizer:
+        data = self._file(tokenizer_files.TOKENIZER)
+        if data is not None:
+            source = self._name(tokenizer_files.TOKENIZER)
+            return Tokenizer(tokenizer_files.hub_tokenizer(data, source), self.config, source)
+        return Tokenizer(self._tiktoken(), self.config, self._name(tokenizer_files.RANKS))
+
+    def weights(self, stack: ExitStack) -> list[LazyTensor]:
+        """Every tensor by the model's names; files stay open as long as ``stack``."""
+        stored = [tensor for tensor in self._stored(stack) if not is_unused(tensor.name)]
+        try:
+            stored = with_joined_qkv(with_scales(stored))
+        except ValueError as error:
+            raise CheckpointError(f"{self.weights_path}: {error}") from error
+        tensors: dict[str, LazyTensor] = {}
+        for tensor in stored:
+            name = model_key(tensor.name)
+            if name is None or name in tensors:
+                raise CheckpointError(f"{self.weights_path}: unexpected tensor {tensor.name}")
+            tensors[name] = replace(tensor, name=name)
+        residual, head = self.config.residual_codes, "fast_output.weight"
+        if residual and head in tensors:
+            tensors[head] = first_rows(tensors[head], residual)
+        return list(tensors.values())
+
+    def file_key(self, name: str) -> str:
+        """The model's tensor name → that in these files, as far as a message needs it."""
+        return published_key(name) if "text_config" in self.tree else flat_key(name)
+
+    def codec(self) -> Codec:
+        """On the CPU, in float32."""
+        return build_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth", "cpu")
+
+    def _stored(self, stack: ExitStack) -> list[LazyTensor]:
+        return folder_weights(self.path, stack)
+
+    def _name(self, file: str) -> str:
+        return str(self.folder / file)
+
+    def _file(self, name: str) -> bytes | None:
+        path = self.folder / name
+        if not path.is_file():
+            return None
+        if (size := path.stat().st_size) > _TOKENIZER_BYTES:
+            raise CheckpointError(f"{path} has {size:,} bytes, and at most {_TOKENIZER_BYTES:,} are read")
+        return path.read_bytes()
+
+    def _special_ids(self) -> dict[str, int]:
+        data = self._file(tokenizer_files.TOKENIZER)
+        if data is not None:
+            return tokenizer_files.token_ids(data, self._name(tokenizer_files.TOKENIZER))
+        return self._tiktoken_parts[1]
+
+    @cached_property
+    def _tiktoken_parts(self) -> tuple[dict[bytes, int], dict[str, int]]:
+        ranks, special = (self._file(name) for name in (tokenizer_files.RANKS, tokenizer_files.SPECIAL))
+        if ranks is None or special is None:
+            raise CheckpointError(
+                f"{self._name(tokenizer_files.TOKENIZER)} is missing, and so is tokenizer.tiktoken with "
+                "special_tokens.json; copy them from where the model was published"
+            )
+        by_token = tokenizer_files.read_ranks(ranks, self._name(tokenizer_files.RANKS))
+        return by_token, tokenizer_files.read_special(special, by_token, self._name(tokenizer_files.SPECIAL))
+
+    def _tiktoken(self) -> HubTokenizer:
+        return tokenizer_files.tiktoken_tokenizer(*self._tiktoken_parts)
+
+
+class GgufSource(Source):
+    """A GGUF file; what it does not hold, such as a tokenizer.json, lies beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.folder = path, path.parent
+
+    @property
+    def config_path(self) -> Path:
+        return self.path
+
+    @property
+    def weights_path(self) -> Path:
+        return self.path
+
+    @cached_property
+    def tree(self) -> Tree:
+        return self._packed.tree
+
+    def codec(self) -> Codec:
+        if not self._packed.codec:
+            return super().codec()
+        with only_shapes():
+            shapes = {name: tuple(value.shape) for name, value in Codec(self.codec_config).state_dict().items()}
+        tensors: dict[str, Tensor] = {}
+        for tensor in with_joined_qkv([t for t in self._packed.codec if not is_unused(t.name)]):
+            fitted = shaped(tensor, shapes.get(tensor.name, tensor.shape))
+            tensors[tensor.name] = fitted.read()
+        return build_codec(self.codec_config, tensors, self.path, "cpu")
+
+    def card(self) -> ModelCard:
+        card = super().card()
+        return replace(card, licence=card.licence or self._packed.licence)
+
+    @cached_property
+    def _packed(self) -> Packed:
+        return unpacked(open_gguf(self.path))
+
+    def _stored(self, stack: ExitStack) -> list[LazyTensor]:
+        return self._packed.weights
+
+    def _name(self, file: str) -> str:
+        return f"{file} in {self.path}" if file in self._packed.files else super()._name(file)
+
+    def _file(self, name: str) -> bytes | None:
+        inside: Any = self._packed.files.get(name)
+        return super()._file(name) if inside is None else inside
+
+
+def open_source(path: Path) -> Source:
+    """The checkpoint at a path that `find` returned."""
+    return GgufSource(path) if path.suffix.lower() == GGUF else Source(path)

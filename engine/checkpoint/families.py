@@ -1,0 +1,173 @@
+"""The families of checkpoints that the engine can speak, each as data: how its config.json is read, and its switches.
+
+A further family is a row of `FAMILIES`. One whose sizes are named otherwise brings a reader of its own; one with
+another backbone brings, besides, a module with `DualAR.slow`'s methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from engine.codec import CodecConfig
+from engine.config import ModelConfig, TransformerSizes
+from engine.model.tokenizer import IM_END
+
+Tree = Mapping[str, Any]
+"""A config.json."""
+TokenIds = Callable[[], Mapping[str, int]]
+"""The ids of a checkpoint's special tokens by name, read when a config does not say them."""
+
+_LIMITS = {"n_layer": 1024, "n_fast_layer": 1024, "num_codebooks": 64, "vocab_size": 2**22, "codebook_size": 2**16}
+_LIMIT = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What sets one family of checkpoints apart; everything else in the engine is the same for all."""
+
+    name: str
+    model_type: str
+    read: Callable[[Tree, TokenIds], ModelConfig]
+    codec: Callable[[Tree], CodecConfig] = field(default=lambda tree: CodecConfig())
+    """The codec's sizes where there is no codec.yaml."""
+    is_meant: Callable[[Tree], bool] = field(default=lambda tree: True)
+    """Tells families of one model_type apart."""
+
+
+def family_of(tree: Tree) -> Family:
+    """The family of a config.json. Raises ValueError."""
+    for family in FAMILIES:
+        if tree.get("model_type") == family.model_type and family.is_meant(tree):
+            return family
+    known = ", ".join(repr(name) for name in dict.fromkeys(family.model_type for family in FAMILIES))
+    raise ValueError(f"model_type is {tree.get('model_type')!r}, expected one of {known}")
+
+
+def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
+    """S2's own layout: the two models in objects of their own, the fast AR's base and eps in the slow one's."""
+    text, audio = tree["text_config"], tree["audio_decoder_config"]
+    return _checked(
+        ModelConfig(
+            slow=_sizes(text, text),
+            fast=_sizes(audio, text),
+            num_codebooks=_whole(audio, "num_codebooks"),
+            codebook_size=_whole(audio, "vocab_size"),
+            max_context=_whole(text, "max_seq_len"),
+            tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
+            eos_token=int(tree["eos_token_id"]),
+            semantic_start=int(tree["semantic_start_token_id"]),
+            semantic_end=int(tree["semantic_end_token_id"]),
+        )
+    )
+
+
+def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, **switches: Any) -> ModelConfig:
+    """fish-speech's layout, one object: the fast AR's sizes begin with fast_ and, where missing, are the slow one's.
+
+    norm_fastlayer_input: what holds for a file without this key. switches: of ModelConfig, for the whole family.
+    """
+    if tree.get("slow_backbone", "arktts") != "arktts":
+        raise ValueError(f"slow_backbone is {tree['slow_backbone']!r}; of this family only pure attention can be read")
+    own = {name: tree[f"fast_{name}"] for name in _FAST if tree.get(f"fast_{name}") is not None}
+    fast = {**tree, **own, "n_layer": tree["n_fast_layer"], "vocab_size": tree["codebook_size"]}
+    size = _whole(tree, "codebook_size")
+    ids = {} if all(tree.get(key) for key in _TOKENS) else token_ids()
+    start = _token(tree, "semantic_begin_id", ids, "<|semantic:0|>")
+    if residual := switches.get("residual_codes"):
+        switches["residual_codes"] = min(residual, size)
+    config = ModelConfig(
+        slow=_sizes(tree, tree),
+        fast=_sizes(fast, tree),
+        num_codebooks=_whole(tree, "num_codebooks"),
+        codebook_size=size,
+        max_context=_whole(tree, "max_seq_len"),
+        tie_word_embeddings=bool(tree.get("tie_word_embeddings", True)),
+        eos_token=_token(tree, "eos_token_id", ids, IM_END),
+        semantic_start=start,
+        semantic_end=tree.get("semantic_end_id") or start + sum(name.startswith("<|semantic:") for name in ids) - 1,
+        scales_codes=bool(tree.get("scale_codebook_embeddings", False)),
+        fast_reads_norm=bool(tree.get("norm_fastlayer_input", norm_fastlayer_input)),
+    )
+    return _checked(replace(config, **switches))
+
+
+_FAST = (
+    "n_head", "n_local_heads", "head_dim", "dim", "intermediate_size",
+    "attention_qk_norm", "attention_qkv_bias", "attention_o_bias",
+)  # fmt: skip
+_TOKENS = "semantic_begin_id", "semantic_end_id", "eos_token_id"
+
+
+def _token(tree: Tree, key: str, ids: Mapping[str, int], token: str) -> int:
+    """An id that the config says, unless it says 0 or nothing; then the tokenizer's."""
+    return int(tree.get(key) or ids[token])
+
+
+def _sizes(tree: Tree, shared: Tree) -> TransformerSizes:
+    if tree.get("attention_o_bias"):
+        raise ValueError("attention_o_bias is true; this architecture has none")
+    heads = _whole(tree, "n_head")
+    groups = heads if tree["n_local_heads"] == -1 else _whole(tree, "n_local_heads")
+    sizes = TransformerSizes(
+        vocab_size=_whole(tree, "vocab_size"),
+        n_layer=_whole(tree, "n_layer"),
+        dim=_whole(tree, "dim"),
+        n_head=heads,
+        n_kv_head=groups,
+        head_dim=_whole(tree, "head_dim"),
+        intermediate_size=_whole(tree, "intermediate_size"),
+        qk_norm=bool(tree["attention_qk_norm"]),
+        rope_base=float(shared["rope_base"]),
+        norm_eps=float(shared["norm_eps"]),
+        qkv_bias=bool(tree.get("attention_qkv_bias", False)),
+    )
+    if heads % groups or sizes.head_dim % 2:
+        raise ValueError(f"{heads} heads of {sizes.head_dim} do not share {groups} key heads evenly")
+    return sizes
+
+
+def _whole(tree: Tree, key: str) -> int:
+    value = int(tree[key])
+    if value != tree[key] or not 1 <= value <= _LIMITS.get(key, _LIMIT):
+        raise ValueError(f"{key} is {tree[key]!r}, expected a whole number from 1 to {_LIMITS.get(key, _LIMIT)}")
+    return value
+
+
+def _checked(config: ModelConfig) -> ModelConfig:
+    ids = config.semantic_start, config.semantic_end, config.eos_token
+    if min(ids) < 0 or max(ids) >= config.slow.vocab_size or not 1 <= config.semantic_size <= config.codebook_size:
+        raise ValueError(
+            f"semantic tokens {config.semantic_start} to {config.semantic_end} and the stop token {config.eos_token} "
+            f"do not lie within a vocabulary of {config.slow.vocab_size} and {config.codebook_size} codes"
+        )
+    return config
+
+
+def _audio8_codec(tree: Tree) -> CodecConfig:
+    codec = CodecConfig()
+    post = {key: _whole(tree, f"codec_post_{key}") for key in ("n_layer", "n_head", "intermediate_size")}
+    return replace(codec, post_module=replace(codec.post_module, **post))
+
+
+def _is_s2(tree: Tree) -> bool:
+    return bool(tree.get("norm_fastlayer_input", False))
+
+
+FAMILIES = (
+    Family("S2", "fish_qwen3_omni", _published),
+    Family("S2", "dual_ar", _flat, is_meant=_is_s2),  # what merging a LoRA writes
+    Family(
+        "S1",
+        "dual_ar",
+        partial(_flat, prompt_layout="interleave", residual_codes=1024),
+    ),
+    Family(
+        "Audio8",
+        "arktts",
+        partial(_flat, norm_fastlayer_input=True, scales_codes=False, joins_spaces=True),
+        codec=_audio8_codec,
+    ),
+)

@@ -1,0 +1,100 @@
+"""Tokenizers as checkpoints have them: tokenizer.json, or tiktoken's ranks with a list of special tokens."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer as HubTokenizer
+
+from engine.checkpoint.bounded_json import parse_json
+from engine.engine_errors import CheckpointError
+
+TOKENIZER, RANKS, SPECIAL = "tokenizer.json", "tokenizer.tiktoken", "special_tokens.json"
+_PATTERN = "|".join(
+    [
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+        r"\p{P}",
+        r"[^\r\n\p{L}\p{N}]?\p{L}+",
+        r"\p{N}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s*[\r\n]+",
+        r"\s+(\?!\S)",  # as upstream has it, though it hardly means what it says
+        r"\s+",
+    ]
+)
+"""How S1's tokenizer cuts a text before it merges bytes."""
+
+
+def hub_tokenizer(data: bytes, source: str) -> HubTokenizer:
+    """The tokenizer in a tokenizer.json. Raises CheckpointError."""
+    try:
+        return HubTokenizer.from_buffer(data)
+    except Exception as error:  # the library raises bare Exception for every malformed file
+        raise CheckpointError(f"{source} cannot be read: {error}") from error
+
+
+def token_ids(data: bytes, source: str) -> dict[str, int]:
+    """The special tokens of a tokenizer.json and their ids. Raises CheckpointError."""
+    added = parse_json(data, source).get("added_tokens")
+    try:
+        return {str(token["content"]): int(token["id"]) for token in added or ()}
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{source} has added_tokens without content and id: {error}") from error
+
+
+def read_ranks(data: bytes, source: str) -> dict[bytes, int]:
+    """The ranks in a tokenizer.tiktoken: a token in base64 and its rank a line. Raises CheckpointError."""
+    ranks: dict[bytes, int] = {}
+    try:
+        for line in data.splitlines():
+            if line and not line.startswith(b"= "):
+                token, rank = line.split()
+                ranks[base64.b64decode(token, validate=True)] = int(rank)
+    except ValueError as error:
+        raise CheckpointError(f"{source} is not a file of tiktoken's ranks: {error}") from error
+    if sorted(ranks.values()) != list(range(len(ranks))) or any(bytes([byte]) not in ranks for byte in range(256)):
+        raise CheckpointError(f"{source} lacks ranks or bytes; was it cut short?")
+    return ranks
+
+
+def read_special(data: bytes, ranks: Mapping[bytes, int], source: str) -> dict[str, int]:
+    """Special tokens, a list or an object in order, and their ids, which follow the ranks. Raises CheckpointError."""
+    try:
+        tokens: Any = json.loads(data)
+    except ValueError as error:
+        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
+    if not isinstance(tokens, list | dict) or not all(isinstance(token, str) for token in tokens):
+        raise CheckpointError(f"{source} must list special tokens")
+    return {token: len(ranks) + index for index, token in enumerate(tokens)}
+
+
+def tiktoken_tokenizer(ranks: Mapping[bytes, int], special: Mapping[str, int]) -> HubTokenizer:
+    """The same tokens as tiktoken's: it merges the two neighbours whose union has the lowest rank."""
+    signs = _byte_signs()
+    written = {token: "".join(signs[byte] for byte in token) for token in ranks}
+    merges = []
+    for token in sorted(ranks, key=lambda token: ranks[token]):
+        cuts = [(token[:at], token[at:]) for at in range(1, len(token))]
+        known = [(left, right) for left, right in cuts if left in ranks and right in ranks]
+        known.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+        merges += [(written[left], written[right]) for left, right in known]
+    vocabulary = {written[token]: rank for token, rank in ranks.items()}
+    tokenizer = HubTokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
+    split = pre_tokenizers.Split(Regex(_PATTERN), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    return tokenizer
+
+
+def _byte_signs() -> list[str]:
+    """The sign that byte-level BPE writes for each byte: itself if it can be seen, else one from 256 on."""
+    seen = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
+    hidden = iter(range(256, 512))
+    return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]

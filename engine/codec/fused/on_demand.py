@@ -1,0 +1,27 @@
+"""The codec's encoder where memory is short: in the host's memory, and on the GPU only while a clip is encoded."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.codec.fused.encoder import FusedEncoder
+from engine.codec.load import ONLY_DECODES, part_on
+from engine.codec.model import Codec
+
+
+class OnDemandEncoder:
+    """As `Codec.encode`, for audio on a GPU; where that lacks the memory, on the CPU, which takes far longer."""
+
+    def __init__(self, codec: Codec, needed: int) -> None:
+        """codec: in the host's memory, where it stays. needed: bytes that must be free."""
+        self._codec, self._needed = codec, needed
+
+    @torch.inference_mode()
+    def __call__(self, audio: Tensor) -> Tensor:
+        """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64."""
+        if torch.cuda.mem_get_info(audio.device)[0] < self._needed:
+            return self._codec.encode(audio.cpu()).to(audio.device)
+        codes = FusedEncoder(part_on(self._codec, audio.device, without=ONLY_DECODES), len(audio))(audio)
+        torch.cuda.empty_cache()
+        return codes

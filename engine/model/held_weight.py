@@ -1,0 +1,181 @@
+"""Weights of products as they are held: as published, in eight bits with a scale a row, or in six with one a group.
+
+Both are symmetric and need no calibration: a weight is a whole number times its scale, which keeps the largest entry.
+A row, and in six bits each group of it, is quantised by itself, so rows may be joined and split.
+
+Six bits: a group is 64 weights, and sixteen weights take three words of 32 bits. Word i holds weights 5 i to 5 i + 4,
+the first in its lowest bits, and in its highest two bits two of the sixteenth weight; each weight plus 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import Weights
+
+BITS: dict[Weights, tuple[int, int]] = {"bf16": (16, 16), "int8": (8, 8), "int6": (6, 8)}
+"""Of the slow and of the fast AR's layers; 16 stands for whatever type the model has."""
+GROUP = 64
+"""Weights that share a scale in six bits."""
+_AT_ONCE = 2**21
+"""Weights that are quantised together: that takes some twenty bytes a weight."""
+_PER_WORD = 5
+"""Whole weights of six bits in a word."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HeldWeight:
+    """The weight (outputs, inputs) of a product."""
+
+    values: Tensor
+    """(outputs, inputs), in eight bits int8; in six bits int32 (outputs, 3, inputs / 16): first, second, third words"""
+    scales: Tensor | None = None
+    """Of eight bits float32 (outputs,), of six bits float16 (outputs, inputs / GROUP)"""
+
+    @classmethod
+    def of(cls, weight: Tensor, bits: int) -> HeldWeight:
+        """A weight (outputs, inputs), quantised."""
+        if bits == 16:
+            return cls(weight)
+        quantise = _in_eight_bits if bits == 8 else _in_six_bits
+        parts = map(quantise, weight.split(max(1, _AT_ONCE // weight.shape[1])))
+        return cls(*map(torch.cat, zip(*parts, strict=True)))
+
+    @classmethod
+    def empty(cls, outputs: int, inputs: int, bits: int) -> HeldWeight:
+        """Of this shape, without numbers."""
+        if bits == 8:
+            return cls(torch.empty(outputs, inputs, dtype=torch.int8), torch.empty(outputs))
+        words = torch.empty(outputs, 3, inputs // 16, dtype=torch.int32)
+        return cls(words, torch.empty(outputs, inputs // GROUP, dtype=torch.float16))
+
+    @property
+    def has_six_bits(self) -> bool:
+        return self.values.dtype == torch.int32
+
+    @property
+    def row_scales(self) -> Tensor | None:
+        """Those by which a whole output is multiplied."""
+        return None if self.has_six_bits else self.scales
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Outputs and inputs."""
+        outputs, inputs = self.values.shape[0], self.values.shape[-1]
+        return (outputs, 16 * inputs) if self.has_six_bits else (outputs, inputs)
+
+    def joined(self, other: HeldWeight) -> HeldWeight:
+        """The rows of this one over those of another that is held alike."""
+        scales = None
+        if self.scales is not None and other.scales is not None:
+            scales = torch.cat([self.scales, other.scales])
+        return HeldWeight(torch.cat([self.values, other.values]), scales)
+
+    def halves(self) -> Iterator[HeldWeight]:
+        """Its first rows and its last, sharing its memory."""
+        scales = (None, None) if self.scales is None else self.scales.chunk(2)
+        return map(HeldWeight, self.values.chunk(2), scales)
+
+    def dequantised(self, dtype: torch.dtype) -> Tensor:
+        """(outputs, inputs) in this type."""
+        if self.scales is None:
+            return self.values.to(dtype)
+        if not self.has_six_bits:
+            return (self.values.float() * self.scales[:, None]).to(dtype)
+        groups = _unpacked(self.values).unflatten(1, (-1, GROUP))
+        return (groups * self.scales.float()[..., None]).flatten(1).to(dtype)
+
+
+class HeldLinear(nn.Module):
+    """In place of a Linear whose weight is quantised; dequantises it for each product."""
+
+    weight: Tensor
+    scales: Tensor
+
+    def __init__(self, inputs: int, outputs: int, bits: int, bias: bool = False) -> None:
+        super().__init__()
+        self.bits, self.bias = bits, nn.Parameter(torch.empty(outputs)) if bias else None
+        empty = HeldWeight.empty(outputs, inputs, bits)
+        self.register_buffer("weight", empty.values)
+        self.register_buffer("scales", empty.scales)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, held_by(self).dequantised(x.dtype), self.bias)
+
+
+def product(inputs: int, outputs: int, bits: int, bias: bool = False) -> nn.Linear | HeldLinear:
+    """A layer's product in so many bits; rows that are not whole groups are held in eight bits instead of six."""
+    if bits == 16:
+        return nn.Linear(inputs, outputs, bias=bias)
+    return HeldLinear(inputs, outputs, 8 if inputs % GROUP else bits, bias)
+
+
+def held_by(part: nn.Linear | HeldLinear) -> HeldWeight:
+    """A product's weight, sharing its memory."""
+    if isinstance(part, HeldLinear):
+        return HeldWeight(part.weight, part.scales)
+    return HeldWeight(part.weight.detach())
+
+
+def give(part: nn.Linear | HeldLinear, held: HeldWeight) -> None:
+    """Have a product hold this weight, sharing its memory."""
+    if isinstance(part, HeldLinear):
+        assert held.scales is not None
+        part.weight, part.scales = held.values, held.scales
+    else:
+        part.weight.data = held.values
+
+
+class Quantiser:
+    """A checkpoint's tensors as a model's state holds them; any thread may call it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        """``model``: only its shapes count."""
+        self._parts = {f"{name}.weight": part for name, part in model.named_modules() if isinstance(part, HeldLinear)}
+
+    def __call__(self, name: str, tensor: Tensor) -> dict[str, Tensor]:
+        """The entries of the state for a tensor; one that does not fit the model's shapes is left as it is."""
+        part = self._parts.get(name)
+        if part is None or tensor.shape != held_by(part).shape:
+            return {name: tensor}
+        held = HeldWeight.of(tensor, part.bits)
+        assert held.scales is not None
+        return {name: held.values, name.removesuffix("weight") + "scales": held.scales}
+
+
+def _in_eight_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Values and scales of rows, as `HeldWeight` has them."""
+    scales = weight.float().abs().amax(1).clamp(min=1e-12) / 127
+    return (weight.float() / scales[:, None]).round_().to(torch.int8), scales
+
+
+def _in_six_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
+    groups = weight.float().unflatten(1, (-1, GROUP))
+    scales = (groups.abs().amax(2) / 31).clamp(min=1e-7).half()
+    whole = (groups / scales[..., None].float()).round_().clamp_(-32, 31).to(torch.int32) + 32
+    return _packed(whole.flatten(1)), scales
+
+
+def _packed(whole: Tensor) -> Tensor:
+    """Numbers (outputs, inputs) from 0 to 63, int32, as words (outputs, 3, inputs / 16)."""
+    sixteens = whole.unflatten(1, (-1, 16))
+    words = []
+    for word in range(3):
+        held = sixteens[..., 15] >> 2 * word & 3
+        held <<= 30
+        for place in range(_PER_WORD):
+            held |= sixteens[..., _PER_WORD * word + place] << 6 * place
+        words.append(held)
+    return torch.stack(words, 1)
+
+
+def _unpacked(words: Tensor) -> Tensor:
+    """Words (outputs, 3, inputs / 16) as numbers (outputs, inputs) from -32 to 31, float32."""
+    every = [words[:, word] >> 6 * place & 63 for word in range(3) for place in range(_PER_WORD)]
+    last = sum((words[:, word] >> 30 & 3) << 2 * word for word in range(3))
+    return (torch.stack([*every, torch.as_tensor(last)], 2) - 32).flatten(1).float()

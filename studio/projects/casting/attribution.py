@@ -1,0 +1,325 @@
+"""Who speaks each line of prose, with a confidence and the reason: deterministic rules, strongest first.
+
+1. A verb of speech with a name ("said Eleanor", "Eleanor said"), or with a role or a pronoun that means one person.
+2. What somebody does in the same paragraph ("Jack lit a cigarette.").
+3. Continued speech, and turns of two people one after the other.
+4. Who is spoken to answers; who is named last speaks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from studio.projects.casting.characters import (
+    NARRATOR_SELF,
+    PERSON,
+    Character,
+    Characters,
+    Gender,
+)
+from studio.projects.casting.quotations import Quotation, QuotationStyle, find_quotations
+from studio.projects.casting.speech_verbs import FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, VERBS
+
+Reason = Literal["tag", "pronoun", "action", "continued", "turns", "answer", "mention", "unknown"]
+CONFIDENCE: dict[Reason, float] = {
+    "tag": 0.98,
+    "continued": 0.95,
+    "pronoun": 0.9,
+    "action": 0.85,
+    "turns": 0.8,
+    "answer": 0.6,
+    "mention": 0.5,
+    "unknown": 0.0,
+}
+SURE = 0.7
+"""Lines below this confidence are for a person to decide."""
+_VERB = rf"(?P<verb>(?i:{VERBS}))\b"
+_BETWEEN = r"(?:\s+(?:had|then|only|just|at last|finally|\w+ly))?"
+_AFTER = re.compile(
+    rf"^[\s,;:.!?—–\-]*(?:{_VERB}(?:-t)?[\s\-]+(?P<behind>{PERSON})|(?P<before>{PERSON}){_BETWEEN}\s+(?P<verb2>(?i:{VERBS}))\b)"
+)
+_BEFORE = re.compile(
+    rf"(?:^|[.!?…]\s+|,\s+|\band\s+)(?:(?P<before>{PERSON})[^.!?:]{{0,80}}?\b{_VERB}|(?P<verb2>(?i:{VERBS}))\s+(?P<behind>{PERSON}))"
+    r"[^.!?]{0,60}[,:]\s*$"
+)
+_SUBJECT = re.compile(rf"^\W*(?:[Tt]hen\s+|[Bb]ut\s+|[Aa]nd\s+)?(?P<person>{PERSON})(?!\s*[’']s\b)")
+_SENTENCES = re.compile(r"[^.!?…]+[.!?…]*")
+_VOCATIVE = re.compile(rf"(?:^\W{0, 9}|,\s{1, 3})({PERSON})\s{0, 3}(?:[,.!?…—–\-]|\W{0, 9}$)")
+_IT_WAS = re.compile(rf"^\W*(?:It|That) was ({PERSON})")
+_TAG_WITHIN = 160
+"""Characters beside a quotation in which its verb of speech stands."""
+_SCENE_GAP = 2
+"""Paragraphs of narration after which turns are no longer counted on."""
+_RECENT = 8
+"""People that a pronoun may mean: those named last."""
+
+
+@dataclass(frozen=True, slots=True)
+class CastLine:
+    """A stretch of narration or speech in one paragraph, by character offsets; narration has no speaker."""
+
+    paragraph: int
+    start: int
+    end: int
+    is_speech: bool
+    speaker: str | None = None
+    confidence: float = 1.0
+    reason: Reason = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The lines of a text in order, and the characters, those with most lines first."""
+
+    lines: tuple[CastLine, ...]
+    characters: tuple[Character, ...]
+
+
+def attribute(paragraphs: Sequence[str]) -> Attribution:
+    """Narration and speech of a text with its speakers. Works in time linear in the text; blocks for as long."""
+    style = QuotationStyle.of(paragraphs)
+    quotations = find_quotations(paragraphs, style)
+    scenes = [
+        _Paragraph(index, text, found) for index, (text, found) in enumerate(zip(paragraphs, quotations, strict=True))
+    ]
+    names = [name for scene in scenes for name in scene.tag_names()]
+    characters = Characters.of(names, [piece for scene in scenes for piece in scene.narration])
+    turns = _Turns(characters, scenes)
+    speakers = turns.resolve()
+    lines = [line for scene in scenes for line in _lines(scene, speakers[scene.index])]
+    for line in lines:
+        if line.speaker is not None and (person := characters.find(line.speaker)) is not None:
+            person.lines += 1
+    people = sorted((person for person in characters.people if person.lines), key=lambda person: -person.lines)
+    return Attribution(tuple(lines), tuple(people))
+
+
+@dataclass(slots=True)
+class _Tag:
+    """What stands beside a quotation with a verb of speech: a name, a role or a pronoun."""
+
+    person: str
+
+    @property
+    def gender(self) -> Gender | None:
+        """Of a pronoun; None for names and roles."""
+        return PRONOUNS.get(self.person.lower())  # type: ignore[return-value]
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    index: int
+    text: str
+    quotations: list[Quotation]
+    narration: list[str] = field(init=False)
+    """What stands before, between and after the quotations; one more than those."""
+
+    def __post_init__(self) -> None:
+        edges = [0, *(edge for found in self.quotations for edge in (found.start, found.end)), len(self.text)]
+        self.narration = [self.text[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2)]
+
+    @property
+    def speech(self) -> str:
+        return " ".join(self.text[found.start : found.end] for found in self.quotations)
+
+    def tags(self) -> list[_Tag | None]:
+        """Of each quotation its tag, if it has one of its own."""
+        tags: list[_Tag | None] = []
+        for number in range(len(self.quotations)):
+            after = _AFTER.match(self.narration[number + 1][:_TAG_WITHIN])
+            before = None if after else _BEFORE.search(self.narration[number][-_TAG_WITHIN:])
+            match = after or before
+            tags.append(_Tag(match["behind"] or match["before"]) if match else None)
+        return tags
+
+    def tag_names(self) -> list[str]:
+        return [
+            tag.person for tag in self.tags() if tag and tag.gender is None and tag.person.lower() not in FIRST_PERSON
+        ]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The speaker of a paragraph's speech; ``excluded``: people whom it addresses."""
+
+    speaker: Character | None
+    reason: Reason
+    confidence: float
+    excluded: list[Character]
+
+
+class _Turns:
+    """Goes through the paragraphs once, with the people who were named and spoke last; then once more for open ends."""
+
+    def __init__(self, characters: Characters, paragraphs: Sequence[_Paragraph]) -> None:
+        self.characters = characters
+        self.paragraphs = paragraphs
+        self.recent: list[Character] = []
+        self.turns: list[_Turn | None] = []
+        self.last_two: list[tuple[int, Character]] = []
+        """Paragraph and speaker of the last speeches, the newest last."""
+        self.relatives: dict[str, Character] = {}
+
+    def resolve(self) -> list[_Turn | None]:
+        for paragraph in self.paragraphs:
+            self.turns.append(self._turn(paragraph) if paragraph.quotations else None)
+            if not paragraph.quotations:
+                self._mention(paragraph.text)
+        for index, turn in enumerate(self.turns):
+            if turn is not None and turn.confidence < SURE:
+                self.turns[index] = self._from_what_follows(index, turn)
+        return self.turns
+
+    def _turn(self, paragraph: _Paragraph) -> _Turn:
+        excluded = self._addressed(paragraph.speech)
+        self._mention(paragraph.narration[0])
+        speaker, reason = self._by_text(paragraph)
+        is_continued = speaker is None and paragraph.quotations[0].continues
+        if is_continued and (before := self.turns[-1]) is not None:
+            speaker, reason = before.speaker, "continued" if before.speaker else "unknown"
+        confidence = CONFIDENCE[reason]
+        if speaker is None and not is_continued:
+            speaker, reason, confidence = self._by_turns(paragraph, excluded)
+        if speaker is not None:
+            self._mention_person(speaker)
+            self.last_two = [*self.last_two[-3:], (paragraph.index, speaker)]
+        for piece in paragraph.narration[1:]:
+            self._mention(piece)
+        if speaker is not None and reason in ("tag", "pronoun", "action"):
+            self._mention_person(speaker)
+        return _Turn(speaker, reason, confidence, excluded)
+
+    def _by_text(self, paragraph: _Paragraph) -> tuple[Character | None, Reason]:
+        """By the narration of the paragraph itself."""
+        for tag in paragraph.tags():
+            if tag is None:
+                continue
+            if tag.person.lower() in FIRST_PERSON:
+                return self.characters.add(NARRATOR_SELF), "tag"
+            if tag.gender is not None:
+                if (person := self._meant(tag.gender)) is not None:
+                    return person, "pronoun"
+            elif (person := self._relative(tag.person, paragraph) or self.characters.find(tag.person)) is not None:
+                return person, "tag"
+        # What somebody does beside the words, the nearest sentence first.
+        for piece in reversed(_SENTENCES.findall(paragraph.narration[0])):
+            if (person := self._subject(piece)) is not None:
+                return person, "action"
+        for text in paragraph.narration[1:]:
+            for piece in _SENTENCES.findall(text)[:1]:
+                if (person := self._subject(piece)) is not None:
+                    return person, "action"
+        return None, "unknown"
+
+    def _relative(self, name: str, paragraph: _Paragraph) -> Character | None:
+        """Of "her mother" the person who is named in the same paragraph; from then on these words mean that person."""
+        words = name.lower().split()
+        if words[0] not in POSSESSIVES:
+            return None
+        role, gender = words[-1], ROLES.get(words[-1], "")
+        for piece in paragraph.narration:
+            for sentence in _SENTENCES.findall(piece):
+                subject = _SUBJECT.match(sentence)
+                for person in self.characters.mentioned(subject["person"]) if subject else ():
+                    if (
+                        person.gender in (gender, "")
+                        and name not in person.names
+                        and person.name.lower() != name.lower()
+                    ):
+                        self.relatives[role] = person
+        return self.relatives.get(role)
+
+    def _subject(self, sentence: str) -> Character | None:
+        match = _SUBJECT.match(sentence)
+        if match is None:
+            return None
+        word = match["person"]
+        if word.lower() in FIRST_PERSON:
+            return self.characters.find(NARRATOR_SELF)
+        if word.lower() in PRONOUNS:
+            return self._meant(PRONOUNS[word.lower()])  # type: ignore[arg-type]
+        mentioned = self.characters.mentioned(word)
+        return mentioned[0] if mentioned else None
+
+    def _by_turns(self, paragraph: _Paragraph, excluded: list[Character]) -> tuple[Character | None, Reason, float]:
+        """By who spoke before: two people take turns; otherwise the one who was spoken to, or was named last."""
+        if not self.last_two or paragraph.index - self.last_two[-1][0] > _SCENE_GAP:
+            candidates = [person for person in self.recent if person not in excluded]
+            return (candidates[0], "mention", CONFIDENCE["mention"]) if candidates else (None, "unknown", 0.0)
+        index, previous = self.last_two[-1]
+        gap = paragraph.index - index
+        answering = [person for person in self._excluded_at(index) if person is not previous and person not in excluded]
+        partner = next(
+            (
+                person
+                for at, person in reversed(self.last_two[:-1])
+                if person is not previous and index - at <= _SCENE_GAP
+            ),
+            None,
+        )
+        if partner is not None and partner not in excluded and (not answering or partner in answering):
+            return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1)
+        if answering:
+            return answering[0], "answer", CONFIDENCE["answer"] + 0.15
+        others = [person for person in self.recent if person is not previous and person not in excluded]
+        if others:
+            return others[0], "mention", CONFIDENCE["mention"]
+        return None, "unknown", 0.0
+
+    def _from_what_follows(self, index: int, turn: _Turn) -> _Turn:
+        """An open end before two people who take turns: the second of them."""
+        following = [found for found in self.turns[index + 1 : index + 1 + 2 + _SCENE_GAP] if found is not None][:2]
+        if len(following) == 2 and all(found.confidence >= SURE for found in following):
+            first, second = following
+            if second.speaker is not first.speaker and second.speaker not in turn.excluded:
+                return replace(turn, speaker=second.speaker, reason="turns", confidence=0.72)
+        return turn
+
+    def _excluded_at(self, index: int) -> list[Character]:
+        turn = self.turns[index] if index < len(self.turns) else None
+        return [] if turn is None else turn.excluded
+
+    def _addressed(self, speech: str) -> list[Character]:
+        people = []
+        for match in _VOCATIVE.finditer(speech):
+            if match[1].lower() not in PRONOUNS and (person := self.characters.find(match[1])) is not None:
+                people.append(person)
+        return people
+
+    def _meant(self, gender: Gender) -> Character | None:
+        """The person a pronoun means: the last one named of that gender, or else the last of unknown gender."""
+        for person in self.recent:
+            if person.gender == gender:
+                return person
+        return next((person for person in self.recent if not person.gender), None)
+
+    def _mention(self, text: str) -> None:
+        """The subject of a sentence, which is named first in it, counts as its last."""
+        for sentence in _SENTENCES.findall(text):
+            subject = self._subject(sentence)
+            for person in reversed(self.characters.mentioned(sentence)):
+                self._mention_person(person)
+            if subject is not None:
+                self._mention_person(subject)
+
+    def _mention_person(self, person: Character) -> None:
+        self.recent = [person, *(other for other in self.recent if other is not person)][:_RECENT]
+
+
+def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[CastLine]:
+    lines = []
+    at = 0
+    for found in paragraph.quotations:
+        if paragraph.text[at : found.start].strip():
+            lines.append(CastLine(paragraph.index, at, found.start, is_speech=False))
+        assert turn is not None
+        confidence = turn.confidence if found.is_sure else min(turn.confidence, 0.5)
+        name = None if turn.speaker is None else turn.speaker.name
+        lines.append(CastLine(paragraph.index, found.start, found.end, True, name, round(confidence, 2), turn.reason))
+        at = found.end
+    if paragraph.text[at:].strip():
+        lines.append(CastLine(paragraph.index, at, len(paragraph.text), is_speech=False))
+    return lines

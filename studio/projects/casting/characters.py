@@ -1,0 +1,217 @@
+"""The characters of a book: how people are named in it, which names mean the same person, and their gender."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from studio.projects.casting.speech_verbs import ARTICLES, FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, TITLES
+
+Gender = Literal["m", "f", ""]
+
+MAX_CHARACTERS = 300
+"""The most frequent names beside verbs of speech, so many: a cast that a person can still look through."""
+NARRATOR_SELF = "I"
+"""The name of a first-person narrator who speaks."""
+
+
+def _either(words: Iterable[str]) -> str:
+    """As a pattern, the longest first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_TITLE = _either(TITLES)
+_CAPITAL = r"[A-ZÀ-ÖØ-ÞŒŠŽ][\w’'\-]*"
+NAME = rf"(?:(?i:(?:{_TITLE})\.?\s+))*{_CAPITAL}(?:\s+(?:(?:de|van|von|la|le)\s+)?{_CAPITAL}){{0,3}}"
+_ROLE = rf"(?i:(?:{_either(ARTICLES)})\s+)(?:old\s+|young\s+)?(?i:{_either(ROLES)})\b"
+_PRONOUN = rf"(?i:{_either({*PRONOUNS, *FIRST_PERSON})})\b"
+PERSON = rf"(?:{_ROLE}|{_PRONOUN}|{NAME})"
+"""A person in running text: a name with or without titles, a role after an article, or a pronoun."""
+_MENTION = re.compile(rf"(?<![\w’'])(?:{_ROLE}|{NAME})")
+_PRONOUNS_NEAR = re.compile(r"\b(he|him|his|she|her|hers|er|sie|il|elle|él|ella)\b", re.IGNORECASE)
+_VOTE_WITHIN = 70
+"""Characters after a name in which a pronoun probably means that person."""
+_PLAIN_ARTICLES = ARTICLES - POSSESSIVES
+_NOT_NAMES = frozenset(
+    (  # noqa: SIM905
+        "the a an and but or so then when while if it its he she they we you i his her their there here this that "
+        "these those what who why how where which nobody everyone everybody someone somebody anyone neither both one "
+        "two three after before in on at by for from with without as not no yes oh ah well now once again still only "
+        "even just der die das und aber er sie es wir ihr ein eine le la les un une il elle on el los las lo una y "
+        "pero en"
+    ).split()
+)
+"""Words that are capitalised only where they begin a sentence."""
+
+
+@dataclass(slots=True)
+class Character:
+    """A person of a book. ``names``: all names by which the text calls this person, the fullest first."""
+
+    name: str
+    names: tuple[str, ...]
+    gender: Gender = ""
+    lines: int = 0
+    """Stretches of speech."""
+
+
+@dataclass(slots=True)
+class Characters:
+    """The people who speak in a book, found by any of their names."""
+
+    people: list[Character] = field(default_factory=list)
+    _by_name: dict[str, Character] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, speakers: Iterable[str], narration: Sequence[str]) -> Characters:
+        """``speakers``: names and roles beside verbs of speech; ``narration``: all text that is not speech."""
+        counts = Counter(name for name in map(clean_name, speakers) if name)
+        characters = cls()
+        likely = [name for name, _ in counts.most_common(MAX_CHARACTERS)]
+        for name in sorted(likely, key=lambda name: (-len(_core(name)), -counts[name], name)):
+            characters._place(name, counts)
+        characters._join_roles()
+        votes = characters._votes(narration)
+        for person in characters.people:
+            person.gender = _gender_of(person, votes[person.name])
+        return characters
+
+    def find(self, name: str) -> Character | None:
+        """The person of this name, title or role."""
+        if (person := self._by_name.get(_key(name))) is not None:
+            return person
+        name = clean_name(name)
+        person = self._by_name.get(_key(name))
+        if person is None and (core := " ".join(_core(name))) and (person := self._by_name.get(core)) is not None:
+            return person if any(_same(name, other) for other in person.names) else None
+        return person
+
+    def mentioned(self, text: str) -> list[Character]:
+        """Who is named in a text, in order."""
+        people = []
+        for mention in _MENTION.finditer(text):
+            if (person := self._in_mention(mention[0])) is not None:
+                people.append(person)
+        return people
+
+    def add(self, name: str) -> Character:
+        """The person of this name, who is new if nobody has it."""
+        person = self.find(name)
+        if person is None:
+            person = Character(name, (name,))
+            self._take(person, name)
+            self.people.append(person)
+        return person
+
+    def _in_mention(self, mention: str) -> Character | None:
+        """A mention may begin with a word that is capitalised only because it begins a sentence."""
+        words = clean_name(mention).split()
+        for start in range(len(words)):
+            for end in range(len(words), start, -1):
+                if (person := self.find(" ".join(words[start:end]))) is not None:
+                    return person
+        return None
+
+    def _place(self, name: str, counts: Counter[str]) -> None:
+        """Join a name to the one person whom it can mean, or make it a person."""
+        candidates = [person for person in self.people if any(_same(name, other) for other in person.names)]
+        if len(candidates) > 1:
+            firsts = [person for person in candidates if _core(person.name)[:1] == _core(name)[:1]]
+            candidates = firsts or sorted(candidates, key=lambda person: -sum(counts[other] for other in person.names))
+        if candidates:
+            candidates[0].names += (name,)
+            self._take(candidates[0], name)
+        else:
+            self.add(name)
+
+    def _join_roles(self) -> None:
+        """ "The Colonel" is the only person whose title is Colonel."""
+        for person in [person for person in self.people if not _core(person.name)]:
+            role = _key(person.name).split()[-1]
+            titled = [other for other in self.people if other is not person and _has_title(other, role)]
+            if len(titled) == 1:
+                titled[0].names += person.names
+                self._by_name |= {key: titled[0] for key, other in self._by_name.items() if other is person}
+                self.people.remove(person)
+        for person in self.people:  # "the captain" also where he is only ever called Captain Rudd beside a verb
+            for title in {word for name in person.names for word in _key(name).split() if word in ROLES}:
+                if sum(_has_title(other, title) for other in self.people) == 1:
+                    self._by_name.setdefault(title, person)
+
+    def _take(self, person: Character, name: str) -> None:
+        self._by_name.setdefault(_key(name), person)
+        if core := " ".join(_core(name)):
+            self._by_name.setdefault(core, person)
+            if len(_core(name)) > 1:
+                self._by_name.setdefault(_core(name)[0], person)
+
+    def _votes(self, narration: Sequence[str]) -> dict[str, Counter[str]]:
+        votes: dict[str, Counter[str]] = defaultdict(Counter)
+        for text in narration:
+            for mention in _MENTION.finditer(text):
+                person = self._in_mention(mention[0])
+                if person is None:
+                    continue
+                near = text[mention.end() : mention.end() + _VOTE_WITHIN]
+                other = _MENTION.search(near)
+                pronoun = _PRONOUNS_NEAR.search(near)
+                if pronoun and (other is None or pronoun.start() < other.start() or self._in_mention(other[0]) is None):
+                    votes[person.name][PRONOUNS.get(pronoun[1].lower(), "")] += 1
+        return votes
+
+
+def clean_name(name: str) -> str:
+    """Without possessives and words that only begin a sentence; blank when nothing is left."""
+    words = re.sub(r"[’']s$", "", name.strip(" ,.;:!?")).split()
+    while words and words[0].lower() in _NOT_NAMES and words[0].lower() not in ARTICLES:
+        words.pop(0)
+    if words and words[0].lower() in ARTICLES and (len(words) == 1 or words[-1].lower() not in ROLES):
+        words.pop(0)
+    return " ".join(words)
+
+
+def _key(name: str) -> str:
+    """Folded, without full stops, and without the article of a role: "the Captain" is "captain"."""
+    words = name.replace(".", "").lower().split()
+    return " ".join(words[1:] if len(words) > 1 and words[0] in _PLAIN_ARTICLES else words)
+
+
+def _core(name: str) -> list[str]:
+    """The words of a name that are neither titles, roles nor articles, folded."""
+    return [word for word in _key(name).split() if word not in TITLES and word not in ARTICLES and word not in ROLES]
+
+
+def _titles(name: str) -> set[str]:
+    return {word for word in _key(name).split() if word in TITLES or word in ROLES}
+
+
+def _same(name: str, other: str) -> bool:
+    """Whether two names can mean one person: one's words are among the other's, and no titles speak against it."""
+    mine, theirs = _core(name), _core(other)
+    if not mine or not theirs:
+        return _key(name) == _key(other)
+    if not (set(mine) <= set(theirs) or set(theirs) <= set(mine)):
+        return False
+    if any({mine, theirs} == {"miss", "mrs"} for mine in _titles(name) for theirs in _titles(other)):
+        return False
+    genders = {TITLES.get(title) or ROLES.get(title) for title in _titles(name) | _titles(other)} - {"", None}
+    if len(genders) > 1:
+        return False
+    surname_alone = len(mine) == 1 and len(theirs) > 1 and mine[0] == theirs[-1]
+    return not (surname_alone and _titles(name) & {"mrs", "frau", "madame", "mme", "señora"} and not _titles(other))
+
+
+def _has_title(person: Character, role: str) -> bool:
+    return any(role in _titles(name) and _core(name) for name in person.names)
+
+
+def _gender_of(person: Character, votes: Counter[str]) -> Gender:
+    titles = {title for name in person.names for title in _titles(name)}
+    for gender in {TITLES.get(title, "") or ROLES.get(title, "") for title in titles}:
+        if gender:
+            return gender  # type: ignore[return-value]
+    men, women = votes["m"], votes["f"]
+    return "" if men == women else "m" if men > women else "f"

@@ -1,0 +1,1 @@
+"""Checkpoints in every layout: read, compared with independent implementations, refused where they are wrong."""

@@ -1,0 +1,265 @@
+"""Files that are damaged, renamed or meant to harm: one sentence that names the file, and no memory without end."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine import CheckpointError
+from engine.checkpoint import find, load
+from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
+from tests.tiny import FEW_LAYERS, TinyCodec, write_checkpoint
+
+CPU = torch.device("cpu")
+CODEC = TinyCodec(n_layer=1, decoder_rates=(32, 16), num_codebooks=3)
+RAN: list[str] = []
+
+
+class Payload:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return RAN.append, ("ran",)
+
+
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("merged")
+    write_flat(folder, CODEC)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, merged: Path) -> Path:
+    return shutil.copytree(merged, tmp_path / "merged")
+
+
+def refusal(folder: Path, name: str) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        load(folder, CPU, CPU, torch.float32)
+    message = str(caught.value)
+    assert name in message and "\n" not in message
+    return message
+
+
+def write_model(folder: Path) -> None:
+    """The model's own file as it was, whatever was done to it."""
+    codec = (folder / "codec.pth").read_bytes()
+    write_flat(folder, CODEC)
+    (folder / "codec.pth").write_bytes(codec)
+
+
+def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    tree = json.loads((folder / "config.json").read_text())
+    change(tree)
+    (folder / "config.json").write_text(json.dumps(tree))
+
+
+def save(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    tensors = torch.load(folder / "model.pth", weights_only=True)["state_dict"]
+    change(tensors)
+    torch.save(tensors, folder / "model.pth")
+
+
+@pytest.mark.parametrize("name", ["model.pth", "codec.pth"])
+def test_code_in_a_pickle_does_not_run(folder: Path, name: str) -> None:
+    torch.save({"norm.weight": Payload()}, folder / name)
+    refusal(folder, name)
+    (folder / name).write_bytes(pickle.dumps(Payload()))
+    refusal(folder, name)
+    assert not RAN
+
+
+@pytest.mark.parametrize("name", ["model.pth", "codec.pth"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+def test_a_torch_file_cut_short_is_named(folder: Path, name: str, share: float) -> None:
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(data[: int(len(data) * share)])
+    refusal(folder, name)
+
+
+@pytest.mark.parametrize("name", ["model.pth", "codec.pth"])
+def test_a_compressed_torch_file_is_not_unpacked(folder: Path, name: str) -> None:
+    """Hundred megabytes of zeros in a file of a tenth of one."""
+    with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(100_000_000))
+    assert "compressed" in refusal(folder, name)
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"a": 1}, {3: torch.zeros(2)}, torch.zeros(3), "text"])
+def test_a_torch_file_of_something_else_is_named(folder: Path, content: object) -> None:
+    torch.save(content, folder / "model.pth")
+    assert "dictionary of tensors" in refusal(folder, "model.pth")
+
+
+def test_tensors_that_lack_come_too_many_or_have_another_shape_are_named(folder: Path) -> None:
+    save(folder, lambda tensors: tensors.pop("model.fast_norm.weight"))
+    assert "fast_norm.weight: missing" in refusal(folder, "model.pth")
+    write_flat(folder, CODEC)
+    save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": torch.zeros(7)}))
+    assert "fast_norm.weight: expected [48], found [7]" in refusal(folder, "model.pth")
+    write_flat(folder, CODEC)
+    save(folder, lambda tensors: tensors.update({"vision.weight": torch.zeros(7)}))
+    assert "unexpected tensor vision.weight" in refusal(folder, "model.pth")
+
+
+def test_whole_numbers_are_no_weights(folder: Path) -> None:
+    save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": torch.zeros(48, dtype=torch.int64)}))
+    assert "fast_norm.weight is torch.int64" in refusal(folder, "model.pth")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "meta", "complex"])
+def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
+    odd = {
+        "sparse": torch.eye(3).to_sparse(),
+        "meta": torch.zeros(48, device="meta"),
+        "complex": torch.zeros(48, dtype=torch.complex64),
+    }[kind]
+    save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": odd}))
+    assert "fast_norm.weight" in refusal(folder, "model.pth")
+    tensors = torch.load(folder / "codec.pth", weights_only=True)
+    name = "quantizer.pre_module.norm.weight"
+    torch.save({**tensors, name: odd if kind != "complex" else tensors[name].to(torch.complex64)}, folder / "codec.pth")
+    write_model(folder)
+    assert name in refusal(folder, "codec.pth")
+
+
+def test_a_table_that_only_seems_large_is_refused_by_its_shape(folder: Path) -> None:
+    """Its one number stands for a trillion."""
+    save(folder, lambda tensors: tensors.update({"model.norm.weight": torch.zeros(1).expand(10**12)}))
+    assert "1000000000000" in refusal(folder, "model.pth")
+
+
+def test_what_a_merge_leaves_beside_the_weights_is_left_out(folder: Path) -> None:
+    extra = {"model.layers.0.attention.wqkv.lora_A": torch.zeros(2, 64), "model.freqs_cis": torch.zeros(3)}
+    save(folder, lambda tensors: tensors.update(extra))
+    load(folder, CPU, CPU, torch.float32)
+
+
+def test_a_merged_lora_without_a_codec_says_where_it_comes_from(folder: Path) -> None:
+    (folder / "codec.pth").unlink()
+    assert "trained on" in refusal(folder, "codec.pth")
+
+
+def test_a_config_of_a_hundred_megabytes_is_not_read(folder: Path) -> None:
+    with (folder / "config.json").open("wb") as file:
+        file.truncate(100 * 2**20)
+    assert "104,857,600 bytes" in refusal(folder, "config.json")
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a": ' * 100_000, "1" * 10_000, "\0", '{"model_type": ["x"]}'])
+def test_json_that_is_none_is_named(folder: Path, content: str) -> None:
+    (folder / "config.json").write_text(content)
+    refusal(folder, "config.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("n_layer", 10**9), ("n_layer", 0), ("n_layer", -1), ("dim", 64.5), ("dim", "wide"), ("dim", None),
+        ("vocab_size", 10**12), ("n_head", 5), ("head_dim", 15), ("n_local_heads", 3), ("num_codebooks", [4]),
+        ("rope_base", "x"), ("semantic_begin_id", 10**7), ("eos_token_id", -5), ("codebook_size", 3),
+        ("attention_o_bias", True), ("max_seq_len", 1e400), ("semantic_end_id", "x"),
+    ],
+)  # fmt: skip
+def test_sizes_that_cannot_be_are_refused_before_anything_is_made(folder: Path, key: str, value: object) -> None:
+    edit(folder, lambda tree: tree.update({key: value}))
+    refusal(folder, "config.json")
+
+
+def test_a_missing_key_is_named(folder: Path) -> None:
+    edit(folder, lambda tree: tree.pop("rope_base"))
+    assert "rope_base" in refusal(folder, "config.json")
+
+
+def test_safetensors_that_overlap_or_lie_outside_are_refused(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, FEW_LAYERS, CODEC)
+    for entries in (
+        {"a": [0, 16], "b": [8, 24]},
+        {"a": [0, 2**60]},
+        {"a": [16, 0]},
+        {"a": [0, 16], "b": [24, 40]},
+    ):
+        tree = {name: {"dtype": "F32", "shape": [4], "data_offsets": at} for name, at in entries.items()}
+        header = json.dumps(tree).encode()
+        (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(40))
+        refusal(tmp_path, "model.safetensors")
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", 2**62) + b"{}")
+    refusal(tmp_path, "model.safetensors")
+
+
+def test_an_index_may_not_lead_out_of_its_folder(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, FEW_LAYERS, CODEC, shards=2)
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "../../etc/passwd"}}))
+    assert "weight_map" in refusal(tmp_path, "model.safetensors.index.json")
+
+
+def test_renamed_files_are_seen_through(tmp_path: Path, merged: Path) -> None:
+    """A model.pth called codec.pth, safetensors called model.pth, and text called x.gguf."""
+    folder = shutil.copytree(merged, tmp_path / "a")
+    shutil.copy(folder / "model.pth", folder / "codec.pth")
+    refusal(folder, "codec.pth")
+    write_checkpoint(tmp_path / "b", FEW_LAYERS, CODEC)
+    shutil.copy(tmp_path / "b" / "model.safetensors", folder / "model.pth")
+    refusal(folder, "model.pth")
+    (tmp_path / "x.gguf").write_text("hello")
+    with pytest.raises(CheckpointError, match=r"x\.gguf"):
+        load(find(str(tmp_path / "x.gguf")), CPU, CPU, torch.float32)
+
+
+def test_a_tokenizer_that_is_too_large_or_not_there_is_named(tmp_path: Path) -> None:
+    write_dual_ar(tmp_path, CODEC)
+    with (tmp_path / "tokenizer.tiktoken").open("wb") as file:
+        file.truncate(100 * 2**20)
+    refusal(tmp_path, "tokenizer.tiktoken")
+    (tmp_path / "tokenizer.tiktoken").unlink()
+    refusal(tmp_path, "tokenizer.json is missing")
+
+
+def test_audio8s_codec_of_no_size_is_refused(tmp_path: Path) -> None:
+    write_flat(tmp_path, CODEC, codec_post_n_layer=0, **AUDIO8)
+    (tmp_path / "codec.yaml").unlink()
+    refusal(tmp_path, "config.json")
+
+
+@pytest.mark.parametrize("model", ["owner/name/file.bin", "owner/name/deeper", "a/b/c.gguf/d", "../x/y.gguf"])
+def test_ids_that_are_none_are_refused(model: str) -> None:
+    with pytest.raises(CheckpointError, match="hub id"):
+        find(model)
+
+
+def test_of_a_repository_on_the_hub_only_what_is_needed_is_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def snapshot_download(repository: str, allow_patterns: list[str]) -> str:
+        assert repository == "owner/name"
+        asked.append(allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    (tmp_path / "q8").mkdir()
+    (tmp_path / "q8" / "x.gguf").touch()
+    assert find("owner/name/q8/x.gguf") == tmp_path / "q8" / "x.gguf"
+    assert "q8/x.gguf" in asked[0] and "tokenizer.json" in asked[0] and "*.safetensors" not in asked[0]
+    with pytest.raises(CheckpointError, match=r"no file y\.gguf"):
+        find("owner/name/y.gguf")
+    with pytest.raises(CheckpointError, match=r"NAME\.gguf"):
+        find("owner/name")
+    (tmp_path / "config.json").touch()
+    assert find("owner/name") == tmp_path
+    assert "*.gguf" not in asked[-1] and "model.pth" in asked[-1]
+
+
+def test_a_file_of_a_folder_stands_for_it(merged: Path) -> None:
+    assert find(str(merged / "model.pth")) == merged == find(str(merged))

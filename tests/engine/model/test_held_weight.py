@@ -1,0 +1,91 @@
+"""Weights in fewer bits: how near they come, that a checkpoint is read into them, and what they change of its takes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine import ConfigError, EngineConfig, Sampling, Utterance
+from engine.checking.forced_logits import Spoken, agreement, forced_logits
+from engine.checkpoint import load
+from engine.config import Weights
+from engine.model.held_weight import HeldWeight
+from tests.engine.speaking import hear, running_engine
+
+TEXTS = [
+    Utterance(text, (), Sampling(seed=0))
+    for text in (
+        "The morning was quiet, and the harbour lay under a thin mist.",
+        "One boat after the other came home.",
+    )
+]
+FRY = Path(__file__).resolve().parents[3] / "assets/fry"
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(("bits", "error", "step"), [(8, 0.01, 127), (6, 0.03, 31)])
+def test_a_weight_is_off_by_half_a_step_at_most(bits: int, error: float, step: int) -> None:
+    weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0)).bfloat16()
+    weight[3], weight[5, 7] = 0, 20.0
+    held = HeldWeight.of(weight, bits)
+    stands_for, wide = held.dequantised(torch.float32), weight.float()
+    groups = wide.unflatten(1, (-1, 64 if bits == 6 else 192))
+    largest = groups.abs().amax(2, keepdim=True).expand_as(groups).flatten(1)
+    assert held.shape == (48, 192)
+    assert ((stands_for - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # a scale in float16 rounds, too
+    assert (stands_for[6:] - wide[6:]).norm() <= error * wide[6:].norm()
+    parts = [half.dequantised(torch.float32) for half in held.halves()]
+    assert torch.equal(torch.cat(parts), stands_for)
+    again = HeldWeight.of(weight[:24], bits).joined(HeldWeight.of(weight[24:], bits))
+    assert torch.equal(again.dequantised(torch.float32), stands_for)
+
+
+def test_six_bits_hold_every_number_at_every_place() -> None:
+    numbers = torch.arange(-31, 33).clamp(max=31).float()
+    weight = torch.stack([numbers.roll(shift) for shift in range(64)])
+    assert torch.equal(HeldWeight.of(weight, 6).dequantised(torch.float32), weight)
+
+
+@pytest.fixture(scope="module")
+def spoken() -> list[Spoken]:
+    async def speak() -> list[Spoken]:
+        with running_engine(FRY, max_rows=1) as engine:
+            return [(text, (await hear(engine, text)).codes) for text in TEXTS]
+
+    return asyncio.run(speak())
+
+
+@pytest.mark.parametrize(("weights", "semantic", "residual"), [("int8", 0.0005, 0.003), ("int6", 0.003, 0.006)])
+@torch.inference_mode()
+def test_the_bundled_model_hardly_draws_otherwise(
+    spoken: list[Spoken], weights: Weights, semantic: float, residual: float
+) -> None:
+    published, held = (load(FRY, CPU, CPU, torch.float32, weights=kind) for kind in ("bf16", weights))
+    found = agreement(*(forced_logits(checkpoint, spoken) for checkpoint in (published, held)))
+    assert 0 < found.semantic_kl <= semantic and 0 < found.residual_kl <= residual
+    assert held.fingerprint == published.fingerprint and held.parameters == published.parameters
+    size = sum(p.nbytes for p in held.model.slow.layers.state_dict().values())
+    assert size < (0.29 if weights == "int8" else 0.23) * sum(
+        p.nbytes for p in published.model.slow.layers.parameters()
+    )
+
+
+async def test_an_engine_with_quantised_weights_speaks_and_tells_when_words_are_heard() -> None:
+    with running_engine(FRY, weights="int8", max_rows=1, max_context=512) as engine:
+        take = await hear(engine, Utterance("One boat came home.", (), Sampling(seed=1), max_frames=80))
+        times = await engine.align("One boat came home.", take.codes)
+    assert np.abs(take.pcm).max() > 0.05
+    assert (np.diff(times) >= 0).all() and 0 < times[-1] <= take.codes.shape[1] / engine.info.frame_rate
+    assert "weights (int8)" in engine.info.memory
+
+
+def test_weights_are_one_of_three_kinds(tmp_path: Path) -> None:
+    assert [EngineConfig("m", weights=old).weights for old in ("auto", "dtype", "fp8", "fp8-all")] == [  # type: ignore[arg-type]
+        None, "bf16", "int8", "int8",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match="weights 'int4' is not one of bf16, int8, int6"):
+        EngineConfig("m", weights="int4")  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+"""Narration or speech, and whose: on labelled prose, by rule, and with what strangers write."""
+
+from __future__ import annotations
+
+import pytest
+
+from studio.projects.casting.attribution import SURE, attribute
+from tests.studio.projects.casting.labels import FOLDER, Score, read, score
+
+
+def _total(kind: str) -> Score:
+    total = Score()
+    for path in sorted(FOLDER.glob(f"{kind}-*.txt")):
+        total = total + score(read(path))
+    return total
+
+
+@pytest.mark.parametrize("kind", ["tuning", "held"])
+def test_speech_and_speakers_of_labelled_prose_are_found(kind: str) -> None:
+    total = _total(kind)
+    assert total.right >= 0.98 * total.characters
+    assert total.named >= 0.85 * total.lines
+
+
+def test_lines_that_are_sure_are_right_more_often_than_others() -> None:
+    """What is shown as sure is not looked at again."""
+    sure = wrong = 0
+    for path in sorted(FOLDER.glob("*.txt")):
+        labelled = read(path)
+        answer = attribute(labelled.paragraphs)
+        names = {person.name: {name.lower() for name in person.names} for person in answer.characters}
+        for line in answer.lines:
+            wanted = next(
+                (speaker for speaker in labelled.speakers[line.paragraph][line.start + 1 : line.end] if speaker), None
+            )
+            if line.is_speech and line.confidence >= SURE and line.speaker and wanted and wanted != "?":
+                sure += 1
+                known = names[line.speaker] | {line.speaker.lower()}
+                wrong += not any(labelled.aliases.get(name) == wanted for name in known)
+    assert wrong <= 0.1 * sure
+
+
+def _speakers(text: str) -> list[str | None]:
+    return [line.speaker for line in attribute(text.split("\n\n")).lines if line.is_speech]
+
+
+@pytest.mark.parametrize(
+    ("text", "speakers"),
+    [
+        ("“Go,” said Anna.\n\n“No,” said Ben.\n\n“Why?”\n\n“Because.”", ["Anna", "Ben", "Anna", "Ben"]),
+        ("Anna shut the door. “Now, then.”\n\n“What?” said Ben.\n\n“Ben?” said Anna.", ["Anna", "Ben", "Anna"]),
+        ('"Dr. Gray," said Mrs. Hall, "is late."', ["Mrs. Hall", "Mrs. Hall"]),
+        ("„Komm“, sagte Anna.\n\n„Gleich“, rief Ben.", ["Anna", "Ben"]),
+        ("—Ven —dijo Ana.\n\n—Ya voy —respondió Luis—. Espera.", ["Ana", "Luis", "Luis"]),
+        ("“One,” said Anna.\n\n“Two\n\n“and three.”", ["Anna", None, None]),
+    ],
+)
+def test_whose_speech_it_is(text: str, speakers: list[str | None]) -> None:
+    assert _speakers(text) == speakers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They saw “The Mousetrap” twice.",
+        "His so-called 'friends' had left.",
+        "It measured 5' 10\" and no more.",
+        "The boys’ hats and the girls’ coats hung in the hall.",
+        "",
+        "“”",
+    ],
+)
+def test_titles_irony_and_apostrophes_are_not_speech(text: str) -> None:
+    assert not _speakers(text)
+
+
+def test_the_same_text_has_the_same_answer() -> None:
+    paragraphs = read(FOLDER / "held-hall.txt").paragraphs
+    assert attribute(paragraphs) == attribute(list(paragraphs))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "“" * 5000,
+        "“a " * 3000,
+        "‘“«„\"'" * 1000,
+        "“Go,” said " + "Aa" * 1500 + ".",
+        "\n\n".join(f"“Go,” said {chr(65 + i % 26)}{'a' * (i % 50)}b{'c' * (i // 50)}." for i in range(3000)),
+        "— " * 4000,
+        ", Anna" * 4000,
+    ],
+    ids=["openings", "words", "styles", "name", "names", "dashes", "vocatives"],
+)
+def test_odd_text_is_covered_by_lines_in_order(text: str) -> None:
+    paragraphs = text.split("\n\n")
+    lines = attribute(paragraphs).lines
+    for index, paragraph in enumerate(paragraphs):
+        at = 0
+        for line in (line for line in lines if line.paragraph == index):
+            assert line.start >= at and not paragraph[at : line.start].strip()
+            at = line.end
+        assert not paragraph[at:].strip()

@@ -1,0 +1,56 @@
+"""fish-voice-studio check, in its short form on the bundled model, and what it cannot check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.start import check_command
+from studio.start.check_command import SENTENCES, SHORT, main
+from studio.voices.hearing.recogniser import Heard
+from tests import upstream
+
+FRY = str(Path(__file__).resolve().parents[3] / "assets/fry")
+
+
+class Listener:
+    """Hears every sentence but for its last word."""
+
+    def __init__(self) -> None:
+        self._texts = iter(SENTENCES)
+
+    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        assert pcm.dtype == np.float32 and len(pcm) > 8_000
+        return Heard(" ".join(next(self._texts).split()[:-1]), "en")
+
+
+def test_the_bundled_model_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert upstream.DualARTransformer  # with which fish-speech can be imported
+    monkeypatch.setattr(check_command, "_recogniser", lambda name: Listener())
+    file = tmp_path / "figures.json"
+    assert main([FRY, "--short", "--device", "cpu", "--json", str(file)]) == 0
+    figures, table = json.loads(file.read_text()), capsys.readouterr().out
+    assert figures["family"] == "S2" and figures["languages"] == ["en"] and figures["parameters"] == 24_429_793
+    assert figures["takes"] == SHORT == len(figures["sentences"])
+    assert figures["early_ends"] == figures["missing_ends"] == 0
+    assert -40 < figures["level_db"] < -10 and figures["longest_silence_seconds"] < 1
+    words = sum(len(text.split()) for text in SENTENCES[:SHORT])
+    assert figures["word_error"] == round(SHORT / words, 4)
+    assert figures["by_weights"]["int8"]["semantic_kl"] < 0.001
+    assert figures["fish_speech"]["semantic_kept"] == 1.0 and figures["fish_speech"]["residual_kl"] < 1e-5
+    assert figures["greedy_frames_kept"] > 0.9
+    assert SENTENCES[0] in table and "int6" in table and "fish-speech" in table
+
+
+def test_what_cannot_be_checked_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "texts.txt"
+    empty.write_text("\n")
+    for arguments in ([str(tmp_path)], [FRY, "--texts", str(empty)], [FRY, "--recogniser", "ears"], ["no/such/model"]):
+        assert main(arguments) == 1
+        captured = capsys.readouterr()
+        assert captured.out == "" and captured.err.strip().splitlines()[-1].startswith("studio: ")
