@@ -33,7 +33,7 @@ class TakePage:
 
 
 class History:
-    """Used from one event loop. ``sees`` is the caller whose takes are visible; None means everyone's."""
+    """Used from one event loop. ``owner_filter`` is the caller whose takes are visible; None means everyone's."""
 
     def __init__(
         self,
@@ -79,23 +79,23 @@ class History:
         await self._settle()
         return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
 
-    async def get(self, take_id: str, sees: str | None) -> TakeJson:
+    async def get(self, take_id: str, owner_filter: str | None) -> TakeJson:
         """A take with all details. Raises NotFound."""
         try:
-            take = await self.stored(take_id, sees)
+            take = await self.stored(take_id, owner_filter)
         except (NotFound, UnderWay):
-            return await to_thread.run_sync(listed_json, self._recent.get(take_id, sees), None)
+            return await to_thread.run_sync(listed_json, self._recent.get(take_id, owner_filter), None)
         return await to_thread.run_sync(whole_json, take, self._library)
 
-    async def stored(self, take_id: str, sees: str | None) -> Take:
+    async def stored(self, take_id: str, owner_filter: str | None) -> Take:
         """A take of the library. Raises NotFound, UnderWay."""
-        self._check(take_id, sees)
+        self._check(take_id, owner_filter)
         await self._settle(take_id)
-        return await to_thread.run_sync(self._library.takes.get, take_id, sees)
+        return await to_thread.run_sync(self._library.takes.get, take_id, owner_filter)
 
-    async def sound(self, take_id: str, sees: str | None) -> tuple[Take, Path]:
+    async def sound(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path]:
         """A take and its audio file. Raises NotFound when there is none, UnderWay."""
-        take = await self.stored(take_id, sees)
+        take = await self.stored(take_id, owner_filter)
         path = self._library.files.path(take.audio) if take.audio else None
         if path is None or not await to_thread.run_sync(path.exists):
             raise NotFound(
@@ -110,22 +110,22 @@ class History:
         found = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
         return [(take, path) for take, path in found if path.exists()]
 
-    async def star(self, take_id: str, starred: bool, sees: str | None) -> TakeJson:
+    async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
         """Star or unstar a take. Raises NotFound, UnderWay."""
-        await self.stored(take_id, sees)
-        take = await to_thread.run_sync(self._library.takes.star, take_id, starred, sees)
+        await self.stored(take_id, owner_filter)
+        take = await to_thread.run_sync(self._library.takes.star, take_id, starred, owner_filter)
         return await to_thread.run_sync(whole_json, take, self._library)
 
-    async def delete(self, take_id: str, sees: str | None) -> float:
+    async def delete(self, take_id: str, owner_filter: str | None) -> float:
         """Delete a take and return the seconds for which it can be restored: 0 if it was not stored.
 
         Raises NotFound, UnderWay.
         """
-        self._check(take_id, sees)
+        self._check(take_id, owner_filter)
         await self._settle(take_id)
-        gone = await to_thread.run_sync(self._library.takes.delete, TakeFilter(ids=(take_id,), caller=sees))
+        gone = await to_thread.run_sync(self._library.takes.delete, TakeFilter(ids=(take_id,), caller=owner_filter))
         if not gone:
-            self._recent.get(take_id, sees)
+            self._recent.get(take_id, owner_filter)
         self._recent.drop(take_id)
         return self.undo_seconds if gone else 0
 
@@ -142,16 +142,16 @@ class History:
             self._recent.drop(take_id)
         return gone
 
-    async def restore(self, ids: list[str], sees: str | None) -> list[str]:
+    async def restore(self, ids: list[str], owner_filter: str | None) -> list[str]:
         """Restore deleted takes; the ids of those that were in the trash."""
         items: list[tuple[Kind, str]] = [("take", take_id) for take_id in ids]
-        restored = await to_thread.run_sync(self._library.trash.restore, items, sees)
+        restored = await to_thread.run_sync(self._library.trash.restore, items, owner_filter)
         return [take_id for _, take_id in restored]
 
-    def _check(self, take_id: str, sees: str | None) -> None:
+    def _check(self, take_id: str, owner_filter: str | None) -> None:
         """Raises UnderWay for a take that waits or speaks."""
         try:
-            ended = self._recent.get(take_id, sees).ended
+            ended = self._recent.get(take_id, owner_filter).ended
         except NotFound:
             return
         if not ended:

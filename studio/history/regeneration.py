@@ -49,12 +49,12 @@ class Regeneration:
     def __init__(self, history: History, times: TakeWordTimes, library: Library, service: SpeechService) -> None:
         self._history, self._times, self._library, self._service = history, times, library, service
 
-    async def add_take(self, take_id: str, start: int, end: int, sees: str | None, origin: Origin) -> TakeJson:
+    async def add_take(self, take_id: str, start: int, end: int, owner_filter: str | None, origin: Origin) -> TakeJson:
         """A new take, whose id is the origin's. ``start`` and ``end``: characters of the text of the one before.
 
         Raises NotFound, UnderWay, InvalidRequest, CannotRegenerate, LibraryFull, and what `regenerate` raises.
         """
-        take, _ = await self._history.sound(take_id, sees)
+        take, _ = await self._history.sound(take_id, owner_filter)
         recorder = self._check(take)
         choose = partial(self._choose, take, start, end)
         try:
@@ -67,7 +67,7 @@ class Regeneration:
             ) from error
         take = replace(result.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
         await to_thread.run_sync(recorder.keep, replace(result.new, take=take))
-        return await self._history.get(take.id, sees)
+        return await self._history.get(take.id, owner_filter)
 
     async def regenerate(
         self, take: Take, origin: Origin, choose: Callable[[Sequence[str]], tuple[Selection, RequestOf]]

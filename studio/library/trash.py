@@ -45,7 +45,7 @@ _TRASH = f"""
     union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
         from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
 """
-_MINE = f"from ({_TRASH}) where deleted > :since and (:sees is null or coalesce(owner, :sees) = :sees)"
+_MINE = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter)"
 """Things without an owner, voices, are everybody's."""
 
 Row = dict[str, Any]
@@ -70,7 +70,7 @@ class TrashItem:
 
 
 class Trash:
-    """The trash of a library. ``sees`` is the owner whose things are meant; None means everybody's. Calls block; any
+    """The trash of a library. ``owner_filter`` is the owner of the items; None: all owners. Calls block; any
     thread and any process may make them."""
 
     def __init__(self, store: Store, days: float) -> None:
@@ -93,12 +93,17 @@ class Trash:
         with suppress(LibraryUnavailable):
             self.expire()
 
-    def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[TrashItem]:
+    def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[TrashItem]:
         """What can be restored, the last deleted first; ``after`` is the id of the last one of the page before.
 
         Raises NotFound where ``after`` is not in the trash.
         """
-        values = {"sees": sees, "since": self.since, "after": after, "limit": min(max(limit, 1), MAX_PAGE)}
+        values = {
+            "owner_filter": owner_filter,
+            "since": self.since,
+            "after": after,
+            "limit": min(max(limit, 1), MAX_PAGE),
+        }
         where = ""
         with self._store.reading() as db:
             if after is not None:
@@ -112,7 +117,7 @@ class Trash:
         return [TrashItem(*row) for row in rows]
 
     def restore(
-        self, items: Sequence[tuple[Kind, str]], sees: str | None, project_id: str | None = None
+        self, items: Sequence[tuple[Kind, str]], owner_filter: str | None, project_id: str | None = None
     ) -> list[tuple[Kind, str]]:
         """Restore those that are in the trash, if ``project_id`` is given of that project; the newest of a kind first.
 
@@ -123,7 +128,13 @@ class Trash:
             for kind, table in TABLES.items():
                 ids = json.dumps([item_id for name, item_id in items if name == kind])
                 where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
-                values = {"sees": sees, "since": self.since, "kind": kind, "ids": ids, "project": project_id or ""}
+                values = {
+                    "owner_filter": owner_filter,
+                    "since": self.since,
+                    "kind": kind,
+                    "ids": ids,
+                    "project": project_id or "",
+                }
                 query = f"select place, id {_MINE} and {where} order by place desc"
                 if found := db.execute(query, values).fetchall():
                     places = [[place] for place, _ in found]
@@ -134,17 +145,19 @@ class Trash:
                     restored += [(kind, item_id) for _, item_id in found]
         return restored
 
-    def restore_one(self, kind: Kind, item_id: str, sees: str | None, param: str, code: str | None = None) -> None:
+    def restore_one(
+        self, kind: Kind, item_id: str, owner_filter: str | None, param: str, code: str | None = None
+    ) -> None:
         """Raises NotFound, with these, where it is not in the trash, and what `restore` raises."""
-        if not self.restore([(kind, item_id)], sees):
+        if not self.restore([(kind, item_id)], owner_filter):
             raise NotFound(f"this {kind} is not in the trash", param, code)
 
-    def empty(self, sees: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
+    def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove for good what is in the trash, or what of it is meant; how many.
 
-        Voices, which are not only the caller's, are removed for ``sees`` when they are asked for by kind or id.
+        Voices, which are not only the caller's, are removed for ``owner_filter`` when they are asked for by kind or id.
         """
-        shared = sees is None or kind is not None or ids is not None
+        shared = owner_filter is None or kind is not None or ids is not None
         meant = (
             "(:shared or owner is not null) and (:kind is null or kind = :kind)"
             " and (:ids = 'null' or id in (select value from json_each(:ids)))"
@@ -152,7 +165,13 @@ class Trash:
         query = f"select kind, place {_MINE} and {meant} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
-            values = {"sees": sees, "since": self.since, "shared": shared, "kind": kind, "ids": json.dumps(ids)}
+            values = {
+                "owner_filter": owner_filter,
+                "since": self.since,
+                "shared": shared,
+                "kind": kind,
+                "ids": json.dumps(ids),
+            }
             with self.deleting() as db:
                 found = db.execute(query, values).fetchall()
                 for name, place in found:

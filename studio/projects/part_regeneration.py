@@ -28,12 +28,14 @@ class PartRegeneration:
         self._projects, self._queue, self._regeneration = library.projects, library.part_queue, regeneration
         self._places = CapacityLimiter(AT_ONCE)
 
-    async def add_take(self, project_id: str, sees: str | None, part_id: str, text: str, start: int, end: int) -> Part:
+    async def add_take(
+        self, project_id: str, owner_filter: str | None, part_id: str, text: str, start: int, end: int
+    ) -> Part:
         """Regenerate the sentences at ``start`` to ``end`` (characters of the part's text); returns the part.
 
         Raises NotFound, InvalidRequest, Changed if the text was edited, and what Regeneration.regenerate raises.
         """
-        project, part, take = await to_thread.run_sync(self._load, project_id, sees, part_id, text)
+        project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id, text)
 
         def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
             return select(part.text, start, end, words), partial(request_of, project.settings, part.voice)
@@ -44,11 +46,11 @@ class PartRegeneration:
         take = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
         new = replace(result.new, take=take)
         await to_thread.run_sync(self._queue.regenerated, new, len(request.text))
-        return await to_thread.run_sync(self._projects.part, project_id, sees, part_id)
+        return await to_thread.run_sync(self._projects.part, project_id, owner_filter, part_id)
 
-    def _load(self, project_id: str, sees: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
-        project = self._projects.get(project_id, sees)
-        part = self._projects.part(project_id, sees, part_id)
+    def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
+        project = self._projects.get(project_id, owner_filter)
+        part = self._projects.part(project_id, owner_filter, part_id)
         if text.strip() != part.text:
             raise Changed("the text of this part has changed; reload it and try again", "text")
         if part.state != "done" or part.take is None:

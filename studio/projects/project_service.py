@@ -29,7 +29,7 @@ MOST_PROPOSED = 100
 
 
 class ProjectService:
-    """Operations on projects; ``sees`` is the owner filter, as in Projects.
+    """Operations on projects; ``owner_filter`` is the owner filter, as in Projects.
 
     Call `create` from one event loop; the other methods block for milliseconds and may be called on any thread.
     """
@@ -105,7 +105,7 @@ class ProjectService:
     def edit(
         self,
         project_id: str,
-        sees: str | None,
+        owner_filter: str | None,
         title: str | None,
         settings: Callable[[ProjectSettings], ProjectSettings],
     ) -> Project:
@@ -113,55 +113,55 @@ class ProjectService:
 
         Raises NotFound, InvalidRequest.
         """
-        before = self._projects.get(project_id, sees).settings
+        before = self._projects.get(project_id, owner_filter).settings
         after = settings(before)
         if after.voice != before.voice:
             self._check_voices(after.voice)
-        return self._projects.edit(project_id, sees, title, None if after == before else after)
+        return self._projects.edit(project_id, owner_filter, title, None if after == before else after)
 
-    def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
+    def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
         self._check_voices(changes.voice)
-        return self._projects.edit_part(project_id, sees, part_id, changes)
+        return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 
-    def insert_part(self, project_id: str, sees: str | None, part: NewPart, after: str | None) -> Part:
+    def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
         self._check_voices(part.voice)
-        return self.library.arrangement.insert(project_id, sees, part, after)
+        return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
     def _check_voices(self, *names: str | None) -> None:
         for name in dict.fromkeys(names):
             if name:
                 self._voices.find(name)
 
-    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
+    def ask(self, project_id: str, owner_filter: str | None, which: Which) -> Project:
         """Queue parts for generation. Raises NotFound."""
-        project = self._projects.ask(project_id, sees, which)
+        project = self._projects.ask(project_id, owner_filter, which)
         self._worker.wake()
         return project
 
-    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
+    def pause(self, project_id: str, owner_filter: str | None, paused: bool) -> Project:
         """Raises NotFound."""
-        project = self._projects.pause(project_id, sees, paused)
+        project = self._projects.pause(project_id, owner_filter, paused)
         self._worker.wake()
         return project
 
-    def cancel(self, project_id: str, sees: str | None) -> Project:
+    def cancel(self, project_id: str, owner_filter: str | None) -> Project:
         """Remove queued parts from the queue and stop those being generated. Raises NotFound."""
-        project = self._projects.cancel(project_id, sees)
+        project = self._projects.cancel(project_id, owner_filter)
         self._worker.stop_project(project_id)
         return project
 
-    def delete(self, project_id: str, sees: str | None) -> float:
+    def delete(self, project_id: str, owner_filter: str | None) -> float:
         """Delete a project and stop its parts; returns for how many seconds it can be restored. Raises NotFound."""
-        self._projects.delete(project_id, sees)
+        self._projects.delete(project_id, owner_filter)
         self._worker.stop_project(project_id)
         return self.library.trash.seconds
 
-    def restore(self, project_id: str, sees: str | None) -> Project:
+    def restore(self, project_id: str, owner_filter: str | None) -> Project:
         """Restore a deleted project; it is paused if it has queued parts. Raises NotFound, InvalidRequest."""
-        self.library.trash.restore_one("project", project_id, sees, "project")
-        return self._projects.get(project_id, sees)
+        self.library.trash.restore_one("project", project_id, owner_filter, "project")
+        return self._projects.get(project_id, owner_filter)
 
     def seconds_left(self, project: Project) -> float | None:
         """Estimated seconds until all queued parts are generated; None if unknown or paused."""
@@ -169,14 +169,14 @@ class ProjectService:
             return None
         return project.characters_left * project.pace / max(1, self._worker.at_once)
 
-    def timeline(self, project_id: str, sees: str | None, partial: bool) -> Timeline:
+    def timeline(self, project_id: str, owner_filter: str | None, partial: bool) -> Timeline:
         """The timeline of a project. ``partial`` leaves out missing parts; without it they raise NotFinished.
 
         Raises NotFound.
         """
-        project = self._projects.get(project_id, sees)
+        project = self._projects.get(project_id, owner_filter)
         edges = self._edges if project.settings.trim else None
-        timeline = lay_out(self._projects.parts(project_id, sees, only_chosen=True), project.settings, edges)
+        timeline = lay_out(self._projects.parts(project_id, owner_filter, only_chosen=True), project.settings, edges)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text; "
@@ -189,14 +189,14 @@ class ProjectService:
         check_job()
         return quiet_edges(self.library.files.path(take.audio), take.sample_rate)
 
-    def tags(self, project_id: str, sees: str | None, timeline: Timeline) -> Tags:
+    def tags(self, project_id: str, owner_filter: str | None, timeline: Timeline) -> Tags:
         """The metadata written into exported files. Raises NotFound."""
-        project = self._projects.get(project_id, sees)
+        project = self._projects.get(project_id, owner_filter)
         seconds = timeline.seconds
         return Tags(
             title=project.title,
             author=project.settings.author,
             language=project.settings.language,
-            cover=self.library.covers.get(project_id, sees),
+            cover=self.library.covers.get(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )

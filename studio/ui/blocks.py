@@ -114,7 +114,7 @@ class StudioBlocks(gr.Blocks):
             raise _refusal("this endpoint cannot be called this way; GET /gradio_api/info describes all endpoints")
         if len(inputs) < (needed := len(function.inputs)):
             raise _refusal(f"{needed} values are needed, not {len(inputs)}; GET /gradio_api/info describes them")
-        owner = request.state.sees if request else None
+        owner = request.state.owner_filter if request else None
         return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:

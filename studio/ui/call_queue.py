@@ -70,7 +70,7 @@ class CallQueue(Queue):
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
         """Add a call, as in Gradio. Returns whether it was accepted, its id or the reason, and the kind of refusal."""
-        caller, owner = request.state.caller, request.state.sees
+        caller, owner = request.state.caller, request.state.owner_filter
         if body.session_hash is not None and not SESSION.fullmatch(body.session_hash):
             return False, "session_hash may have 1 to 128 letters, digits, _ and -", "error"
         if self.is_foreign(owner, body.session_hash):

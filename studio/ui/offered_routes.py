@@ -62,7 +62,7 @@ class OfferedRoutes:
 
     def _is_allowed(self, scope: Scope) -> bool:
         """Whether the calls and sessions in a request belong to its caller."""
-        path, owner = scope["path"], scope["state"]["sees"]
+        path, owner = scope["path"], scope["state"]["owner_filter"]
         if scope["method"] != "POST" and (answer := _ANSWER.fullmatch(path)) is not None:
             return self._queue.can_fetch(owner, answer[1])
         if path == "/gradio_api/queue/data":
@@ -79,7 +79,7 @@ class OfferedRoutes:
             name = None
         if request.method != "POST" or not isinstance(name, str):
             return JSONResponse({"detail": "Send a POST with a JSON object that has an event_id."}, 400)
-        if await self._queue.cancel(request.state.sees, name):
+        if await self._queue.cancel(request.state.owner_filter, name):
             return JSONResponse({"success": True})
         return _no_answer()
 

@@ -52,7 +52,7 @@ def test_the_whole_pill_opens_the_dialog_and_a_press_beside_closes_it(steered: S
     screen = open_page(steered(with_card(DEMO)), permissions=["clipboard-read", "clipboard-write"]).ready()
     screen.page.locator("#pill").click(position={"x": 12, "y": 12})
     dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
-    expect(dialog).to_contain_text("No GPU that the studio can use.")
+    expect(dialog).to_contain_text("No usable GPU.")
     dialog.get_by_role("button", name="Copy").click()
     expect(dialog.get_by_role("button", name="Copied")).to_be_visible()
     assert screen.page.evaluate("navigator.clipboard.readText()") == "MODEL=fishaudio/s2-pro make run"

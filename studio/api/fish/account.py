@@ -15,7 +15,7 @@ PLENTY = 1_000_000_000
 
 def author_of(request: Request) -> str:
     """The id of a caller's account: constant for a key, and the same for all callers without keys."""
-    owner = request.state.sees or "everybody"
+    owner = request.state.owner_filter or "everybody"
     return hashlib.sha256(f"account of {owner}".encode()).hexdigest()[:32]
 
 

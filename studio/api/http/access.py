@@ -42,7 +42,7 @@ Page = Callable[[HTTPConnection, ApiError], Response]
 
 class Access:
     """ASGI middleware. Sets scope["state"]["caller"] to the owner of the key, or to the address if no keys are set;
-    and "sees" to the owner whose takes the caller may see, or to None (all takes) if no keys are set.
+    and "owner_filter" to the owner whose takes the caller may see, or to None (all takes) if no keys are set.
 
     Keys are stored as SHA-256 digests; all of them are compared, in constant time.
     """
@@ -76,7 +76,7 @@ class Access:
             error = WRONG_KEY if scope["type"] == "http" and is_api(scope["path"]) else NO_KEY
             await _refuse(error, scope, receive, send, lambda reader, error: self._sign_in.page(reader, error.status))
             return
-        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._owners else None)
+        scope.setdefault("state", {}).update(caller=caller, owner_filter=caller if self._owners else None)
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:

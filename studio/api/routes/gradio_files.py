@@ -35,7 +35,7 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
         kept: list[ClientFile] = []
         try:
             for upload in form.uploads["files"]:
-                kept.append(await files.add_upload(upload, state.sees, state.caller))
+                kept.append(await files.add_upload(upload, state.owner_filter, state.caller))
         except (StudioError, OSError) as error:
             for file in kept:
                 files.remove(file)
@@ -50,7 +50,7 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
     @routes.api_route("/gradio_api/file/{reference:path}", methods=["GET", "HEAD"])
     async def fetch(reference: str, request: Request) -> Response:
         """A file that was created for or uploaded by this caller."""
-        file = files.find(reference, request.state.sees)
+        file = files.find(reference, request.state.owner_filter)
         (await to_thread.run_sync(file.open)).close()  # raises errors before the first byte
 
         def read(start: int, stop: int) -> Generator[bytes, None, None]:

@@ -103,7 +103,7 @@ class PronunciationRoutes:
         if voice and project:
             raise InvalidRequest("give either a voice or a project, not both", "project")
         if project:
-            return DictionaryScope("project", self._library.projects.get(project, request.state.sees).id)
+            return DictionaryScope("project", self._library.projects.get(project, request.state.owner_filter).id)
         if not voice:
             return GLOBAL
         known = self._voices.find(voice)
@@ -115,5 +115,5 @@ class PronunciationRoutes:
         """The dictionary of an entry. Raises NotFound, also if this caller may not see it."""
         dictionary, _ = self._pronunciations.find(entry_id)
         if dictionary.scope == "project":
-            self._library.projects.get(dictionary.subject, request.state.sees)
+            self._library.projects.get(dictionary.subject, request.state.owner_filter)
         return dictionary

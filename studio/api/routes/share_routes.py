@@ -63,7 +63,7 @@ class ShareRoutes:
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
         """The links to a take."""
-        await self._history.stored(take_id, request.state.sees)
+        await self._history.stored(take_id, request.state.owner_filter)
         shares = await to_thread.run_sync(self._shares.of, take_id)
         return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
 
@@ -76,13 +76,13 @@ class ShareRoutes:
         days = as_model(await read_json(request), NewShare).days or limit
         if days > limit:
             raise InvalidRequest(f"days must be from 1 to {limit}, the value of STUDIO_SHARE_DAYS", "days")
-        await self._history.sound(take_id, request.state.sees)
+        await self._history.sound(take_id, request.state.owner_filter)
         share = await to_thread.run_sync(self._shares.add, take_id, days)
         return JSONResponse(_share_json(share), 201)
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
         """Revoke a link, with immediate effect."""
-        await self._history.stored(take_id, request.state.sees)
+        await self._history.stored(take_id, request.state.owner_filter)
         await to_thread.run_sync(self._shares.remove, take_id, token)
         return JSONResponse({"token": token, "object": "audio.take.share.deleted", "deleted": True})
 

@@ -68,7 +68,7 @@ class TakeQuery:
         if named is not None and len(named) > MAX_IDS:
             raise InvalidRequest(f"ids has {len(named)}; at most {MAX_IDS} are allowed", "ids")
         moments = _moment("since", since), _moment("until", until)
-        self.filter = TakeFilter(q, voice or None, starred, *moments, named, request.state.sees)
+        self.filter = TakeFilter(q, voice or None, starred, *moments, named, request.state.owner_filter)
 
 
 Wanted = Annotated[TakeQuery, Depends()]
@@ -123,12 +123,12 @@ class TakeRoutes:
 
     async def get_take(self, take_id: str, request: Request) -> JSONResponse:
         """A take, by the x-request-id of its answer: text, parameters, timings, audio."""
-        return JSONResponse(await self._history.get(take_id, request.state.sees))
+        return JSONResponse(await self._history.get(take_id, request.state.owner_filter))
 
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """Times of the words or sentences, as typed, in seconds of the audio; computing them, once, takes the engine a
         few hundredths of the take's length."""
-        take = await self._history.stored(take_id, request.state.sees)
+        take = await self._history.stored(take_id, request.state.owner_filter)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
 
@@ -139,7 +139,7 @@ class TakeRoutes:
         """
         body = as_model(await read_json(request), RegenerateBody)
         origin = Origin(request.state.request_id, request.state.caller)
-        work = self._regeneration.add_take(take_id, body.start, body.end, request.state.sees, origin)
+        work = self._regeneration.add_take(take_id, body.start, body.end, request.state.owner_filter, origin)
         return JSONResponse(await until_hangup(request, work), 201)
 
     async def continue_take(self, take_id: str, request: Request) -> Response:
@@ -148,7 +148,7 @@ class TakeRoutes:
         It is a new take; the original one stays as it is.
         """
         body = as_model(await read_json(request), ContinueBody)
-        take, sound = await self._history.sound(take_id, request.state.sees)
+        take, sound = await self._history.sound(take_id, request.state.owner_filter)
         library, info = self._service.voices.library, self._service.host.engine().info
         beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
         again = await to_thread.run_sync(request_again, take, library)
@@ -172,7 +172,7 @@ class TakeRoutes:
         """The audio of a take. As stored, it has byte ranges; another format or the loudness of a standard is encoded
         on request."""
         standard = standard_of(loudness)
-        take, path = await self._history.sound(take_id, request.state.sees)
+        take, path = await self._history.sound(take_id, request.state.owner_filter)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
             return stored_audio(request, take, path, _GUARDED)
         check_format(format or STORED, sample_rate, "format")
@@ -181,18 +181,18 @@ class TakeRoutes:
     async def star_take(self, take_id: str, request: Request) -> JSONResponse:
         """Star a take, which protects it from automatic removal, or remove its star: {"starred": true}."""
         body = as_model(await read_json(request), Star)
-        return JSONResponse(await self._history.star(take_id, body.starred, request.state.sees))
+        return JSONResponse(await self._history.star(take_id, body.starred, request.state.owner_filter))
 
     async def delete_take(self, take_id: str, request: Request) -> JSONResponse:
         """Delete a take; for ``undo_seconds`` (0 if it was not stored) POST …/restore restores it."""
-        undo = await self._history.delete(take_id, request.state.sees)
+        undo = await self._history.delete(take_id, request.state.owner_filter)
         return JSONResponse({"id": take_id, "object": "audio.take.deleted", "deleted": True, "undo_seconds": undo})
 
     async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
         """Restore a deleted take."""
-        if not await self._history.restore([take_id], request.state.sees):
+        if not await self._history.restore([take_id], request.state.owner_filter):
             raise NotFound("this take is not in the trash", "take_id")
-        return JSONResponse(await self._history.get(take_id, request.state.sees))
+        return JSONResponse(await self._history.get(take_id, request.state.owner_filter))
 
     async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
         """Delete all takes that match the filter of the list, starred ones only on request. At most 1000 at once.
@@ -211,7 +211,9 @@ class TakeRoutes:
     async def restore_takes(self, request: Request) -> JSONResponse:
         """Restore deleted takes: {"ids": [...]}, as returned by the deletion."""
         body = as_model(await read_json(request), Ids)
-        return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
+        return JSONResponse(
+            {"object": "list", "ids": await self._history.restore(body.ids, request.state.owner_filter)}
+        )
 
     async def export(
         self, request: Request, wanted: Wanted, format: Annotated[str, LOWER_CASE] = STORED

@@ -50,14 +50,16 @@ class TrashRoutes:
         ``replacement``, the texts of parts before a find and replace."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        return JSONResponse(list_page(self._trash.page(request.state.sees, limit + 1, after), limit, self._json))
+        return JSONResponse(
+            list_page(self._trash.page(request.state.owner_filter, limit + 1, after), limit, self._json)
+        )
 
     async def restore(self, request: Request) -> JSONResponse:
         """Restore items that are in the trash: {"items": [{"kind": "take", "id": "…"}]}. If one of them cannot be
         restored, for example because its voice name is taken, none is."""
         body = as_model(await read_json(request), RestoreTrashBody)
         items = [(item.kind, item.id) for item in body.items]
-        restored = await to_thread.run_sync(self._trash.restore, items, request.state.sees)
+        restored = await to_thread.run_sync(self._trash.restore, items, request.state.owner_filter)
         if not restored:
             raise NotFound("none of these is in the trash", "items")
         return JSONResponse({"object": "list", "data": [{"kind": kind, "id": item_id} for kind, item_id in restored]})
@@ -73,7 +75,9 @@ class TrashRoutes:
         named = None if ids is None else [part.strip() for part in ids.split(",") if part.strip()]
         if named is not None and len(named) > MAX_ITEMS:
             raise InvalidRequest(f"ids has {len(named)}; at most {MAX_ITEMS} are allowed", "ids")
-        return JSONResponse({"object": "trash.emptied", "count": self._trash.empty(request.state.sees, kind, named)})
+        return JSONResponse(
+            {"object": "trash.emptied", "count": self._trash.empty(request.state.owner_filter, kind, named)}
+        )
 
     def _json(self, item: TrashItem) -> dict[str, Any]:
         return {"object": "trash.item", **asdict(item), "expires": item.deleted + self._trash.seconds}

@@ -12,26 +12,26 @@ from studio.library.sqlite import Database
 
 
 class Covers:
-    """Calls block for milliseconds; ``sees`` is as for Projects."""
+    """Calls block for milliseconds; ``owner_filter`` is as for Projects."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def get(self, project_id: str, sees: str | None) -> Cover | None:
+    def get(self, project_id: str, owner_filter: str | None) -> Cover | None:
         """None: the project has none. Raises NotFound."""
         with self._store.reading() as db:
-            row_of(db, project_id, sees)
+            row_of(db, project_id, owner_filter)
             for row in db.table("covers").rows_where("project_id = ?", [project_id]):
                 return Cover(row["image"], row["media_type"])
         return None
 
-    def put(self, project_id: str, sees: str | None, cover: Cover | None) -> Project:
+    def put(self, project_id: str, owner_filter: str | None, cover: Cover | None) -> Project:
         """Give a project this picture in the place of the one before; None takes it away. Raises NotFound."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             put_cover(db, project_id, cover)
             db.execute("update projects set changed = ? where n = ?", [time.time(), row["n"]])
-            return project_of(db, project_id, sees)
+            return project_of(db, project_id, owner_filter)
 
 
 def put_cover(db: Database, project_id: str, cover: Cover | None) -> None:

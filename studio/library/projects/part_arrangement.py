@@ -33,30 +33,30 @@ UNDER_WAY = ("queued", "speaking")
 
 class Arrangement:
     """Each call is one transaction: of two at once the second sees what the first has made. They block for
-    milliseconds; ``sees`` is as for Projects. Takes of parts whose words stay as they are are not touched."""
+    milliseconds; ``owner_filter`` is as for Projects. Takes of parts whose words stay as they are are not touched."""
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
         trash.put_back["part"] = _put_back
 
-    def insert(self, project_id: str, sees: str | None, part: NewPart, after: str | None) -> Part:
+    def insert(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """A new part after another one; None: before the first. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             position = 0 if after is None else part_of(db, project_id, after).position + 1
             part_id = _add(db, project_id, part, position)
             touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def split(self, project_id: str, sees: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
+    def split(self, project_id: str, owner_filter: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
         """Cut a part before character ``at`` of its ``text``; the first half keeps its takes, of which none fits.
 
         What was asked for is asked for of both. Raises NotFound, InvalidRequest, and Changed where its text is another
         one by now.
         """
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
             if clean_part(text) != part.text:
                 raise Changed("the text of this part was changed meanwhile; look at it again", "text")
@@ -72,14 +72,14 @@ class Arrangement:
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
-    def merge(self, project_id: str, sees: str | None, part_id: str, following: str) -> Part:
+    def merge(self, project_id: str, owner_filter: str | None, part_id: str, following: str) -> Part:
         """Put a part and the one right after it together, in the voice of the first; the takes of both stay.
 
         No chapter begins with the second any more. Raises NotFound, InvalidRequest for one that would be too
         long, and Changed where another part is between the two by now.
         """
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
@@ -98,10 +98,10 @@ class Arrangement:
             touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def move(self, project_id: str, sees: str | None, part_id: str, position: int) -> Part:
+    def move(self, project_id: str, owner_filter: str | None, part_id: str, position: int) -> Part:
         """Have a part be at this position, from 0 on; the ones between make way. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
             last = _count(db, project_id) - 1
             if not 0 <= position <= last:
@@ -114,14 +114,14 @@ class Arrangement:
             touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def delete(self, project_id: str, sees: str | None, part_id: str) -> None:
+    def delete(self, project_id: str, owner_filter: str | None, part_id: str) -> None:
         """Put a part into the trash; a chapter that began with it begins with the next one.
 
         It then belongs to a project of its own, which is deleted. Raises NotFound, and InvalidRequest for the only
         part of a project, which stays.
         """
         with self._trash.deleting() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
             if _count(db, project_id) == 1:
                 raise InvalidRequest("a project has at least one part; delete the project instead", "part")
@@ -134,14 +134,14 @@ class Arrangement:
             _close_gap(db, part)
             touch(db, row)
 
-    def restore(self, project_id: str, sees: str | None, part_ids: Sequence[str]) -> list[Part]:
+    def restore(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> list[Part]:
         """Restore parts of a project, each where it was, with its takes; those that are there again.
 
         Raises NotFound where none of them is in the trash, InvalidRequest for one part too many.
         """
         with self._store.reading() as db:
-            row_of(db, project_id, sees)
-        restored = self._trash.restore([("part", part_id) for part_id in part_ids], sees, project_id)
+            row_of(db, project_id, owner_filter)
+        restored = self._trash.restore([("part", part_id) for part_id in part_ids], owner_filter, project_id)
         if not restored:
             raise NotFound("none of these parts is in the trash", "ids")
         with self._store.reading() as db:

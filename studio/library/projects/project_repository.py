@@ -70,7 +70,7 @@ class PartChanges:
 class Projects:
     """The projects of a library. Calls block for milliseconds.
 
-    ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
+    ``owner_filter`` is the owner whose projects are meant, and who finds no others; None means everybody's.
     """
 
     def __init__(self, store: Store, trash: Trash) -> None:
@@ -118,31 +118,35 @@ class Projects:
             put_cover(db, project_id, cover)
             return project_of(db, project_id, owner)
 
-    def get(self, project_id: str, sees: str | None) -> Project:
+    def get(self, project_id: str, owner_filter: str | None) -> Project:
         """Raises NotFound."""
         with self._store.reading() as db:
-            return project_of(db, project_id, sees)
+            return project_of(db, project_id, owner_filter)
 
-    def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
+    def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
         """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
         with self._store.reading() as db:
-            where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([sees])
+            where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([owner_filter])
             if after is not None:
-                where, values = f"{where} and n < ?2", [sees, row_of(db, after, sees)["n"]]
+                where, values = f"{where} and n < ?2", [owner_filter, row_of(db, after, owner_filter)["n"]]
             limit = min(max(limit, 1), MAX_PAGE + 1)
             found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
             return projects_of(db, found)
 
     def edit(
-        self, project_id: str, sees: str | None, title: str | None = None, settings: ProjectSettings | None = None
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        title: str | None = None,
+        settings: ProjectSettings | None = None,
     ) -> Project:
         """Rename, or speak with other settings: parts that were spoken with others become stale.
 
         Raises NotFound, InvalidRequest.
         """
-        recipes = None if settings is None else self._recipes(project_id, sees, settings)
+        recipes = None if settings is None else self._recipes(project_id, owner_filter, settings)
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             before = settings_of(db, row)
             if title is not None:
                 row["title"] = _clean_title(title)
@@ -153,32 +157,32 @@ class Projects:
             if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
                 ready = recipes if recipes is not None and recipes.settings == now else Recipes(now)
                 settle(db, ready, f"project_id = ? and {AT_REST}", [project_id])
-            return project_of(db, project_id, sees)
+            return project_of(db, project_id, owner_filter)
 
-    def _recipes(self, project_id: str, sees: str | None, settings: ProjectSettings) -> Recipes:
+    def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
         """Those of the parts with these settings, if they change any: seconds of work, without the write lock."""
         with self._store.reading() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
             recipes = Recipes(now)
             if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
                 work_out(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
         return recipes
 
-    def delete(self, project_id: str, sees: str | None) -> None:
+    def delete(self, project_id: str, owner_filter: str | None) -> None:
         """Put a project into the trash. Raises NotFound.
 
         No part of it is being spoken any more: those that are go back in line, where they wait until it is restored.
         """
         with self._trash.deleting() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             db.execute("update parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id])
             mark(db, "project", [row["id"]])
 
     def parts(
         self,
         project_id: str,
-        sees: str | None,
+        owner_filter: str | None,
         offset: int = 0,
         limit: int | None = None,
         state: PartState | None = None,
@@ -187,28 +191,28 @@ class Projects:
         """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
         where = "project_id = ?1" if state is None else "project_id = ?1 and state = ?2"
         with self._store.reading() as db:
-            row_of(db, project_id, sees)
+            row_of(db, project_id, owner_filter)
             return parts_of(db, where, [project_id, state][: where.count("?")], limit, offset, only_chosen)
 
-    def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
+    def part(self, project_id: str, owner_filter: str | None, part_id: str) -> Part:
         """Raises NotFound."""
         with self._store.reading() as db:
-            row_of(db, project_id, sees)
+            row_of(db, project_id, owner_filter)
             return part_of(db, project_id, part_id)
 
-    def take(self, project_id: str, sees: str | None, take_id: str) -> Take:
+    def take(self, project_id: str, owner_filter: str | None, take_id: str) -> Take:
         """Raises NotFound."""
         with self._store.reading() as db:
-            row_of(db, project_id, sees)
+            row_of(db, project_id, owner_filter)
             mine = "id = ? and part_id in (select id from parts where project_id = ?)"
             for row in db.table("takes").rows_where(mine, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
-    def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
+    def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
             new: dict[str, Any] = {}
             if changes.text is not None:
@@ -229,10 +233,10 @@ class Projects:
                 touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
+    def ask(self, project_id: str, owner_filter: str | None, which: Which) -> Project:
         """Have parts spoken, and go on if the project was paused. Raises NotFound for a part that there is not."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
             if which == "missing":
                 db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
@@ -249,21 +253,21 @@ class Projects:
                         raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
                 db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
             touch(db, row | {"paused": 0})
-            return project_of(db, project_id, sees)
+            return project_of(db, project_id, owner_filter)
 
-    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
+    def pause(self, project_id: str, owner_filter: str | None, paused: bool) -> Project:
         """Begin no more parts, or go on. Raises NotFound."""
         with self._store.writing() as db:
-            touch(db, row_of(db, project_id, sees) | {"paused": int(paused)})
-            return project_of(db, project_id, sees)
+            touch(db, row_of(db, project_id, owner_filter) | {"paused": int(paused)})
+            return project_of(db, project_id, owner_filter)
 
-    def cancel(self, project_id: str, sees: str | None) -> Project:
+    def cancel(self, project_id: str, owner_filter: str | None) -> Project:
         """Forget what was asked for and is not done yet. Raises NotFound."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
-            return project_of(db, project_id, sees)
+            return project_of(db, project_id, owner_filter)
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:

@@ -76,30 +76,30 @@ Edit = tuple[str, str, str]
 
 
 class Replacements:
-    """Calls block, in proportion to the text: about a second for the longest project; ``sees`` is as for Projects."""
+    """Calls block in proportion to the text: a second for the longest project. ``owner_filter`` is as for Projects."""
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
         trash.put_back["replacement"] = _put_back_all
 
-    def count(self, project_id: str, sees: str | None, wanted: Wanted) -> Found:
+    def count(self, project_id: str, owner_filter: str | None, wanted: Wanted) -> Found:
         """Raises NotFound, InvalidRequest."""
         pattern = wanted.pattern()
         with self._store.reading() as db:
-            row_of(db, project_id, sees)
+            row_of(db, project_id, owner_filter)
             texts = _texts(db, project_id)
         counts = [len(pattern.findall(text)) for _, _, text in texts]
         return Found(sum(counts), sum(count > 0 for count in counts))
 
-    def replace(self, project_id: str, sees: str | None, wanted: Wanted) -> Found:
+    def replace(self, project_id: str, owner_filter: str | None, wanted: Wanted) -> Found:
         """Replace it wherever it is; parts with other words than before become stale.
 
         Nothing is changed where a part would become blank or too long: that raises InvalidRequest. Raises NotFound.
         """
         pattern, replacement = wanted.pattern(), _clean("replace", wanted.replace, MAX_REPLACE)
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             edits: list[Edit] = []
             total = 0
             for part_id, position, text in _texts(db, project_id):
@@ -114,10 +114,10 @@ class Replacements:
         self._trash.expire()  # the earlier texts too, where nothing is to be kept
         return Found(total, len(edits))
 
-    def undo(self, project_id: str, sees: str | None) -> Undone:
+    def undo(self, project_id: str, owner_filter: str | None) -> Undone:
         """Take the newest one back, in the parts that nobody has changed since. Raises NotFound where there is none."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, sees)
+            row = row_of(db, project_id, owner_filter)
             mine = "project_id = ? and deleted > ?"
             newest = f"select * from replaced_texts where {mine} order by deleted desc, rowid desc limit 1"
             for kept in list(select(db, newest, [project_id, self._trash.since])):

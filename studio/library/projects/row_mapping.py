@@ -72,10 +72,10 @@ def _spoken(db: Database, where: str, values: Sequence[object]) -> list[tuple[st
     return db.execute(f"select id, text, voice, state, {recipe} from parts where {where}", values).fetchall()
 
 
-def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
-    """Raises NotFound for a project that does not exist, is deleted, or is not of ``sees``; None sees all."""
+def row_of(db: Database, project_id: str, owner_filter: str | None) -> dict[str, Any]:
+    """Raises NotFound for a project that does not exist, is deleted, or is not of ``owner_filter``; None sees all."""
     mine = "id = ?1 and (?2 is null or owner = ?2) and deleted is null"
-    for row in db.table("projects").rows_where(mine, [project_id, sees]):
+    for row in db.table("projects").rows_where(mine, [project_id, owner_filter]):
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
@@ -136,8 +136,8 @@ def parts_of(
     ]
 
 
-def project_of(db: Database, project_id: str, sees: str | None) -> Project:
-    return projects_of(db, [row_of(db, project_id, sees)])[0]
+def project_of(db: Database, project_id: str, owner_filter: str | None) -> Project:
+    return projects_of(db, [row_of(db, project_id, owner_filter)])[0]
 
 
 def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:

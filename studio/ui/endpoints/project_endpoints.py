@@ -47,7 +47,7 @@ class ProjectEndpoints:
     def batch_status(self, caller: gr.Request, *, project_id: str) -> dict[str, object]:
         """The state of a project made by /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
         projects = self._projects.library.projects
-        project = projects.get(project_id, caller.state.sees)
+        project = projects.get(project_id, caller.state.owner_filter)
         items = [
             {
                 "number": part.position,
@@ -55,7 +55,7 @@ class ProjectEndpoints:
                 "error": part.error,
                 "seconds": part.take.seconds if part.take else None,
             }
-            for part in projects.parts(project_id, caller.state.sees)
+            for part in projects.parts(project_id, caller.state.owner_filter)
         ]
         return _project_json(project) | {"items": items}
 

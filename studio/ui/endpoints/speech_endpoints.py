@@ -88,7 +88,9 @@ class SpeechEndpoints:
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
         pieces = [whole_wav(wav, speech.sample_rate)]
-        return await self._files.add_result("take.wav", pieces, caller.state.sees, caller.state.caller), _facts(speech)
+        return await self._files.add_result("take.wav", pieces, caller.state.owner_filter, caller.state.caller), _facts(
+            speech
+        )
 
     async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         return await self._service.speak(request, Origin(caller=caller.state.caller))

@@ -35,21 +35,21 @@ class TakeEndpoints:
         """Takes, newest first, filtered by a part of the text, by voice, or to starred ones; paged by `after`."""
         if not 1 <= limit <= MAX_LIST:
             raise InvalidRequest(f"limit must be from 1 to {MAX_LIST}", "limit")
-        takes = TakeFilter(query, voice or None, starred or None, caller=caller.state.sees)
+        takes = TakeFilter(query, voice or None, starred or None, caller=caller.state.owner_filter)
         page = await self._history.page(await self._history.by_id(takes), limit, after or None)
         return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}
 
     async def take_get(self, caller: gr.Request, *, take_id: str) -> tuple[ClientFile | None, dict[str, object]]:
         """One take by its id: its audio as a WAV file, if there is any, and its text, parameters and figures."""
-        take_id, sees, name = take_id.strip(), caller.state.sees, caller.state.caller
-        facts = await self._history.get(take_id, sees)
+        take_id, owner_filter, name = take_id.strip(), caller.state.owner_filter, caller.state.caller
+        facts = await self._history.get(take_id, owner_filter)
         if not facts["audio"]:
             return None, facts
-        take, path = await self._history.sound(take_id, sees)
+        take, path = await self._history.sound(take_id, owner_filter)
         pieces: Iterable[bytes] = _copied(path)
         if take.media_type != "audio/wav":
             pieces = await self._exports.run(name, list, encoded(path, take.media_type, STORED))
-        return await self._files.add_result(f"{take.id}.{STORED}", pieces, sees, name), facts
+        return await self._files.add_result(f"{take.id}.{STORED}", pieces, owner_filter, name), facts
 
 
 def add_take_endpoints(history: History, files: ClientFiles, exports: WorkQueue) -> None:

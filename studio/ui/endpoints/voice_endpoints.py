@@ -101,7 +101,7 @@ class VoiceEndpoints:
         exported = await to_thread.run_sync(self._library.voices.get, voice)
         pack = await self._queues.packs.run(caller.state.caller, export_voice, self._library, exported.address)
         name = f"{exported.slug}.fishvoice"
-        return await self._files.add_result(name, [pack], caller.state.sees, caller.state.caller)
+        return await self._files.add_result(name, [pack], caller.state.owner_filter, caller.state.caller)
 
     async def voice_import(self, caller: gr.Request, *, pack: Upload | None = None, name: str) -> Json:
         """Import a .fishvoice file, optionally under another name."""
@@ -117,7 +117,9 @@ class VoiceEndpoints:
         chosen = sample_number(previewed, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
-        return await self._files.add_result(f"{previewed.slug}.wav", [wav], caller.state.sees, caller.state.caller)
+        return await self._files.add_result(
+            f"{previewed.slug}.wav", [wav], caller.state.owner_filter, caller.state.caller
+        )
 
     async def analyze_reference(
         self, caller: gr.Request, *, audio: Upload | None = None, text: str, **cut: float

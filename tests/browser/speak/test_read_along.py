@@ -111,7 +111,7 @@ def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered:
     page.route(re.compile("/mend$"), lambda route: route.abort())
     screen.until_over()
     again.click()
-    expect(said).to_contain_text("does not answer")
+    expect(said).to_contain_text("is not responding")
     page.unroute_all()
     page.evaluate("fetch('/v1/voices/anna', { method: 'DELETE' })")
     again.click()

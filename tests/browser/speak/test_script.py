@@ -190,7 +190,7 @@ def test_readings_tags_and_languages_are_those_of_the_model_and_told_before_spea
     expect(line).to_be_hidden()
     screen.script.fill("Meet me at 6 pm.")
     screen.page.get_by_role("button", name="Speak as written").click()
-    expect(line).to_contain_text("as they are written")
+    expect(line).to_contain_text("spoken as written")
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
     screen.until_over()

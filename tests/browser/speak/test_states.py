@@ -101,7 +101,7 @@ def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer,
     screen.script.fill("My words")
     screen.speak.click()
     expect(screen.card).to_contain_text("the device fell off the bus")
-    expect(screen.card).to_contain_text("tell whoever runs the studio")
+    expect(screen.card).to_contain_text("tell the person who runs the studio")
     expect(screen.script).to_have_value("My words")
 
 
@@ -134,7 +134,7 @@ def test_a_take_that_does_not_come_whole_is_explained_and_what_came_is_kept(stee
     engine.dead = "the device fell off the bus"
     engine.later_frames_gate.set()
     expect(screen.card).to_contain_text("The connection was lost.")
-    expect(screen.takes.first).to_contain_text("Broken off")
+    expect(screen.takes.first).to_contain_text("Interrupted")
 
 
 def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> None:
@@ -142,7 +142,7 @@ def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> No
     screen.page.context.set_offline(True)
     screen.speak.click()
     expect(screen.card).to_contain_text("The connection was lost.")
-    expect(screen.page.locator("#pill")).to_contain_text("does not answer")
+    expect(screen.page.locator("#pill")).to_contain_text("is not responding")
     lost = screen.page.get_by_text("Not connected to the studio. Trying again …")
     for area in ("Voices", "Long form", "History", "Compare", "Settings", "Queue"):
         screen.page.get_by_role("tab", name=area).click()

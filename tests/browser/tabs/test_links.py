@@ -66,7 +66,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
 
         httpx.delete(f"{studio.url}/v1/takes/{take}").raise_for_status()
         for gone, told in (
-            ("longform/proj_gone", "There is no such project"),
+            ("longform/proj_gone", "This project no longer exists"),
             ("voices/gone", "gone"),
             (f"history/{take}", "This take was deleted"),
         ):

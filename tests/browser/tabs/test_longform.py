@@ -247,7 +247,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     expect(area.locator("#undo-toast")).to_contain_text("Deleted “To be deleted”.")
     expect(listed).not_to_contain_text("To be deleted")
     page.go_back()  # to where it was shown
-    expect(area.locator("[data-part=said]")).to_contain_text("no such project")
+    expect(area.locator("[data-part=said]")).to_contain_text("no longer exists")
     expect(listed).to_be_visible()
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
@@ -370,7 +370,7 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     area.get_by_role("button", name="Speak all parts").click()
     expect(again).to_be_enabled()
     again.click()
-    expect(row).to_contain_text("Put the cursor into the sentence first")
+    expect(row).to_contain_text("First put the cursor in the sentence")
     row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
     held: list[Route] = []
     screen.page.route("**/mend", lambda route: held.append(route))

@@ -268,7 +268,7 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     press(screen, "Next")
     steps.get_by_label("Transcript").fill("A steady tone.")
     press(screen, "Next")
-    steps.get_by_text("Record the consent too").click()
+    steps.get_by_text("Also record the consent").click()
     steps.get_by_label("Name of the speaker").fill("Tom Tone")
     expect(steps).to_contain_text("I, Tom Tone, agree that my voice is used")
     press(screen, "Record")

@@ -264,7 +264,7 @@ def test_what_somebody_else_changed_is_not_written_over_and_what_a_voice_presets
         client.patch("/v1/voices/bert", json={"description": "Theirs."}).raise_for_status()
     inspector.get_by_label("Description").fill("Mine.")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    expect(inspector).to_contain_text("Somebody else changed this voice")
+    expect(inspector).to_contain_text("Someone else changed this voice")
     expect(inspector.get_by_label("Description")).to_have_value("Theirs.")
 
     inspector.get_by_label("API name").fill("narrator")

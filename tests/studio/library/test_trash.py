@@ -72,10 +72,10 @@ def aged(library: Library, seconds: float) -> None:
             db.execute(f"update {table} set deleted = deleted - ?", [seconds])
 
 
-def found(library: Library, sees: str | None = None) -> list[TrashItem]:
+def found(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
     """All pages, of two."""
     items: list[TrashItem] = []
-    while page := library.trash.page(sees, 2, items[-1].id if items else None):
+    while page := library.trash.page(owner_filter, 2, items[-1].id if items else None):
         items += page
     return items
 

@@ -57,7 +57,7 @@ class ArrangementRoutes:
         """Insert a part after another one, or before the first."""
         body = as_model(await read_json(request), NewPartBody)
         add = self._service.insert_part
-        part = await to_thread.run_sync(add, project_id, request.state.sees, body.part(), body.after)
+        part = await to_thread.run_sync(add, project_id, request.state.owner_filter, body.part(), body.after)
         return JSONResponse((await self._as_json(request, part))[0], 201)
 
     def delete_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
@@ -65,39 +65,41 @@ class ArrangementRoutes:
 
         Its chapter then begins with the next part. The only part of a project cannot be deleted.
         """
-        self._arrangement.delete(project_id, request.state.sees, part_id)
+        self._arrangement.delete(project_id, request.state.owner_filter, part_id)
         answer = {"id": part_id, "object": "project.part.deleted", "deleted": True}
         return JSONResponse(answer | {"undo_seconds": self._service.library.trash.seconds})
 
     async def restore_parts(self, project_id: str, request: Request) -> JSONResponse:
         """Restore deleted parts at their former places: {"ids": [...]}."""
         body = as_model(await read_json(request), RestoreBody)
-        restore = partial(self._arrangement.restore, project_id, request.state.sees, body.ids)
+        restore = partial(self._arrangement.restore, project_id, request.state.owner_filter, body.ids)
         return await self._listed(request, *await to_thread.run_sync(restore))
 
     async def split_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Split a part. The first part keeps the takes, which are then stale; the second gets the pause."""
         body = as_model(await read_json(request), SplitBody)
-        split = partial(self._arrangement.split, project_id, request.state.sees, part_id, body.text, body.at)
+        split = partial(self._arrangement.split, project_id, request.state.owner_filter, part_id, body.text, body.at)
         return await self._listed(request, *await to_thread.run_sync(split))
 
     async def merge_parts(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Merge a part with the following one, in its own voice; the takes of both can still be chosen."""
         body = as_model(await read_json(request), MergeBody)
-        merge = partial(self._arrangement.merge, project_id, request.state.sees, part_id, body.following)
+        merge = partial(self._arrangement.merge, project_id, request.state.owner_filter, part_id, body.following)
         return JSONResponse((await self._as_json(request, await to_thread.run_sync(merge)))[0])
 
     async def move_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Move a part to another position; its audio stays."""
         body = as_model(await read_json(request), MoveBody)
-        move = partial(self._arrangement.move, project_id, request.state.sees, part_id, body.position)
+        move = partial(self._arrangement.move, project_id, request.state.owner_filter, part_id, body.position)
         return JSONResponse((await self._as_json(request, await to_thread.run_sync(move)))[0])
 
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Regenerate a sentence of a part in the same voice, joined seamlessly: an additional take, which is chosen.
         The answer is sent when it is generated."""
         body = as_model(await read_json(request), RegeneratePartBody)
-        work = self._regeneration.add_take(project_id, request.state.sees, part_id, body.text, body.start, body.end)
+        work = self._regeneration.add_take(
+            project_id, request.state.owner_filter, part_id, body.text, body.start, body.end
+        )
         return JSONResponse((await self._as_json(request, await until_hangup(request, work)))[0])
 
     async def replace(self, project_id: str, request: Request) -> JSONResponse:
@@ -105,16 +107,16 @@ class ArrangementRoutes:
         changed if a part would become blank or too long."""
         body = as_model(await read_json(request), ReplaceBody)
         action = self._replacements.count if body.dry_run else self._replacements.replace
-        matches = await to_thread.run_sync(action, project_id, request.state.sees, body.wanted())
+        matches = await to_thread.run_sync(action, project_id, request.state.owner_filter, body.wanted())
         return JSONResponse(matches_json(matches, body.dry_run))
 
     def undo_replace(self, project_id: str, request: Request) -> JSONResponse:
         """Undo the newest replacement, then the one before; parts edited since are left as they are."""
-        return JSONResponse(undo_json(self._replacements.undo(project_id, request.state.sees)))
+        return JSONResponse(undo_json(self._replacements.undo(project_id, request.state.owner_filter)))
 
     async def _listed(self, request: Request, *parts: Part) -> JSONResponse:
         return JSONResponse({"object": "list", "data": await self._as_json(request, *parts)})
 
     async def _as_json(self, request: Request, *parts: Part) -> list[dict[str, object]]:
-        project = await to_thread.run_sync(self._projects.get, parts[0].project_id, request.state.sees)
+        project = await to_thread.run_sync(self._projects.get, parts[0].project_id, request.state.owner_filter)
         return [part_json(part, project.settings) for part in parts]

@@ -23,7 +23,7 @@ def cover_routes(library: Library) -> APIRouter:
     @routes.get(path, **sends("image/jpeg", "image/png"))
     def get_cover(project_id: str, request: Request) -> Response:
         """The cover image of the project's files."""
-        cover = library.covers.get(project_id, request.state.sees)
+        cover = library.covers.get(project_id, request.state.owner_filter)
         if cover is None:
             raise NotFound("this project has no cover", "project")
         headers = {"Cache-Control": "private, no-cache", "ETag": f'"{cover.digest}"'}
@@ -34,12 +34,12 @@ def cover_routes(library: Library) -> APIRouter:
         """Set the cover: multipart with ``cover``, a JPEG or PNG of at most 4 MiB and 4096 pixels a side."""
         form = await read_form(request, FORM_LIMIT, "cover")
         cover = await to_thread.run_sync(read_cover, form.file("cover"))
-        project = await to_thread.run_sync(library.covers.put, project_id, request.state.sees, cover)
+        project = await to_thread.run_sync(library.covers.put, project_id, request.state.owner_filter, cover)
         return JSONResponse(project_json(project, None))
 
     @routes.delete(path)
     def delete_cover(project_id: str, request: Request) -> JSONResponse:
         """Remove the cover."""
-        return JSONResponse(project_json(library.covers.put(project_id, request.state.sees, None), None))
+        return JSONResponse(project_json(library.covers.put(project_id, request.state.owner_filter, None), None))
 
     return routes

@@ -57,7 +57,7 @@ class ProjectFiles:
 
     def take(self, project_id: str, take_id: str, request: Request) -> Response:
         """One take of one part: a WAV file."""
-        take = self._library.projects.take(project_id, request.state.sees, take_id)
+        take = self._library.projects.take(project_id, request.state.owner_filter, take_id)
         path = self._library.files.path(take.audio)
         if not path.exists():
             raise NotFound("the audio file of this take is missing from the library", "take")
@@ -65,7 +65,7 @@ class ProjectFiles:
 
     async def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """Times of the words or sentences of a part's take, in seconds of that take."""
-        take = await to_thread.run_sync(self._library.projects.take, project_id, request.state.sees, take_id)
+        take = await to_thread.run_sync(self._library.projects.take, project_id, request.state.owner_filter, take_id)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("project.take.timestamps", take, of, times))
 
@@ -139,18 +139,18 @@ class ProjectFiles:
 
     async def _standard(self, project_id: str, request: Request, name: str | None) -> Standard | None:
         """The named standard, or the project's own. Raises InvalidRequest, NotFound."""
-        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)
+        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         return standard_of(project.settings.loudness if name is None else name)
 
     async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
         """Raises NotFound, NotFinished."""
         timeline = await self._timeline(project_id, request, partial)
-        return timeline, await to_thread.run_sync(self._service.tags, project_id, request.state.sees, timeline)
+        return timeline, await to_thread.run_sync(self._service.tags, project_id, request.state.owner_filter, timeline)
 
     async def _timeline(self, project_id: str, request: Request, partial: bool) -> Timeline:
         """Queued as an export, because it reads the beginnings and ends of all takes."""
         lay_out = self._service.timeline
-        work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.sees, partial)
+        work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.owner_filter, partial)
         return await until_hangup(request, work)
 
     async def _start_stream(
@@ -176,18 +176,18 @@ class ProjectFiles:
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again."""
         timeline = await self._timeline(project_id, request, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)).title
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)).title
         pieces = await self._start_stream(request, zipped(timeline, self._library.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
 
     async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, one cue per sentence, with times in the whole."""
-        sees = request.state.sees
+        owner_filter = request.state.owner_filter
 
         def write() -> tuple[str, str]:
-            timeline = self._service.timeline(project_id, sees, partial)
+            timeline = self._service.timeline(project_id, owner_filter, partial)
             words = self._library.takes.word_times([placed.take.id for placed in timeline.placed])
-            return self._library.projects.get(project_id, sees).title, "".join(write_srt(cues(timeline, words)))
+            return self._library.projects.get(project_id, owner_filter).title, "".join(write_srt(cues(timeline, words)))
 
         work = self._queues.exports.run(request.state.caller, write)
         title, text = await until_hangup(request, work)

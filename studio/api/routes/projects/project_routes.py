@@ -92,44 +92,48 @@ class ProjectRoutes:
 
     def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
-        projects = self._projects.page(request.state.sees, limit + 1, after)
+        projects = self._projects.page(request.state.owner_filter, limit + 1, after)
         return JSONResponse(list_page(projects, limit, self._as_json))
 
     def get_project(self, project_id: str, request: Request) -> Response:
         """A project's state: parts by state, seconds of audio, and the estimated time left."""
-        return self._answer(self._projects.get(project_id, request.state.sees))
+        return self._answer(self._projects.get(project_id, request.state.owner_filter))
 
     async def edit_project(self, project_id: str, request: Request) -> Response:
         """Edit title or settings; parts generated with other settings become stale."""
         body = as_model(await read_json(request), SettingsBody)
-        sees = request.state.sees
-        return self._answer(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
+        owner_filter = request.state.owner_filter
+        return self._answer(
+            await to_thread.run_sync(self._service.edit, project_id, owner_filter, body.title, body.settings)
+        )
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its audio; for ``undo_seconds`` POST …/restore restores it."""
-        undo = self._service.delete(project_id, request.state.sees)
+        undo = self._service.delete(project_id, request.state.owner_filter)
         return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo})
 
     def restore_project(self, project_id: str, request: Request) -> Response:
         """Restore a deleted project; queued parts wait until it is resumed."""
-        return self._answer(self._service.restore(project_id, request.state.sees))
+        return self._answer(self._service.restore(project_id, request.state.owner_filter))
 
     async def speak(self, project_id: str, request: Request) -> Response:
         """Queue parts: missing, stale or all; or parts by their ids, which get an additional take."""
         body = as_model(await read_json(request), SpeakBody)
-        return self._answer(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
+        return self._answer(
+            await to_thread.run_sync(self._service.ask, project_id, request.state.owner_filter, body.parts)
+        )
 
     def pause(self, project_id: str, request: Request) -> Response:
         """Start no more parts; running ones are finished."""
-        return self._answer(self._service.pause(project_id, request.state.sees, True))
+        return self._answer(self._service.pause(project_id, request.state.owner_filter, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
         """Continue after a pause."""
-        return self._answer(self._service.pause(project_id, request.state.sees, False))
+        return self._answer(self._service.pause(project_id, request.state.owner_filter, False))
 
     def cancel(self, project_id: str, request: Request) -> Response:
         """Remove all queued parts from the queue; existing takes stay."""
-        return self._answer(self._service.cancel(project_id, request.state.sees))
+        return self._answer(self._service.cancel(project_id, request.state.owner_filter))
 
     def list_parts(
         self,
@@ -140,8 +144,8 @@ class ProjectRoutes:
         state: PartState | None = None,
     ) -> JSONResponse:
         """Parts in order, with their takes; ``state``: only those in this state, also in the total."""
-        project = self._projects.get(project_id, request.state.sees)
-        parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
+        project = self._projects.get(project_id, request.state.owner_filter)
+        parts = self._projects.parts(project_id, request.state.owner_filter, offset, limit, state)
         total = sum(project.parts.values()) if state is None else project.parts[state]
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
@@ -150,9 +154,9 @@ class ProjectRoutes:
     async def edit_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Edit a part's text, voice or pause, or choose one of its takes; no other part becomes stale."""
         changes = as_model(await read_json(request), PartBody).changes()
-        sees = request.state.sees
-        part = await to_thread.run_sync(self._service.edit_part, project_id, sees, part_id, changes)
-        project = await to_thread.run_sync(self._projects.get, project_id, sees)
+        owner_filter = request.state.owner_filter
+        part = await to_thread.run_sync(self._service.edit_part, project_id, owner_filter, part_id, changes)
+        project = await to_thread.run_sync(self._projects.get, project_id, owner_filter)
         return JSONResponse(part_json(part, project.settings))
 
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
