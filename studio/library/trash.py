@@ -45,7 +45,8 @@ _TRASH = f"""
     union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
         from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
 """
-_MINE = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter)"
+_OWNED = ":owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter"
+_MINE = f"from ({_TRASH}) where deleted > :since and ({_OWNED})"
 """Things without an owner, voices, are everybody's."""
 
 Row = dict[str, Any]
