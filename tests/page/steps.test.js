@@ -9,7 +9,7 @@ import { phraseIfKnown } from "../../assets/page/lib/phrases.js";
 
 const health = readFileSync(new URL("../../assets/page/shell/engine-health.js", import.meta.url), "utf8");
 const patterns = [...health.matchAll(/^ {2}\[\/(.+)\/, "(shell\.step\.\w+)"\],$/gm)].map(([, pattern, key]) => [new RegExp(pattern), key]);
-const sources = ["engine/runtime/setup.py", "engine/engine.py", "engine/checkpoint.py", "engine/direct_engine.py", "fleet/start.py"];
+const sources = ["engine/runtime/setup.py", "engine/engine.py", "engine/checkpoint/checkpoint_loader.py", "engine/direct_engine.py", "fleet/start.py"];
 
 test("every step that engine and fleet tell has words", () => {
   const steps = new Set();
