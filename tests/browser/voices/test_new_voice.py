@@ -251,11 +251,11 @@ def test_a_clip_that_cannot_be_used_is_refused_and_a_long_one_cut_where_it_is_be
         expect(nav.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
-    expect(steps).to_contain_text("large.wav has 11.0 MB, and this browser cannot open it. Up to 10.0 MB can be sent")
+    expect(steps).to_contain_text("large.wav is 11.0 MB, and this browser cannot open it. Files up to 10.0 MB can be uploaded")
     hours = wav(np.zeros(66 * 60 * 8_000, np.float32), 8_000)
     (tmp_path / "hours.wav").write_bytes(hours)
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "hours.wav")
-    expect(steps).to_contain_text("hours.wav lasts 1 h 6 min; at most 1 h 5 min can be opened here.")
+    expect(steps).to_contain_text("hours.wav is 1 h 6 min long; the limit is 1 h 5 min.")
     expect(nav).to_contain_text("Record or upload a clip first.")
 
 
@@ -270,7 +270,7 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     press(screen, "Next")
     steps.get_by_text("Also record the consent").click()
     steps.get_by_label("Name of the speaker").fill("Tom Tone")
-    expect(steps).to_contain_text("I, Tom Tone, agree that my voice is used")
+    expect(steps).to_contain_text("I, Tom Tone, agree to the use of my voice")
     press(screen, "Record")
     expect(steps.locator("[data-part=consent-recording]")).to_contain_text("Good level")
     press(screen, "Stop recording")
