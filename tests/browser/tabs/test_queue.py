@@ -45,7 +45,7 @@ def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_come
     seed = screen.figure("Seed")
     screen.page.get_by_role("tab", name="Queue").click()
     row = screen.page.get_by_role("tabpanel", name="Queue").locator("tbody tr", has_text=seed)
-    expect(row.locator("td").first).to_have_text("Cut")
+    expect(row.locator("td").first).to_have_text("Cut off")
     expect(row.locator("td").nth(1)).to_have_text("Anna")
     expect(row.locator("td").nth(2)).to_have_text("2.0 s")
     expect(row.locator("td").nth(3)).to_have_text(screen.figure("Server"))

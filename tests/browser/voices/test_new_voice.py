@@ -251,7 +251,9 @@ def test_a_clip_that_cannot_be_used_is_refused_and_a_long_one_cut_where_it_is_be
         expect(nav.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
-    expect(steps).to_contain_text("large.wav is 11.0 MB, and this browser cannot open it. Files up to 10.0 MB can be uploaded")
+    expect(steps).to_contain_text(
+        "large.wav is 11.0 MB, and this browser cannot open it. Files up to 10.0 MB can be uploaded"
+    )
     hours = wav(np.zeros(66 * 60 * 8_000, np.float32), 8_000)
     (tmp_path / "hours.wav").write_bytes(hours)
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "hours.wav")
