@@ -92,6 +92,7 @@ def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_pa
     area.get_by_label("Import a voice pack").set_input_files(sent)
     expect(area).to_contain_text("1 voice imported from the folder.")
     expect(area).not_to_contain_text("Skipped")
+    expect(area.locator(".card")).to_have_count(4)  # the list follows the message
     assert "Eve" in names(screen)
 
 
