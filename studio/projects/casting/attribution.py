@@ -22,6 +22,7 @@ from studio.projects.casting.characters import (
 )
 from studio.projects.casting.quotations import Quotation, QuotationStyle, find_quotations
 from studio.projects.casting.speech_verbs import FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, VERBS
+from studio.work.job import check_job
 
 Reason = Literal["tag", "pronoun", "action", "continued", "turns", "answer", "mention", "unknown"]
 CONFIDENCE: dict[Reason, float] = {
@@ -116,17 +117,19 @@ class _Paragraph:
     quotations: list[Quotation]
     narration: list[str] = field(init=False)
     """What stands before, between and after the quotations; one more than those."""
+    tags: list[_Tag | None] = field(init=False)
+    """The tag of each quotation, if it has one of its own."""
 
     def __post_init__(self) -> None:
         edges = [0, *(edge for found in self.quotations for edge in (found.start, found.end)), len(self.text)]
         self.narration = [self.text[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2)]
+        self.tags = self._find_tags()
 
     @property
     def speech(self) -> str:
         return " ".join(self.text[found.start : found.end] for found in self.quotations)
 
-    def tags(self) -> list[_Tag | None]:
-        """Of each quotation its tag, if it has one of its own."""
+    def _find_tags(self) -> list[_Tag | None]:
         tags: list[_Tag | None] = []
         for number in range(len(self.quotations)):
             after = _AFTER.match(self.narration[number + 1][:_TAG_WITHIN])
@@ -137,7 +140,7 @@ class _Paragraph:
 
     def tag_names(self) -> list[str]:
         return [
-            tag.person for tag in self.tags() if tag and tag.gender is None and tag.person.lower() not in FIRST_PERSON
+            tag.person for tag in self.tags if tag and tag.gender is None and tag.person.lower() not in FIRST_PERSON
         ]
 
 
@@ -165,6 +168,7 @@ class _Turns:
 
     def resolve(self) -> list[_Turn | None]:
         for paragraph in self.paragraphs:
+            check_job()
             self.turns.append(self._turn(paragraph) if paragraph.quotations else None)
             if not paragraph.quotations:
                 self._mention(paragraph.text)
@@ -194,7 +198,7 @@ class _Turns:
 
     def _by_text(self, paragraph: _Paragraph) -> tuple[Character | None, Reason]:
         """By the narration of the paragraph itself."""
-        for tag in paragraph.tags():
+        for tag in paragraph.tags:
             if tag is None:
                 continue
             if tag.person.lower() in FIRST_PERSON:

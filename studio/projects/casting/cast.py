@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from studio.library.voices.voice import Voice
 from studio.projects.casting.attribution import CastLine, attribute
-from studio.projects.casting.characters import Character, Gender
+from studio.projects.casting.characters import Character
 from studio.projects.documents.passages import Document, Passage
 
 PAUSE_WITHIN = 0.2
 """Seconds of silence between speech and narration of one paragraph."""
-_GENDERS: dict[Gender, str] = {"m": "male", "f": "female"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def proposed_voices(
     uses = {voice.slug: int(voice.slug == narrator) for voice in voices}
     proposals = []
     for character in characters:
-        wanted = _GENDERS.get(character.gender)
+        wanted = character.voice_gender
         fitting = [voice for voice in voices if voice.gender in (wanted, "")] if wanted else list(voices)
         best = min(fitting or voices, key=lambda voice: (uses[voice.slug], voice.gender != wanted), default=None)
         if best is not None:

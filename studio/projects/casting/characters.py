@@ -57,6 +57,11 @@ class Character:
     lines: int = 0
     """Stretches of speech."""
 
+    @property
+    def voice_gender(self) -> str:
+        """As voices have it: male, female, or blank where the text does not show it."""
+        return {"m": "male", "f": "female"}.get(self.gender, "")
+
 
 @dataclass(slots=True)
 class Characters:

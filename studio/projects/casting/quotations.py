@@ -140,6 +140,8 @@ def _single_closing(text: str, start: int, closer: str) -> int | None:
     """The first single mark after punctuation; one after a letter may be an apostrophe and closes only if none does."""
     last = None
     for at in range(start + 1, len(text)):
+        if last is not None and text[at] == text[start] and _may_open(text, at):
+            break  # the next quotation: a paragraph of many must not be read to its end for each
         if text[at] != closer or text[at + 1 : at + 2].isalnum():
             continue
         if text[at - 1] in _TERMINAL + "”":

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from studio.errors import InvalidRequest
+from studio.projects.casting.attribution import attribute
 from studio.projects.documents import into_parts, read_document
 from tests.growth import PIECES, check, pieces
 from tests.studio.documents import docx, epub, page, pdf
@@ -48,6 +49,27 @@ def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
         return into_parts(document, lambda name: None)
 
     check(read, pieces(HARD[kind]), 2048)
+
+
+DIALOGUE = {name: PIECES[name] for name in ("sentences", "letters", "blanks", "names", "quotes") if name in PIECES} | {
+    "single words": "\u2018a\u2019 ",
+    "single openings": "\u2018a ",
+    "double words": "\u201ca\u201d ",
+    "double openings": "\u201ca ",
+    "nested": "\u201c\u2018a\u2019 b\u201d ",
+    "straight": '"a" ',
+    "straight single": "'a' ",
+    "dashes": "\u2014 a, dit Anna. ",
+    "tags": "\u201ca,\u201d said Anna. ",
+    "addressed": "\u201ca, Anna, a.\u201d said Ben. ",
+    "capitals": "Aa Bb Cc ",
+    "turns": "\u201ca.\u201d\n\n",
+}
+
+
+@pytest.mark.parametrize("kind", DIALOGUE)
+def test_speakers_are_found_in_linear_time(kind: str) -> None:
+    check(lambda text: attribute(text.split("\n\n")), pieces(DIALOGUE[kind]), 16_384)
 
 
 PAGES = {

@@ -201,9 +201,8 @@ def _field_named(source: _Source) -> Iterator[None]:
 def _character_json(entry: CharacterVoice) -> dict[str, object]:
     """``gender``: female, male, or blank where the text does not tell."""
     character = entry.character
-    gender = {"m": "male", "f": "female"}.get(character.gender, "")
     names: dict[str, object] = {"name": character.name, "names": list(character.names)}
-    return names | {"gender": gender, "lines": character.lines, "voice": entry.voice}
+    return names | {"gender": character.voice_gender, "lines": character.lines, "voice": entry.voice}
 
 
 async def _read(request: Request) -> tuple[_Source, ProjectBody]:
