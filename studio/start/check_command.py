@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import re
 import sys
@@ -16,6 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model
 from studio.audio.resampler import Resampler
+from studio.library.audio_files import write_whole
 from studio.settings import Settings, SettingsError
 from studio.unicode_text import text_of
 from studio.voices.hearing.recogniser import RATE, FasterWhisper, Recogniser, check_name
@@ -61,7 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in _lines(figures):
         print(line)
     if options.json:
-        options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(figures, ensure_ascii=False, indent=1) + "\n"
+        try:
+            write_whole(options.json, io.BytesIO(text.encode()), is_private=False)
+        except OSError as error:
+            print(f"studio: the measurements were not written: {error}", file=sys.stderr)
+            return 1
     return 0
 
 

@@ -54,3 +54,11 @@ def test_what_cannot_be_checked_is_said_in_one_line(tmp_path: Path, capsys: pyte
         assert main(arguments) == 1
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.strip().splitlines()[-1].startswith("studio: ")
+
+
+def test_measurements_that_cannot_be_written_are_still_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([FRY, "--short", "--device", "cpu", "--json", str(tmp_path / "missing" / "figures.json")]) == 1
+    captured = capsys.readouterr()
+    assert SENTENCES[0] in captured.out and "were not written" in captured.err.splitlines()[-1]
