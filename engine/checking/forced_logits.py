@@ -16,7 +16,7 @@ from engine.model.prompt import build_prompt
 from engine.types import Utterance
 
 Spoken = tuple[Utterance, np.ndarray]
-"""What was to be said and the codes, int16 (codebooks, frames), that say it."""
+"""The text that was generated, and its codes, int16 (codebooks, frames)."""
 Logits = tuple[Tensor, Tensor]
 """Of every frame's semantic token (frames, columns), and of its residual codes (frames · codes, columns)."""
 

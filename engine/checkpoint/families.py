@@ -32,7 +32,7 @@ class Family:
     model_type: str
     read: Callable[[Tree, TokenIds], ModelConfig]
     codec: Callable[[Tree], CodecConfig] = field(default=lambda tree: CodecConfig())
-    """The codec's sizes where there is no codec.yaml."""
+    """Sizes of the codec for a checkpoint without codec.yaml."""
     is_meant: Callable[[Tree], bool] = field(default=lambda tree: True)
     """Tells families of one model_type apart."""
 

@@ -45,7 +45,7 @@ export function ask(path, options) {
 }
 
 /**
- * The JSON of such an answer; null when it was refused. Raises Refusal when there is no answer.
+ * The JSON of the answer, or null if the request was refused. Raises Refusal when there is no answer.
  *
  * @param {string} path
  * @param {RequestInit} [options]

@@ -1,4 +1,4 @@
-// The page's texts by key, in the language of its document; in English where there is no document.
+// The texts of the page by key, in the language of the document (English without one).
 
 import catalogue from "../words/en.json" with { type: "json" };
 

@@ -1,4 +1,4 @@
-// The trash in the settings: what was deleted, to be restored or deleted for good.
+// The trash in Settings: deleted items, to restore or to delete permanently.
 
 import { Refusal } from "../client/refusal.js";
 import { emptyTrash, listTrash, restore } from "../client/trash.js";

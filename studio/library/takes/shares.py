@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
+from studio.library.trash import DAY
 
 MAX_SHARES = 20
 """Links of one take at a time."""
-_DAY = 86_400.0
 _OF_TAKE = "from shares join takes on takes.n = shares.take where takes.id = ? and shares.expires > ?"
 
 
@@ -34,7 +34,7 @@ class Shares:
     def add(self, take_id: str, days: int) -> Share:
         """A new link to a take. Raises NotFound for a take that is gone, InvalidRequest for too many links."""
         now = time.time()
-        share = Share(secrets.token_urlsafe(16), take_id, now, now + days * _DAY)
+        share = Share(secrets.token_urlsafe(16), take_id, now, now + days * DAY)
         with self._store.writing() as db:
             db.execute("delete from shares where expires <= ?", [now])
             if db.execute(f"select count(*) {_OF_TAKE}", [take_id, now]).fetchone()[0] >= MAX_SHARES:
