@@ -21,7 +21,7 @@ from studio.errors import SettingsError
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings
 from studio.start.startup import create_app
-from tests.studio.quick_routes import hasten
+from tests.quick_routes import hasten
 
 hasten()
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
