@@ -41,8 +41,10 @@ def hasten() -> None:
         key = code, repr(sorted(how.items()))
         if key not in dependants:
             dependants[key] = replace(plain_dependant(call=call, **how), call=None)  # a call may hold a whole studio
-        made = dependants[key]
-        return replace(made, call=call, **{name: [*getattr(made, name)] for name in LISTS})
+        copy = replace(dependants[key], call=call)
+        for name in LISTS:  # which routes add to
+            setattr(copy, name, [*getattr(copy, name)])
+        return copy
 
     def signature(call: Callable[..., Any]) -> inspect.Signature:
         code = code_of(call)
