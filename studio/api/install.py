@@ -92,8 +92,8 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     ]
     if settings.page:
         routers.append(gradio_file_routes(studio.client_files))
-    for router in routers:
-        app.include_router(router)
+    for router in routers:  # not included: FastAPI would build each route a second time, at the first request
+        app.router.routes.extend(router.routes)
     unknown = UnknownRoute(routers)
     own = [path for path in unknown.paths if not path.startswith(("/v1/", "/gradio_api/"))]
     for path in own + [path for prefix in PREFIXES for path in (prefix, f"{prefix}/{{path:path}}")]:

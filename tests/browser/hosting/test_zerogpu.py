@@ -108,7 +108,7 @@ def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path
 
 def test_no_endpoint_reads_what_its_caller_has_not_uploaded(zerogpu: Served, tmp_path: Path) -> None:
     with zerogpu.client(headers={"Authorization": "Bearer secret"}) as client, traps(tmp_path / "traps") as laid:
-        assert try_everything(client, laid, []) > 200
+        assert try_everything(client, laid, []) > 100
         clip = {"path": upload(client, "me.wav", wav(tone(2))), "meta": META}
         assert called(client, "/analyze_reference", [clip, "A tone.", 0, 0, 0, -1]).startswith("event: complete")
         sound = result(client, "/voice_preview", ["anna", 0])[0]
