@@ -42,7 +42,7 @@ class Norm:
         return torch.div(x, length, out=out).mul_(self._gain)
 
 
-class Product:
+class CpuProduct:
     """The product of steps (steps, inputs) with a weight, held in float32 or in fewer bits."""
 
     def __init__(self, held: HeldWeight) -> None:
@@ -67,13 +67,13 @@ class CpuLayer:
     """One block's weights."""
 
     attention_norm: Norm
-    qkv: Product
+    qkv: CpuProduct
     qkv_bias: Tensor | None
     qk_norm: Norm | None
-    output: Product
+    output: CpuProduct
     ffn_norm: Norm
-    gate_up: Product
-    down: Product
+    gate_up: CpuProduct
+    down: CpuProduct
 
     @classmethod
     def of(cls, block: Block) -> CpuLayer:
@@ -89,13 +89,13 @@ class CpuLayer:
             qk_norm = Norm(gains, sizes.norm_eps)
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
-            qkv=Product(held_by(attention.wqkv)),
+            qkv=CpuProduct(held_by(attention.wqkv)),
             qkv_bias=None if attention.wqkv.bias is None else attention.wqkv.bias.detach(),
             qk_norm=qk_norm,
-            output=Product(held_by(attention.wo)),
+            output=CpuProduct(held_by(attention.wo)),
             ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
-            gate_up=Product(gate_up),
-            down=Product(held_by(ffn.w2)),
+            gate_up=CpuProduct(gate_up),
+            down=CpuProduct(held_by(ffn.w2)),
         )
 
 
