@@ -16,6 +16,7 @@ from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
+from engine.model.held_weight import multiplies_eight_bits
 from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes
 
@@ -24,6 +25,8 @@ MARGIN = GIB // 4
 """Left free beside the encoder of clips where that is on the GPU only while it works."""
 UNPLANNED = GIB // 2
 """Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
+CACHED = GIB // 4
+"""Bytes of layers in float32 up to which a CPU is fast enough with them: the bundled model has 42 MiB."""
 VOICES, VOICES_COMPACT = 2**29, 2**27
 """Bytes for known voices where they are not set: a voice of ten seconds takes 38 MB of S2 Pro's."""
 
@@ -124,6 +127,14 @@ def largest(
                 return size, memory
     memory.check(budget)
     return size, memory
+
+
+def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
+    """What a CPU holds where that is not set: float32, called bf16, or int8 where reading float32 takes too long."""
+    model, _ = _shapes(config, codec, "bf16")
+    layers = [*model.slow.layers, *model.fast.layers]
+    is_large = sum(4 * p.numel() for layer in layers for p in layer.parameters()) > CACHED
+    return "int8" if is_large and multiplies_eight_bits() else "bf16"
 
 
 def voices_bytes(prefix_bytes: int | None, size: Size) -> int:

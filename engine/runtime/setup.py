@@ -30,6 +30,7 @@ from engine.runtime.memory_plan import (
     plan_memory,
     sizes,
     voices_bytes,
+    weights_on_cpu,
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
@@ -145,7 +146,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
         raise ConfigError(f"max_context {config.max_context} is more than the checkpoint's {model.max_context}")
     rows, quantise = config.rows_on(device.type), device.type == "cuda"
     compact = is_fused and not any(codec.encoder_transformer_layers[:-1])  # as `FusedEncoder` reads
-    tries = sizes(config.max_rows, config.max_context, config.weights, rows, model.max_context, quantise, compact)
+    weights = config.weights
+    if weights is None and device.type == "cpu" and dtype == torch.float32:
+        weights = weights_on_cpu(model, codec)
+    tries = sizes(config.max_rows, config.max_context, weights, rows, model.max_context, quantise, compact)
     budget, is_set = _budget(config, device), config.max_rows and config.max_context
     size, memory = largest(tries, plan, budget, spare=0 if is_set or device.type == "cpu" else UNPLANNED)
     twelve_bits: TwelveBits = "none"
