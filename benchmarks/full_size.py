@@ -27,35 +27,8 @@ from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
+from studio.models.catalogue import S2_PRO
 
-SHARED = {
-    "vocab_size": 155776,
-    "n_layer": 36,
-    "dim": 2560,
-    "intermediate_size": 9728,
-    "n_head": 32,
-    "n_local_heads": 8,
-    "head_dim": 128,
-    "attention_qk_norm": True,
-    "attention_qkv_bias": False,
-    "attention_o_bias": False,
-    "rope_base": 1e6,
-    "norm_eps": 1e-6,
-    "max_seq_len": 32768,
-    "tie_word_embeddings": True,
-}
-FAST = {"vocab_size": 4096, "n_layer": 4, "attention_qk_norm": False, "max_seq_len": 11, "tie_word_embeddings": False}
-S2_PRO: dict[str, Any] = {
-    "model_type": "fish_qwen3_omni",
-    "eos_token_id": 151645,
-    "pad_token_id": 151669,
-    "audio_pad_token_id": 151677,
-    "semantic_start_token_id": 151678,
-    "semantic_end_token_id": 155773,
-    "text_config": SHARED,
-    "audio_decoder_config": SHARED | FAST | {"num_codebooks": 10, "text_dim": 2560},
-}
-"""config.json of fishaudio/s2-pro, as far as an engine reads it."""
 DEVIATION = 0.02
 SHARD_BYTES = 2**30
 
