@@ -1,4 +1,4 @@
-"""The command fish-voice-studio: serves the studio, or manages the library (voices, trash) and models (models, check)."""
+"""The command fish-voice-studio: serves the studio, or manages voices, trash and models, or checks a model."""
 
 from __future__ import annotations
 

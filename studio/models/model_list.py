@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from engine import EngineError, ModelSurvey, survey_model
 from studio.engine_host import engine_config
@@ -60,7 +61,7 @@ def model_json(listed: ListedModel) -> dict[str, object]:
     card = survey.card if survey else None
     return {
         "name": listed.name,
-        "title": model.title if model else listed.name,
+        "title": model.title if model else Path(listed.name).name or listed.name,
         "repo": model.repo if model else None,
         "licence": model.licence if model else card.licence if card else "",
         "licence_url": model.licence_url if model else None,

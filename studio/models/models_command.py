@@ -12,7 +12,6 @@ from pathlib import Path
 from engine import EngineError
 from studio.errors import SettingsError, StudioError
 from studio.models.catalogue import CATALOGUE, in_catalogue
-from studio.models.installed import installed_folder
 from studio.models.model_choice import is_set, starting_model, write_choice
 from studio.models.model_download import ModelDownload
 from studio.models.model_list import ListedModel, fitting_path, list_models, model_json
@@ -105,7 +104,6 @@ async def _download(name: str) -> int:
     if error := download.status.error:
         print(f"studio: {model.title} was not downloaded: {error}", file=sys.stderr)
         return 1
-    print(installed_folder(model))
     return 0
 
 

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from studio.api.http.access import check_owner
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
-from studio.api.http.owner import check_owner
 from studio.api.schemas.field_types import StrictBody
 from studio.engine_host import EngineHost
 from studio.models.hub_download import DownloadStatus

@@ -17,7 +17,7 @@ from engine import CheckpointError, EngineConfig
 from studio.models.catalogue import in_catalogue
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.hub import COMMIT, Hub, serve_hub
+from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.studio.server import Served, serve
 
 AUDIO8 = "audio8-0.6b"
@@ -103,8 +103,8 @@ def switched(client: httpx.Client) -> dict[str, Any]:
     return until(client, lambda state: state["switching_to"] is None and state["status"] != "starting")
 
 
-def say(client: httpx.Client, text: str = "Hello there.") -> httpx.Response:
-    return client.post("/v1/audio/speech", json={"input": text, "response_format": "wav"})
+def say(client: httpx.Client, **more: object) -> httpx.Response:
+    return client.post("/v1/audio/speech", json={"input": "Hello there.", "response_format": "wav"} | more)
 
 
 def unreadable(model: str) -> CheckpointError:

@@ -17,8 +17,8 @@ import pytest
 from studio.models import hub_download
 from studio.models.catalogue import CATALOGUE
 from studio.models.installed import installed_folder
-from tests.studio.hub import COMMIT, Hub
 from tests.studio.models.conftest import AUDIO8, DOWNLOAD, LIST, Studio, downloaded, until
+from tests.studio.models.hub import COMMIT, Hub
 
 StudioOf = Callable[..., Studio]
 MODEL = next(model for model in CATALOGUE if model.name == AUDIO8)

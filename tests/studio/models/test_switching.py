@@ -18,7 +18,6 @@ from studio.models.catalogue import BUNDLED_FOLDER, S2_PRO
 from studio.models.model_choice import write_choice
 from studio.settings import Settings
 from tests.studio.api.test_ownership import asking
-from tests.studio.hub import Hub
 from tests.studio.models.conftest import (
     AUDIO8,
     DOWNLOAD,
@@ -31,6 +30,7 @@ from tests.studio.models.conftest import (
     unreadable,
     until,
 )
+from tests.studio.models.hub import Hub
 from tests.studio.server import serve
 
 StudioOf = Callable[..., Studio]
@@ -143,13 +143,13 @@ def test_the_old_weights_are_gone_before_the_new_ones_come(
 
     settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), home=str(tmp_path / "h"), max_rows=1)
     with serve(settings, start) as served, served.client() as client:
-        assert say(client).status_code == 200
+        assert say(client, max_new_tokens=4).status_code == 200
         put(client, other)
-        assert switched(client)["model"] == "other" and say(client).status_code == 200
+        assert switched(client)["model"] == "other" and say(client, max_new_tokens=4).status_code == 200
         put(client, cut)
         state = switched(client)
         assert state["model"] == "other" and "model.safetensors" in state["error"]
-        assert say(client).status_code == 200
+        assert say(client, max_new_tokens=4).status_code == 200
     assert alive == [0, 0, 0, 0]
 
 

@@ -6,7 +6,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.http.owner import check_owner, is_owner
+from studio.api.http.access import check_owner, is_owner
 from studio.settings import Settings
 from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber, is_installed

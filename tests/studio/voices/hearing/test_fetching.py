@@ -18,7 +18,7 @@ from studio.voices.hearing.recogniser import FasterWhisper
 from tests.studio.api.test_ownership import asking
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.hub import COMMIT, Hub, serve_hub
+from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.studio.server import Served
 from tests.studio.voices.whisper import write_model
 
