@@ -56,46 +56,43 @@ function facts(model) {
  * Its element. `download`: its state, where it can be downloaded; `on`: what its buttons do.
  */
 export function modelCard(model, download, { isBusy, isConfirming, current }, on) {
-  const { name, title, loaded } = model;
+  const { title, loaded } = model;
   const heading = element("h3", { textContent: title });
   if (loaded) heading.append(element("small", { textContent: phrase("models.inUse") }));
   const list = element("dl", {}, facts(model).flatMap(([term, words]) => [element("dt", { textContent: term }), element("dd", {}, [words])]));
   const card = element("li", {}, [heading, list, ...actions(model, download, isBusy, isConfirming, current, on)]);
-  card.dataset.model = name;
   if (loaded) card.setAttribute("aria-current", "true");
   return card;
 }
 
 function actions(model, download, isBusy, isConfirming, current, on) {
-  const { name, title, loaded, path, fits, download_bytes: bytes } = model;
-  if (download?.running) return [progressBar(title, download, button(`cancel ${name}`, phrase("models.cancel"), on.cancel))];
+  const { title, loaded, path, fits, download_bytes: bytes } = model;
+  if (download?.running) return [progressBar(title, button(phrase("models.cancel"), on.cancel))];
   const failed = download?.error ? [element("p", { className: "models-wrong", textContent: phrase("models.failed", { why: download.error }) })] : [];
   if (isConfirming && !isBusy) return [confirmation(title, current, on)];
   if (loaded) return failed;
-  if (path === null) return bytes ? [...failed, bar(button(`download ${name}`, phrase("models.download", { size: size(bytes) }), on.download))] : failed;
-  return [...failed, bar(button(`ask ${name}`, phrase("models.use", { model: title }), on.ask, { disabled: isBusy || !fits }))];
+  if (path === null) return bytes ? [...failed, bar(button(phrase("models.download", { size: size(bytes) }), on.download))] : failed;
+  return [...failed, bar(button(phrase("models.use", { model: title }), on.ask, { disabled: isBusy || !fits }))];
 }
 
-function progressBar(title, { bytes, total }, cancel) {
+function progressBar(title, cancel) {
   const progress = element("progress", { max: 1 });
   progress.setAttribute("aria-label", phrase("models.downloading", { model: title }));
+  return bar(progress, element("span", { className: "quiet" }), cancel);
+}
+
+/** Bring the progress of a download up to date. */
+export function showProgress(card, { bytes, total }) {
+  const progress = card.querySelector("progress");
   if (total) progress.value = bytes / total;
-  const words = total ? phrase("models.downloading.bytes", { done: size(bytes), total: size(total) }) : phrase("models.downloading", { model: title });
-  return bar(progress, element("span", { className: "quiet", textContent: words }), cancel);
+  progress.nextElementSibling.textContent = total ? phrase("models.downloading.bytes", { done: size(bytes), total: size(total) }) : "";
 }
 
 function confirmation(title, current, on) {
   const words = element("p", { textContent: phrase("models.confirm", { model: title, current }) });
-  const part = element("div", {}, [words, bar(button("use", phrase("models.confirm.yes"), on.use, { className: "primary" }), button("back", phrase("models.confirm.no"), on.back))]);
-  part.dataset.part = "confirm";
-  return part;
+  return element("div", {}, [words, bar(button(phrase("models.confirm.yes"), on.use, { className: "primary" }), button(phrase("models.confirm.no"), on.back))]);
 }
 
 const bar = (...children) => element("div", { className: "models-bar" }, children);
 
-/** A button that is found again after a redraw by its key. */
-function button(key, textContent, onclick, more = {}) {
-  const made = element("button", { type: "button", className: "plain", textContent, onclick: once(onclick), ...more });
-  made.dataset.key = key;
-  return made;
-}
+const button = (textContent, onclick, more = {}) => element("button", { type: "button", className: "plain", textContent, onclick: once(onclick), ...more });

@@ -3,12 +3,12 @@
 import { Refusal } from "../client/refusal.js";
 import { cancelModelDownload, downloadModel, engineModel, engineModels, keepModel, switchModel } from "../client/system.js";
 import { closeByPressBeside } from "../lib/dialog.js";
-import { partsOf } from "../lib/elements.js";
+import { Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { stepWords } from "../shell/engine-health.js";
-import { modelCard } from "./model-card.js";
+import { modelCard, showProgress } from "./model-card.js";
 
 const AGAIN = 1000; // ms between looks while something is under way
 
@@ -17,6 +17,7 @@ export class ModelsDialog {
   #models = /** @type {any[]} */ ([]);
   #path = "";
   #confirming = "";
+  #cards = new Keyed();
   #looks = new Latest();
   #timer = 0;
 
@@ -90,9 +91,12 @@ export class ModelsDialog {
     else this.part("progress").removeAttribute("value");
     this.part("keep").hidden = !canCancel;
     this.#say(isLoading ? phrase("models.switching", { model: this.#titleOf(target ?? this.#state.model), step: stepWords(status === "starting" ? doing : "changing the model") }) : this.#settled());
-    const held = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
-    this.part("list").replaceChildren(...this.#models.map((model) => this.#card(model)));
-    if (held) this.part("list").querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus(); // a look must not take it away
+    const held = document.activeElement;
+    const place = /** @type {HTMLElement | null | undefined} */ (held?.closest("#models li"));
+    setChildren(this.part("list"), this.#cards.of(this.#models.map((model) => ({ ...model, id: model.name })), (model, before) => this.#card(model, before)));
+    if (!place || place.isConnected) return;
+    const card = this.#cards.get(place.dataset.model ?? "");
+    /** @type {HTMLElement | undefined} */ ([...(card?.querySelectorAll("button, a") ?? [])].find(({ textContent }) => textContent === held?.textContent))?.focus();
   }
 
   #settled() {
@@ -100,8 +104,10 @@ export class ModelsDialog {
     return [error && phrase("models.failed", { why: error }), cannot, isFixed && !cannot && phrase("models.fixed")].filter(Boolean).join(" ");
   }
 
-  #card(model) {
+  /** The one that there was, unless more than its progress has changed: no press on it is lost. */
+  #card(model, before) {
     const { name } = model;
+    const download = this.#state.downloads[name];
     const isBusy = this.#state.switching_to !== null || this.#state.status === "starting" || Boolean(this.#state.cannot_switch);
     const buttons = {
       download: () => this.#do(() => downloadModel(name)),
@@ -109,17 +115,22 @@ export class ModelsDialog {
       ask: () => {
         this.#confirming = name;
         this.#draw();
-        this.part("list").querySelector("[data-part=confirm] button")?.focus();
+        this.#cards.get(name)?.querySelector("button")?.focus();
       },
       use: () => this.#do(() => switchModel(name)),
       back: () => {
         this.#confirming = "";
         this.#draw();
-        this.part("list").querySelector(`[data-key="${CSS.escape(`ask ${name}`)}"]`)?.focus();
+        this.#cards.get(name)?.querySelector("button")?.focus();
       },
     };
     const current = this.#models.find(({ loaded }) => loaded)?.title ?? this.#state.model;
-    return modelCard(model, this.#state.downloads[name], { isBusy, isConfirming: this.#confirming === name, current }, buttons);
+    const drawn = modelCard(model, download, { isBusy, isConfirming: this.#confirming === name, current }, buttons);
+    const looks = drawn.outerHTML;
+    const card = before?.dataset.looks === looks ? before : drawn;
+    Object.assign(card.dataset, { looks, model: name });
+    if (download?.running) showProgress(card, download);
+    return card;
   }
 
   #titleOf(name) {
