@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EngineError, StudioError, SettingsError, OSError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nstudio: interrupted; the same command continues the download", file=sys.stderr)
+        return 130
     return 0
 
 
