@@ -29,62 +29,11 @@ from engine.codec import Codec
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
+from studio.models import catalogue
+from studio.models.catalogue import S2_PRO
 
-SHARED = {
-    "vocab_size": 155776,
-    "n_layer": 36,
-    "dim": 2560,
-    "intermediate_size": 9728,
-    "n_head": 32,
-    "n_local_heads": 8,
-    "head_dim": 128,
-    "attention_qk_norm": True,
-    "attention_qkv_bias": False,
-    "attention_o_bias": False,
-    "rope_base": 1e6,
-    "norm_eps": 1e-6,
-    "max_seq_len": 32768,
-    "tie_word_embeddings": True,
-}
-FAST = {"vocab_size": 4096, "n_layer": 4, "attention_qk_norm": False, "max_seq_len": 11, "tie_word_embeddings": False}
-S2_PRO: dict[str, Any] = {
-    "model_type": "fish_qwen3_omni",
-    "eos_token_id": 151645,
-    "pad_token_id": 151669,
-    "audio_pad_token_id": 151677,
-    "semantic_start_token_id": 151678,
-    "semantic_end_token_id": 155773,
-    "text_config": SHARED,
-    "audio_decoder_config": SHARED | FAST | {"num_codebooks": 10, "text_dim": 2560},
-}
-"""config.json of fishaudio/s2-pro, as far as an engine reads it."""
-AUDIO8: dict[str, Any] = {
-    "model_type": "arktts",
-    "vocab_size": 155776,
-    "n_layer": 24,
-    "dim": 896,
-    "n_head": 14,
-    "n_local_heads": 2,
-    "head_dim": 64,
-    "intermediate_size": 4864,
-    "attention_qkv_bias": True,
-    "attention_qk_norm": False,
-    "n_fast_layer": 4,
-    "fast_attention_qkv_bias": False,
-    "rope_base": 1e6,
-    "norm_eps": 1e-6,
-    "max_seq_len": 2048,
-    "codebook_size": 4096,
-    "num_codebooks": 10,
-    "codec_post_n_layer": 8,
-    "codec_post_n_head": 16,
-    "codec_post_n_local_heads": 8,
-    "codec_post_intermediate_size": 1216,
-    "semantic_begin_id": 151678,
-    "semantic_end_id": 155773,
-    **{key: S2_PRO[key] for key in S2_PRO if key.endswith("_token_id")},
-}
-"""config.json of Audio8-TTS-Preview-0.6b, as far as an engine reads it, and the ids that S2 Pro's has besides."""
+AUDIO8 = catalogue.AUDIO8 | {key: S2_PRO[key] for key in S2_PRO if key.endswith("_token_id")}
+"""Audio8's, with the ids of tokens that S2 Pro's has besides."""
 SHAPES = {"s2-pro": S2_PRO, "audio8": AUDIO8}
 DEVIATION = 0.02
 SHARD_BYTES = 2**30

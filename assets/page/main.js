@@ -24,6 +24,7 @@ import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
 import { openDictionaries } from "./pronunciation/dictionaries.js";
+import { ModelsDialog } from "./models/models-dialog.js";
 import { Preferences } from "./settings/preferences.js";
 import { offerPresets } from "./speak/sampling-presets.js";
 import { offerPreview } from "./speak/voice-preview.js";
@@ -82,6 +83,7 @@ class Studio {
   async #start() {
     this.health.showIn(await rendered("#pill"), await rendered("#offline"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
+    new ModelsDialog(await rendered("#models"));
     const account = new Account(await rendered("#signed-in"), this.health);
     askForKey(await rendered("#sign-in"), () => {
       account.look();

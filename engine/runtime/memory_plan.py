@@ -189,9 +189,9 @@ def plan_memory(
     return MemoryPlan(tuple(items), (encoder + clips + MARGIN) * size.compact)
 
 
-@functools.lru_cache(maxsize=3)
+@functools.lru_cache(maxsize=12)
 def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[DualAR, Codec]:
-    """Made once for all plans of a start."""
+    """Made once for all plans of a start, and for a list of models."""
     with only_shapes():
         return DualAR(config, weights), Codec(codec)
 
@@ -246,3 +246,45 @@ def _graph_bytes(codec: CodecConfig, precision: Precision) -> int:
     """Of the largest codec graphs, of eight and of four frames, for one row: a layer's two inputs and two results."""
     widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
     return 5 * (8 + 4) * codec.frame_samples * widest * (4 if precision == "float32" else 2)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCost:
+    """What a frame of one row costs, whatever the device."""
+
+    passes: int
+    """Layers that are gone through, those of the fast AR once for each residual code."""
+    weight_bytes: int
+    """Of both autoregressive models, as often as they are read."""
+    codec_operations: int
+    """Of floating-point numbers, additions and multiplications."""
+
+
+def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weights: Weights) -> FrameCost:
+    """Of weights that are held in so many bits."""
+    model, plain = _shapes(config, codec, weights)
+    residual = config.num_codebooks - 1
+
+    def held(*parts: nn.Module) -> int:
+        return sum(_held_bytes(name, value, dtype) for part in parts for name, value in part.state_dict().items())
+
+    read = held(model.slow.layers) + residual * held(model.fast.layers, model.fast_output)
+    passes = config.slow.n_layer + residual * config.fast.n_layer
+    head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
+    return FrameCost(passes, read + head, 2 * _codec_products(plain))
+
+
+def _codec_products(codec: Codec) -> int:
+    """Multiplications with weights to decode a frame, which becomes longer with every layer of a stride."""
+    quantizer, rate, total = codec.quantizer, 1, 0
+    total += sum(p.numel() for p in quantizer.post_module.parameters())
+    for part in (quantizer.upsample, codec.decoder):
+        for module in part.modules():
+            if isinstance(module, CausalConvTranspose1d):
+                total += module.conv.weight.numel() * rate
+                rate *= module.conv.stride[0]
+            elif isinstance(module, CausalConv1d):
+                total += module.conv.weight.numel() * rate
+            elif isinstance(module, nn.Linear):
+                total += module.weight.numel() * rate
+    return total

@@ -19,6 +19,7 @@ from studio.api.http.middleware import install_layers
 from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
+from studio.api.routes.engine_models import EngineModelRoutes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
@@ -81,6 +82,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
         recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
+        EngineModelRoutes(studio.models, speech.host, settings).router(),
         system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
         tts_routes(speech),
