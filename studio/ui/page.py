@@ -35,7 +35,7 @@ PAGE_FILES = ASSETS / "page"
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
-"""The tabs after the Studio's own, which consists of Gradio's fields."""
+"""The views after the Studio's own, which consists of Gradio's fields."""
 
 STYLE_SHEETS = (
     "main",
@@ -131,7 +131,7 @@ def build_page(studio: Studio) -> StudioBlocks:
                     field_labels.SAMPLE,
                     label=field_labels.SCRIPT,
                     placeholder=field_labels.SCRIPT_PLACEHOLDER,
-                    lines=6,
+                    lines=3,
                     max_lines=24,
                     elem_id="script",
                     autofocus=True,
@@ -156,6 +156,7 @@ def build_page(studio: Studio) -> StudioBlocks:
         _html(_part("api/code-dialog"))
         _html(_part("shell/get-s2-pro"))
         _html(_part("shell/sign-in"))
+        _html(_part("shell/shortcuts"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)

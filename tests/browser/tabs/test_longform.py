@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Dialog, FilePayload, Locator, Route, expect
 
 from engine import ModelCard
-from tests.browser.screen import Held, Screen
+from tests.browser.screen import Held, Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page, png
 from tests.studio.fake_engine import FakeEngine, with_card
@@ -18,8 +18,8 @@ Steer = Callable[..., Served]
 
 
 def area_of(screen: Screen) -> Locator:
-    screen.page.get_by_role("tab", name="Long form").click()
-    return screen.page.get_by_role("tabpanel", name="Long form")
+    go(screen.page, "Projects")
+    return screen.page.get_by_role("region", name="Projects")
 
 
 def table(text: str) -> FilePayload:
@@ -252,13 +252,13 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
     expect(listed).not_to_contain_text("To be deleted")
-    page.get_by_role("tab", name="Settings").click()
+    go(page, "Settings")
     trash = page.locator("#area-settings")
     trash.get_by_text("Items that can be restored").click()
     expect(trash.get_by_role("listitem").first).to_contain_text("Project “To be deleted”, 2 parts")
     trash.get_by_role("button", name="Restore").first.click()
     expect(trash).not_to_contain_text("To be deleted")
-    page.get_by_role("tab", name="Long form").click()
+    go(page, "Projects")
     listed.get_by_role("button", name="To be deleted").click()
     expect(area.locator("tbody tr")).to_have_count(2)
     page.once("dialog", lambda dialog: dialog.accept())
