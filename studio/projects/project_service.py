@@ -134,9 +134,9 @@ class ProjectService:
             if name:
                 self._voices.find(name)
 
-    def ask(self, project_id: str, owner_filter: str | None, which: Which) -> Project:
-        """Queue parts for generation. Raises NotFound."""
-        project = self._projects.ask(project_id, owner_filter, which)
+    def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
+        """Queue parts for generation, of one chapter or all. Raises NotFound."""
+        project = self._projects.ask(project_id, owner_filter, which, chapter)
         self._worker.wake()
         return project
 

@@ -12,6 +12,7 @@ from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
 from studio.errors import InvalidDocument
 from studio.library.checks import clean_language
+from studio.library.projects.chapters import Chapter
 from studio.library.projects.project_records import (
     MAX_AUTHOR,
     MAX_PARTS,
@@ -25,6 +26,7 @@ from studio.library.projects.project_repository import MAX_TITLE, PartChanges
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
+from studio.projects.expected_length import expected_seconds
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (
@@ -143,6 +145,7 @@ class SpeakBody(StrictBody):
     parts: Literal["missing", "stale", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
         "missing", description="missing: new, stale and failed parts; or the ids of parts to generate again."
     )
+    chapter: str | None = Field(None, description="The id of a chapter's first part: only parts of that chapter.")
 
 
 def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]:
@@ -161,6 +164,23 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "eta_s": None if seconds_left is None else round(seconds_left, 1),
         "created_at": int(project.created),
         "changed_at": int(project.changed),
+    }
+
+
+def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
+    """``expected_s``: the audio that exists, and an estimate for the rest; pauses are left out."""
+    share = 1 - chapter.characters_heard / max(1, chapter.characters)
+    rest = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
+    return {
+        "object": "project.chapter",
+        "id": chapter.id,
+        "title": chapter.title,
+        "position": chapter.position,
+        "parts": {"total": sum(chapter.parts.values())} | chapter.parts,
+        "words": chapter.words,
+        "characters": chapter.characters,
+        "seconds": round(chapter.seconds, 3),
+        "expected_s": round(chapter.seconds + rest, 1),
     }
 
 

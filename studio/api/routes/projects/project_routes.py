@@ -27,6 +27,7 @@ from studio.api.schemas.projects import (
     project_json,
 )
 from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
+from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
 from studio.projects.casting.cast import CharacterVoice
 from studio.projects.document_import import DocumentImport
@@ -117,10 +118,13 @@ class ProjectRoutes:
         return self._answer(self._service.restore(project_id, request.state.owner_filter))
 
     async def speak(self, project_id: str, request: Request) -> Response:
-        """Queue parts: missing, stale or all; or parts by their ids, which get an additional take."""
+        """Queue parts: missing, stale or all, of one chapter or of the project; or parts by their ids, which get an
+        additional take."""
         body = as_model(await read_json(request), SpeakBody)
         return self._answer(
-            await to_thread.run_sync(self._service.ask, project_id, request.state.owner_filter, body.parts)
+            await to_thread.run_sync(
+                self._service.ask, project_id, request.state.owner_filter, body.parts, body.chapter
+            )
         )
 
     def pause(self, project_id: str, request: Request) -> Response:
@@ -142,11 +146,14 @@ class ProjectRoutes:
         offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
         limit: Limit = 50,
         state: PartState | None = None,
+        audio: bool | None = None,
     ) -> JSONResponse:
-        """Parts in order, with their takes; ``state``: only those in this state, also in the total."""
-        project = self._projects.get(project_id, request.state.owner_filter)
-        parts = self._projects.parts(project_id, request.state.owner_filter, offset, limit, state)
-        total = sum(project.parts.values()) if state is None else project.parts[state]
+        """Parts in order, with their takes. ``state``: only those in this state; ``audio``: only those with audio, or
+        without; also in the total."""
+        owner_filter, shown = request.state.owner_filter, PartFilter(state, audio)
+        project = self._projects.get(project_id, owner_filter)
+        parts = self._projects.parts(project_id, owner_filter, offset, limit, shown)
+        total = self._projects.count_parts(project_id, owner_filter, shown)
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
