@@ -19,7 +19,7 @@ function menuElement() {
   box.setAttribute("role", "menu");
   box.addEventListener("keydown", onKey);
   box.addEventListener("toggle", (event) => /** @type {ToggleEvent} */ (event).newState === "closed" && opener?.setAttribute("aria-expanded", "false"));
-  document.body.append(box);
+  (document.querySelector(".gradio-container") ?? document.body).append(box); // for its fonts
   return (menu = box);
 }
 
@@ -42,15 +42,16 @@ function onKey(event) {
  * @template {HTMLElement} T
  * @param {T} button
  * @param {() => Item[]} items
+ * @param {AbortSignal} [signal]
  */
-export function offerMenu(button, items) {
+export function offerMenu(button, items, signal) {
   button.setAttribute("aria-haspopup", "menu");
   button.setAttribute("aria-expanded", "false");
   button.addEventListener("click", () => {
     const wanted = items();
     if (wanted.length === 1 && !wanted[0].isDisabled) return wanted[0].run();
     open(button, wanted);
-  });
+  }, { signal });
   return button;
 }
 

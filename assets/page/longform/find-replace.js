@@ -1,4 +1,4 @@
-// Finds words in all parts of a project and replaces them; the number of matches is shown first.
+// Finds words in all parts of a project, goes from match to match, and replaces them; the number of matches is shown first.
 
 import { replaceWords, undoReplace } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
@@ -13,20 +13,29 @@ const figures = (count, parts) => ({ times: phrase("project.times", { count }), 
 export class FindReplace {
   #timer = 0;
   #counts = new Latest();
+  /** Where the words are: positions of parts. @type {number[]} */
+  #positions = [];
+  #figures = { times: "", parts: "" };
+  #at = -1; // of these
 
-  /** ready(): resolves when edited texts are saved; changed(): the parts have new text. */
-  constructor(part, { id, signal, ready, changed }) {
+  /** ready(): resolves when edited texts are saved; changed(): the parts have new text; go(position): show that part. */
+  constructor(part, { id, signal, ready, changed, go }) {
     this.part = part;
     this.id = id;
     this.signal = signal;
     this.ready = ready;
     this.changed = changed;
+    this.go = go;
     part("find-form").reset();
     this.#say("");
     part("replace").disabled = true;
     part("find-form").addEventListener("input", () => this.#later(), { signal });
     part("find-form").addEventListener("submit", (event) => this.#replace(event), { signal });
-    part("finding").open = false;
+    part("replacing").hidden = true;
+    part("find-replace").setAttribute("aria-expanded", "false");
+    part("find-replace").addEventListener("click", () => this.#openReplacing(), { signal });
+    for (const [name, by] of /** @type {const} */ ([["find-previous", -1], ["find-next", 1]])) part(name).addEventListener("click", () => this.#step(by), { signal });
+    part("find").addEventListener("keydown", (event) => this.#key(event), { signal });
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
@@ -41,6 +50,39 @@ export class FindReplace {
 
   #say(words) {
     this.part("found").textContent = words;
+    for (const name of ["find-previous", "find-next"]) this.part(name).disabled = !this.#positions.length;
+  }
+
+  #openReplacing() {
+    const isOpen = this.part("replacing").hidden;
+    this.part("replacing").hidden = !isOpen;
+    this.part("find-replace").setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) this.part("replacement").focus();
+  }
+
+  /** Enter goes on, with Shift back; Escape ends the search. */
+  #key(event) {
+    if (event.key === "Escape" && this.part("find").value) {
+      this.part("find").value = "";
+      this.#later();
+    }
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // only its own button replaces
+    this.#step(event.shiftKey ? -1 : 1);
+  }
+
+  /** Show the next part with a match, or the previous one. */
+  async #step(by) {
+    if (!this.#positions.length) return;
+    const count = this.#positions.length;
+    this.#at = this.#at < 0 ? (by > 0 ? 0 : count - 1) : (this.#at + by + count) % count;
+    this.#tell();
+    await this.#attempt(() => this.go(this.#positions[this.#at]));
+  }
+
+  #tell() {
+    const found = phrase("project.found", this.#figures);
+    this.#say(this.#at < 0 ? found : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${found}`);
   }
 
   /** Count once typing stops; replacing is disabled until then. */
@@ -54,11 +96,14 @@ export class FindReplace {
   async #count() {
     const isLatest = this.#counts.begin();
     const query = this.#query;
+    [this.#positions, this.#at] = [[], -1];
     if (!query.find) return this.#say("");
     await this.#attempt(async () => {
-      const { count, parts } = await replaceWords(this.id, { ...query, dry_run: true });
+      const { count, parts, positions } = await replaceWords(this.id, { ...query, dry_run: true });
       if (!isLatest() || this.signal.aborted) return;
-      this.#say(count ? phrase("project.found", figures(count, parts)) : phrase("project.found.none"));
+      [this.#positions, this.#figures] = [positions, figures(count, parts)];
+      if (count) this.#tell();
+      else this.#say(phrase("project.found.none"));
       this.part("replace").disabled = !count;
     });
   }
@@ -70,6 +115,7 @@ export class FindReplace {
     await this.#attempt(async () => {
       const { count, parts } = await replaceWords(this.id, this.#query);
       if (this.signal.aborted) return;
+      this.#positions = [];
       this.#say(parts ? "" : phrase("project.replaced.none"));
       if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo());
       this.changed();

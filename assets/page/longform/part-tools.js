@@ -1,50 +1,53 @@
-// Actions for a part: regenerate a sentence, split, merge, insert, move, delete; a bar under its text, opened by a button.
+// Actions for a part, in a menu: regenerate a sentence, split, merge, insert, move, delete; and the form for a new part.
 
 import { element, icon, labelled } from "../lib/elements.js";
+import { MORE } from "../lib/icons.js";
+import { offerMenu } from "../lib/menu.js";
 import { phrase } from "../lib/phrases.js";
-
-const MORE = '<path d="M6 10.2a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Zm6 0a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Zm6 0a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Z"/>';
 
 /** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert comes with {text}. */
 export class PartTools extends EventTarget {
-  #isMending = false;
-  #isSpoken = false;
+  /** Whether a sentence is being regenerated. */
+  isMending = false;
+  #part = { position: 0, state: "new" };
+  #total = 0;
+  /** @type {HTMLFormElement | null} */
+  #form = null;
 
   constructor() {
     super();
-    const button = (words, onclick) => element("button", { type: "button", className: "plain", textContent: words, onclick });
-    const verb = (name, words) => button(words, () => this.#tell({ verb: name }));
-    this.mend = verb("mend", phrase("part.mend"));
-    this.split = verb("split", phrase("part.split"));
-    for (const control of [this.mend, this.split]) control.addEventListener("mousedown", (event) => event.preventDefault()); // the cursor stays where it is
-    this.merge = verb("merge", phrase("part.merge"));
-    this.up = verb("up", phrase("part.up"));
-    this.down = verb("down", phrase("part.down"));
-    this.delete = verb("delete", phrase("part.delete"));
-    this.insert = button(phrase("part.insert"), () => this.#write(this.form.hidden));
-    this.text = element("textarea", { rows: 2, placeholder: phrase("part.insert.text"), dir: "auto" });
-    this.form = element("form", { hidden: true }, [
-      this.text,
-      element("div", { className: "long-bar" }, [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), button(phrase("longform.cancel"), () => this.#write(false))]),
-    ]);
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      if (this.text.value.trim()) this.#tell({ verb: "insert", text: this.text.value });
-      else this.text.focus();
-    });
-    const bar = element("div", { className: "long-bar" }, [this.mend, this.split, this.merge, this.insert, this.up, this.down, this.delete]);
-    this.said = element("p", { className: "quiet" });
+    this.said = element("p", { className: "quiet", hidden: true });
     this.said.setAttribute("role", "status");
-    this.element = element("div", { className: "long-tools", hidden: true }, [bar, this.said, this.form]);
-    this.toggle = element("button", { type: "button", className: "long-more", onclick: () => this.#open(this.element.hidden) }, [icon(MORE)]);
-    this.#open(false);
-    this.say("");
+    this.element = element("div", { className: "long-tools" }, [this.said]);
+    this.toggle = offerMenu(element("button", { type: "button", className: "long-more" }, [icon(MORE)]), () => this.#items());
   }
 
-  /** The new part was added: clear the form. */
+  #items() {
+    const { position, state } = this.#part;
+    const isLast = position + 1 >= this.#total;
+    /** @type {(key: import("../lib/phrases.js").Key, verb: string, isDisabled?: boolean, isGrave?: boolean) => import("../lib/menu.js").Item} */
+    const item = (key, verb, isDisabled = false, isGrave = false) => ({ words: phrase(key), run: () => this.#tell({ verb }), isDisabled, isGrave });
+    return [
+      item("part.mend", "mend", this.isMending || state !== "done"),
+      item("part.split", "split"),
+      item("part.merge", "merge", isLast),
+      { words: phrase("part.insert"), run: () => this.#write() },
+      item("part.up", "up", position === 0),
+      item("part.down", "down", isLast),
+      item("part.delete", "delete", this.#total === 1, true),
+    ];
+  }
+
+  /** The new part was added, or is not wanted. */
   written() {
-    this.text.value = "";
-    this.#write(false);
+    this.#form?.remove();
+    this.#form = null;
+  }
+
+  clear() {
+    this.written();
+    this.say("");
+    this.isMending = false;
   }
 
   /** The reason for a refusal; blank: none. */
@@ -53,34 +56,28 @@ export class PartTools extends EventTarget {
     this.said.hidden = !words;
   }
 
-  /** Whether a sentence is being regenerated. */
-  set isMending(isMending) {
-    this.#isMending = isMending;
-    this.mend.disabled = isMending || !this.#isSpoken;
+  show(part, total) {
+    [this.#part, this.#total] = [part, total];
+    labelled(this.toggle, phrase("part.arrange", { number: part.position + 1 }));
   }
 
-  /** Enables the actions possible at the part's position; isOnly: it cannot be deleted. */
-  show({ position, state }, total, isOnly) {
-    const number = position + 1;
-    this.#isSpoken = state === "done";
-    this.isMending = this.#isMending;
-    labelled(this.toggle, phrase("part.arrange", { number }));
-    this.text.setAttribute("aria-label", phrase("part.insert.label", { number }));
-    this.merge.disabled = this.down.disabled = position + 1 >= total;
-    this.up.disabled = position === 0;
-    this.delete.disabled = isOnly;
-  }
-
-  #open(isOpen) {
-    this.element.hidden = !isOpen;
-    this.toggle.setAttribute("aria-expanded", String(isOpen));
-  }
-
-  #write(isWriting) {
-    this.form.hidden = !isWriting;
-    this.insert.setAttribute("aria-expanded", String(isWriting));
-    if (isWriting) this.text.focus();
-    else if (!this.element.hidden) this.insert.focus();
+  #write() {
+    this.written();
+    const text = element("textarea", { rows: 2, placeholder: phrase("part.insert.text"), dir: "auto" });
+    text.setAttribute("aria-label", phrase("part.insert.label", { number: this.#part.position + 1 }));
+    const leave = () => {
+      this.written();
+      this.toggle.focus();
+    };
+    const buttons = [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: leave })];
+    const form = (this.#form = element("form", {}, [text, element("div", { className: "long-bar" }, buttons)]));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (text.value.trim()) this.#tell({ verb: "insert", text: text.value });
+      else text.focus();
+    });
+    this.element.append(form);
+    text.focus();
   }
 
   #tell(detail) {

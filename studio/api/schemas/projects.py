@@ -26,7 +26,9 @@ from studio.library.projects.project_repository import MAX_TITLE, PartChanges
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
+from studio.projects.documents.passages import MAX_PASSAGES
 from studio.projects.expected_length import expected_seconds
+from studio.projects.import_previews import ImportPreview
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (
@@ -111,6 +113,13 @@ class ProjectBody(SettingsBody):
         description="Give quoted speech in prose the voice of its speaker in cast; POST /v1/projects/characters lists "
         "the speakers.",
     )
+    preview: str | None = Field(
+        None, description="The id of a preview (POST /v1/projects/preview): its document, without sending it again."
+    )
+    chapters: list[Annotated[Whole, Field(ge=0, lt=MAX_PASSAGES)]] | None = Field(
+        None, min_length=1, max_length=MAX_PARTS, description="The chapters to import, counted from 0; null: all."
+    )
+    with_cover: bool = Field(True, description="Whether to use the document's cover.")
     start: bool = Field(False, description="Whether to queue all parts immediately.")
 
     @property
@@ -164,6 +173,35 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "eta_s": None if seconds_left is None else round(seconds_left, 1),
         "created_at": int(project.created),
         "changed_at": int(project.changed),
+    }
+
+
+def preview_json(preview: ImportPreview, title: str) -> dict[str, Any]:
+    """``included``: whether a chapter is proposed; front and back matter is not."""
+    document = preview.document
+    chapters = [
+        {
+            "title": section.title,
+            "matter": section.matter,
+            "included": section.matter == "body" or all(each.matter != "body" for each in preview.sections),
+            "words": section.words,
+            "characters": section.characters,
+            "expected_s": round(expected_seconds(section.characters, section.words), 1),
+        }
+        for section in preview.sections
+    ]
+    return {
+        "id": preview.id,
+        "object": "project.preview",
+        "kind": preview.kind,
+        "title": title,
+        "author": document.author,
+        "language": document.language,
+        "cover": document.cover.digest if document.cover else None,
+        "notes": preview.with_notes,
+        "skipped": list(document.skipped),
+        "chapters": chapters,
+        "expires_at": int(preview.expires),
     }
 
 

@@ -18,8 +18,7 @@ Steer = Callable[..., Served]
 
 
 def area_of(screen: Screen) -> Locator:
-    go(screen.page, "Projects")
-    return screen.page.get_by_role("region", name="Projects")
+    return go(screen.page, "Projects")
 
 
 def table(text: str) -> FilePayload:
@@ -69,7 +68,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\nTwo.,nobody\nThree.,bert\n"))
-    rows = area.locator("tbody tr")
+    rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(3)
     expect(area.get_by_label("Title of the project")).to_have_value("My table")
     expect(rows.nth(0)).to_contain_text("Not spoken")
@@ -97,7 +96,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     )
     screen.page.evaluate(
         """window.marked = []; window.studio.nowPlaying.addEventListener("show", () =>
-        marked.push(document.querySelector("#area-longform tr[aria-current] textarea")?.value))"""
+        marked.push(document.querySelector("#area-longform li[aria-current] textarea")?.value))"""
     )
     area.get_by_role("button", name="Play all").click()
     expect(screen.status).to_have_text("My table, part 3 of 3")  # one after the other, and over
@@ -110,6 +109,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     expect(screen.page.locator("#dock .read-along-text")).to_have_text("Another one.")
     seconds, rendered = screen.page.evaluate("[window.studio.current.seconds, window.studio.heard.rendered]")
     assert rendered == round(seconds * 44100)
+    area.get_by_role("button", name="Files").click()
     with screen.page.expect_download() as download:
         area.get_by_role("link", name="WAV").click()
     assert download.value.suggested_filename == "My table.wav"
@@ -128,7 +128,7 @@ def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Ope
     reading = area.get_by_label("Numbers and dates")
     expect(reading).to_have_value("null")
     area.get_by_role("button", name="Speak all parts").click()
-    row = area.locator("tbody tr")
+    row = area.locator(".long-parts > li")
     expect(row).to_contain_text("Done")
     for choice, state in (("As written", "Changed"), ("Automatic", "Done"), ("As written", "Changed")):
         reading.select_option(choice)
@@ -152,11 +152,11 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
         {"name": "b.epub", "mimeType": "application/epub+zip", "buffer": book}
     )
     area.get_by_role("button", name="Speak all parts").click()
-    expect(area.locator("tbody tr").nth(0)).to_contain_text("Speaking")
+    expect(area.locator(".long-parts > li").nth(0)).to_contain_text("Speaking")
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
     expect(area.get_by_label("Title of the project")).to_have_value("A Book")
-    expect(area.locator("tbody tr").nth(3)).to_contain_text("Queued")
+    expect(area.locator(".long-parts > li").nth(3)).to_contain_text("Queued")
     area.get_by_role("button", name="Pause", exact=True).click()
     expect(area.locator("[data-part=state]")).to_contain_text("paused")
     engine.later_frames_gate.set()
@@ -185,7 +185,7 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     expect(who.locator("select")).to_have_count(2)
     who.get_by_label("Voice of Bo").select_option("bert")
     who.get_by_role("button", name="Create the project").click()
-    rows = area.locator("tbody tr")
+    rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(4)
     expect(rows.nth(0).get_by_label("Text of part 1")).to_have_value("Hi.")
     expect(rows.nth(0).get_by_label("Voice of part 1")).to_have_value("bert")
@@ -198,21 +198,22 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     expect(area.locator("[data-part=said]")).to_have_text("Paste a text first.")
     area.get_by_label("Text of the project").fill("\n\n".join(f"Chapter {n}" for n in range(1, 61)))
     area.get_by_role("button", name="Create a project").click()
-    rows = area.locator("tbody tr")
-    expect(rows).to_have_count(50)
-    area.get_by_label("Select part 49").check()
-    area.get_by_role("button", name="Next", exact=True).click()
-    expect(rows).to_have_count(10)
-    expect(area.locator("table")).to_be_in_viewport()
-    assert screen.page.evaluate("document.querySelector('#area-longform table').getBoundingClientRect().top") >= 0
-    area.get_by_label("Select part 52").check()
-    area.get_by_label("Select part 60").check()
-    area.get_by_role("button", name="Speak 3 selected").click()  # one of them is on the other page
-    expect(rows.nth(1)).to_contain_text("Done")
-    expect(rows.nth(9)).to_contain_text("Done")
-    expect(rows.nth(0)).to_contain_text("Not spoken")
-    expect(area.locator("[data-part=left-out]")).to_have_text("57 parts are not included yet.")
+    area.get_by_label("Select part 2", exact=True).check()
+    chapters = area.get_by_role("list", name="Chapters")
+    chapters.get_by_text("Chapter 60").click()
+    last = area.locator(".long-parts > li", has=area.get_by_label("Select part 60"))
+    expect(last).to_be_in_viewport()
+    expect(last).to_have_attribute("aria-posinset", "60")
+    area.get_by_label("Select part 60").click(modifiers=["Shift"])  # most of the others are not in the page
+    area.get_by_label("Select part 59").uncheck()
+    area.get_by_role("button", name="Speak 58 selected").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("58 of 60 parts spoken")
+    expect(last).to_contain_text("Done")
     expect(area.get_by_role("group", name="Selected parts")).to_be_hidden()
+    area.get_by_role("button", name="Speak chapter “Chapter 59”").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("59 of 60 parts spoken")
+    area.get_by_role("button", name="Files").click()
+    expect(area.locator("[data-part=left-out]")).to_have_text("1 part is not included yet.")
 
 
 def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_reload(
@@ -221,7 +222,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
     area.get_by_label("Choose a document").set_input_files(table("text\nOne.\nTwo.\n") | {"name": "To be deleted.csv"})
-    expect(area.locator("tbody tr")).to_have_count(2)
+    expect(area.locator(".long-parts > li")).to_have_count(2)
     listed = area.get_by_role("list", name="Projects")
     questions: list[str] = []
 
@@ -231,11 +232,12 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
             getattr(dialog, answer)()
 
         page.once("dialog", tell)
-        area.get_by_role("button", name="Delete project").click()
+        area.get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Delete project").click()
 
     press("dismiss")
     assert questions == ["Delete the project “To be deleted” with all its 2 parts?"]
-    expect(area.locator("tbody tr")).to_have_count(2)
+    expect(area.locator(".long-parts > li")).to_have_count(2)
     page.route(
         "**/v1/projects/proj_*", lambda route: route.abort() if route.request.method == "DELETE" else route.continue_()
     )
@@ -260,9 +262,10 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     expect(trash).not_to_contain_text("To be deleted")
     go(page, "Projects")
     listed.get_by_role("button", name="To be deleted").click()
-    expect(area.locator("tbody tr")).to_have_count(2)
+    expect(area.locator(".long-parts > li")).to_have_count(2)
     page.once("dialog", lambda dialog: dialog.accept())
-    area.get_by_role("button", name="Delete project").click()
+    area.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Delete project").click()
     expect(area.get_by_role("button", name="Undo")).to_be_visible()
     page.evaluate(
         """async () => { const { data: [{ id }] } = await (await fetch("/v1/trash")).json();
@@ -282,7 +285,7 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
     area.get_by_label("Choose a document").set_input_files(
         table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 7)))
     )
-    rows = area.locator("tbody tr")
+    rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(6)
     area.get_by_label("Select part 2").check()
     area.get_by_label("Select part 5").click(modifiers=["Shift"])
@@ -307,7 +310,7 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("Changed")
     area.get_by_role("button", name="Speak 1 changed").click()
-    expect(area.get_by_text("No part is in this state.")).to_be_visible()
+    expect(area.get_by_text("No part matches the filter.")).to_be_visible()
     area.locator("[data-part=filter]").select_option(label="All parts")
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")
     expect(rows.nth(3)).to_contain_text("Not spoken")
@@ -326,7 +329,9 @@ def test_a_book_says_what_was_left_out_of_it_and_reads_its_notes_if_wanted(studi
     area.get_by_role("button", name="All projects").click()
     area.get_by_label("Read footnotes and endnotes").check()
     area.get_by_label("Choose a document").set_input_files(file)
-    expect(area.locator("tbody tr").nth(1).locator("textarea").first).to_have_value("A dog barked.\n\nA terrier.")
+    expect(area.locator(".long-parts > li").nth(1).locator("textarea").first).to_have_value(
+        "A dog barked.\n\nA terrier."
+    )
     area.get_by_text("2 items in the document were skipped").click()
     expect(area.get_by_text("footnote or endnote")).to_have_count(0)
 
@@ -344,7 +349,7 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     )
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
-    area.get_by_text("Loudness, silence and book details").click()
+    area.get_by_role("button", name="Files").click()
     expect(area.get_by_label("Author")).to_have_value("Ann")
     expect(area.get_by_role("img", name="Cover")).to_be_visible()
     area.get_by_label("Loudness").select_option("podcast")
@@ -363,25 +368,33 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     area.get_by_role("button", name="All projects").click()
 
     area.get_by_label("Choose a document").set_input_files(table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
-    row = area.locator("tbody tr")
-    row.get_by_role("button", name="Arrange part 1").click()
-    again = row.get_by_role("button", name="Speak sentence again")
+    row = area.locator(".long-parts > li")
+    menu, again = (
+        row.get_by_role("button", name="Arrange part 1"),
+        screen.page.get_by_role("menuitem", name="Speak sentence again"),
+    )
+    menu.click()
     expect(again).to_be_disabled()
+    screen.page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
     area.get_by_role("button", name="Speak all parts").click()
-    expect(again).to_be_enabled()
+    expect(row).to_contain_text("Done")
+    menu.click()
     again.click()
     expect(row).to_contain_text("First put the cursor in the sentence")
     row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
     held: list[Route] = []
     screen.page.route("**/mend", lambda route: held.append(route))
+    menu.click()
     with screen.page.expect_request("**/mend") as asked:
         again.click()
     sent = asked.value.post_data_json or {}
     assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
     expect(row).to_contain_text("Speaking the sentence …")
+    menu.click()
     expect(again).to_be_disabled()
+    screen.page.keyboard.press("Escape")
     held[0].continue_()
     expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
-    expect(again).to_be_enabled()
     expect(row).to_contain_text("Done")
     assert serious_violations(screen) == []

@@ -31,7 +31,6 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     expect_paper(screen, LIGHT)
     screen.page.get_by_label("Theme").select_option("Dark")
     screen.page.get_by_label("Default voice").select_option("Bert")
-    screen.page.get_by_label("Download format").select_option("FLAC")
     screen.page.get_by_label("Playback buffer").select_option("0.5 s")
     screen.page.locator("#area-settings [name=volume]").fill("0.25")
     expect_paper(screen, DARK)
