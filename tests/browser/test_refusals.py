@@ -104,7 +104,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
         bring(file, name, data)
         expect(said).to_contain_text(words)
     bring(file, "story.txt", b"Two words.")
-    expect(longform.get_by_role("button", name="Speak all parts")).to_be_visible()
+    expect(longform.get_by_role("button", name="Import", exact=True)).to_be_visible()
     expect(said).to_be_empty()
 
     compare = go(screen.page, "Compare")

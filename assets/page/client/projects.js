@@ -16,16 +16,19 @@ export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id
 export const readOutline = async (id) => (await ask(at(id, "/outline"))).data;
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length and notes. Raises Refusal. */
-export function makeProject(source, voice, cast, how) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...how }));
+/** Read a document, a File or a text, without creating a project: its id, title, chapters. Raises Refusal. */
+export function previewDocument(source, notes) {
+  if (typeof source === "string") return ask("/v1/projects/preview", json("POST", { input: source, notes }));
   const body = new FormData();
   body.append("file", source);
-  body.append("voice", voice);
-  body.append("cast", JSON.stringify(cast));
-  for (const [name, value] of Object.entries(how)) body.append(name, value);
-  return ask("/v1/projects", { method: "POST", body });
+  body.append("notes", String(notes));
+  return ask("/v1/projects/preview", { method: "POST", body });
 }
+
+export const previewCover = (id) => address(`/v1/projects/previews/${encodeURIComponent(id)}/cover`);
+
+/** body: as the API takes it. Raises Refusal. */
+export const createProject = (body) => ask("/v1/projects", json("POST", body));
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Returns {undo_seconds}, how long it can be restored. */

@@ -19,7 +19,7 @@ function menuElement() {
   box.setAttribute("role", "menu");
   box.addEventListener("keydown", onKey);
   box.addEventListener("toggle", (event) => /** @type {ToggleEvent} */ (event).newState === "closed" && opener?.setAttribute("aria-expanded", "false"));
-  (document.querySelector(".gradio-container") ?? document.body).append(box); // for its fonts
+  (document.querySelector(".gradio-container main") ?? document.body).append(box);
   return (menu = box);
 }
 

@@ -14,7 +14,8 @@ import { Selection } from "./selection.js";
 
 export class PartsPanel {
   #changes = new UnderWay(); // to parts
-  #outlined = ""; // the state of the project that the map shows
+  /** The state of the project that the map shows; null: it shows none yet. @type {string | null} */
+  #outlined = null;
   #heard = -1; // the position of the part that was followed last
 
   /**
@@ -39,9 +40,12 @@ export class PartsPanel {
     this.#listenToSelection();
   }
 
-  /** Read the parts near the window. Raises Refusal. */
-  look() {
-    return this.list.look();
+  /** Read the parts near the window, at first with the map: what is seen does not move later. Raises Refusal. */
+  async look() {
+    const [chapters] = await Promise.all([this.#outlined === null ? readOutline(this.of.id) : null, this.list.look()]);
+    if (!chapters || this.of.signal.aborted) return;
+    this.#outlined = "";
+    this.chapters.show(chapters);
   }
 
   /** Show how the project is. */
@@ -56,6 +60,7 @@ export class PartsPanel {
   async #outline({ parts, changed_at: changed, seconds, settings }) {
     const now = JSON.stringify([parts, changed, seconds, settings.speed]);
     if (now === this.#outlined) return;
+    if (this.#outlined === "") return (this.#outlined = now); // it was read together with the project
     const chapters = await readOutline(this.of.id);
     if (this.of.signal.aborted) return;
     this.#outlined = now;

@@ -47,6 +47,7 @@ export class Project extends EventTarget {
     this.panels = new Panels(part("project"), part("panels"), {
       id, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position),
     });
+    this.part("settings").open = innerWidth > 720;
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
     this.#listen();

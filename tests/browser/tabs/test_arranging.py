@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.screen import Held, Screen
-from tests.browser.tabs.test_longform import area_of
+from tests.browser.tabs.test_longform import area_of, import_it
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -26,9 +26,10 @@ def show(area: Locator, *texts: str) -> None:
 def paste_sentences(area: Locator, text: str) -> None:
     """Make a project of this text, a sentence a part."""
     area.get_by_text("Or paste a text").click()
-    area.get_by_label("Split into").select_option("sentence")
     area.get_by_label("Text of the project").fill(text)
     area.get_by_role("button", name="Create a project").click()
+    area.get_by_label("Split into").select_option("sentence")
+    import_it(area)
 
 
 def replace_one(area: Locator) -> None:

@@ -21,6 +21,17 @@ def area_of(screen: Screen) -> Locator:
     return go(screen.page, "Projects")
 
 
+def import_file(area: Locator, file: FilePayload) -> None:
+    """Choose a document, and import what is proposed of it."""
+    area.get_by_label("Choose a document").set_input_files(file)
+    import_it(area)
+
+
+def import_it(area: Locator) -> None:
+    area.get_by_role("button", name="Import", exact=True).click()
+    expect(area.get_by_label("Title of the project")).to_be_visible()
+
+
 def table(text: str) -> FilePayload:
     return {"name": "My table.csv", "mimeType": "text/csv", "buffer": text.encode()}
 
@@ -32,6 +43,7 @@ def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_c
     area, page = area_of(screen), screen.page
     asked = Held(page, "**/v1/projects/*/parts?*")
     area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\n"))
+    area.get_by_role("button", name="Import", exact=True).click()
     asked.wait_for(1)
     expect(area.get_by_role("button", name="Speak")).to_have_count(0)
     asked.answer(0)
@@ -44,6 +56,7 @@ def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_c
     for text in ("The first.", "The second."):
         area.get_by_label("Text of the project").fill(text)
         area.get_by_role("button", name="Create a project").dblclick()
+        area.get_by_role("button", name="Import", exact=True).dblclick()
         expect(area.get_by_role("textbox", name="Title")).to_have_value(text)
         area.get_by_role("button", name="All projects").click()
     first, second = (area.get_by_role("button", name=name) for name in ("The first.", "The second."))
@@ -67,7 +80,7 @@ def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_c
 def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
-    area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\nTwo.,nobody\nThree.,bert\n"))
+    import_file(area, table("text,voice\nOne.,anna\nTwo.,nobody\nThree.,bert\n"))
     rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(3)
     expect(area.get_by_label("Title of the project")).to_have_value("My table")
@@ -124,7 +137,7 @@ def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Ope
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
     area = area_of(screen)
-    area.get_by_label("Choose a document").set_input_files(table("text\nMeet me at 5 pm.\n"))
+    import_file(area, table("text\nMeet me at 5 pm.\n"))
     reading = area.get_by_label("Numbers and dates")
     expect(reading).to_have_value("null")
     area.get_by_role("button", name="Speak all parts").click()
@@ -148,9 +161,7 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
     screen = open_page(studio).ready()
     area = area_of(screen)
     book = epub({"a.xhtml": page("<h1>One</h1><p>Hello.</p><h1>Two</h1><p>Bye.</p>")}, title="A Book")
-    area.get_by_label("Choose a document").set_input_files(
-        {"name": "b.epub", "mimeType": "application/epub+zip", "buffer": book}
-    )
+    import_file(area, {"name": "b.epub", "mimeType": "application/epub+zip", "buffer": book})
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator(".long-parts > li").nth(0)).to_contain_text("Speaking")
     screen.page.reload()
@@ -174,17 +185,14 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
     expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is not a number")
 
+    play = b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm."
     area.get_by_label("Choose a document").set_input_files(
-        {
-            "name": "play.txt",
-            "mimeType": "text/plain",
-            "buffer": b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm.",
-        }
+        {"name": "play.txt", "mimeType": "text/plain", "buffer": play}
     )
     who = area.get_by_role("group", name="Who speaks")
     expect(who.locator("select")).to_have_count(2)
     who.get_by_label("Voice of Bo").select_option("bert")
-    who.get_by_role("button", name="Create the project").click()
+    import_it(area)
     rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(4)
     expect(rows.nth(0).get_by_label("Text of part 1")).to_have_value("Hi.")
@@ -201,7 +209,7 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     area.get_by_label("Select part 2", exact=True).check()
     chapters = area.get_by_role("list", name="Chapters")
     chapters.get_by_text("Chapter 60").click()
-    last = area.locator(".long-parts > li", has=area.get_by_label("Select part 60"))
+    last = area.locator(".long-parts > li", has=screen.page.get_by_label("Select part 60"))
     expect(last).to_be_in_viewport()
     expect(last).to_have_attribute("aria-posinset", "60")
     area.get_by_label("Select part 60").click(modifiers=["Shift"])  # most of the others are not in the page
@@ -221,7 +229,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
 ) -> None:
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
-    area.get_by_label("Choose a document").set_input_files(table("text\nOne.\nTwo.\n") | {"name": "To be deleted.csv"})
+    import_file(area, table("text\nOne.\nTwo.\n") | {"name": "To be deleted.csv"})
     expect(area.locator(".long-parts > li")).to_have_count(2)
     listed = area.get_by_role("list", name="Projects")
     questions: list[str] = []
@@ -282,9 +290,7 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
 ) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
-    area.get_by_label("Choose a document").set_input_files(
-        table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 7)))
-    )
+    import_file(area, table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 7))))
     rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(6)
     area.get_by_label("Select part 2").check()
@@ -317,23 +323,37 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
     assert serious_violations(screen) == []
 
 
-def test_a_book_says_what_was_left_out_of_it_and_reads_its_notes_if_wanted(studio: Served, open_page: Open) -> None:
-    area = area_of(open_page(studio).ready())
+def test_a_book_is_chosen_by_chapters_says_what_was_left_out_and_reads_its_notes_if_wanted(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
     body = "<h1>One</h1><p>A dog barked.</p><aside epub:type='footnote'><p>A terrier.</p></aside>"
-    book = epub({"empty.xhtml": "", "a.xhtml": page(body)}, title="Noted")
+    about = page("<h1>About the Author</h1><p>She lives by the sea.</p>")
+    book = epub({"empty.xhtml": "", "a.xhtml": page(body), "z.xhtml": about}, title="Noted")
     file: FilePayload = {"name": "noted.epub", "mimeType": "application/epub+zip", "buffer": book}
     area.get_by_label("Choose a document").set_input_files(file)
-    area.get_by_text("3 items in the document were skipped").click()
-    expect(area.get_by_text("The page empty.xhtml is left out: it is empty.")).to_be_visible()
-    expect(area.get_by_text("1 footnote or endnote is left out.")).to_be_visible()
+    expect(area.get_by_label("Title", exact=True)).to_have_value("Noted")
+    expect(area.get_by_label("About the Author")).not_to_be_checked()
+    expect(area.locator("[data-part=import-sum]")).to_have_text("1 of 2 chapters · 4 words · about 1 s of audio")
+    assert serious_violations(screen) == []
+    area.get_by_label("Title", exact=True).fill("Mine")
+    import_it(area)
+    expect(area.get_by_label("Title of the project")).to_have_value("Mine")
+    rows = area.locator(".long-parts > li")
+    expect(rows).to_have_count(2)
+    left_out = area.locator("[data-part=skipped]")
+    left_out.get_by_text("3 items in the document were skipped").click()
+    expect(left_out.get_by_text("The page empty.xhtml is left out: it is empty.")).to_be_visible()
+    expect(left_out.get_by_text("1 footnote or endnote is left out.")).to_be_visible()
     area.get_by_role("button", name="All projects").click()
-    area.get_by_label("Read footnotes and endnotes").check()
     area.get_by_label("Choose a document").set_input_files(file)
-    expect(area.locator(".long-parts > li").nth(1).locator("textarea").first).to_have_value(
-        "A dog barked.\n\nA terrier."
-    )
-    area.get_by_text("2 items in the document were skipped").click()
-    expect(area.get_by_text("footnote or endnote")).to_have_count(0)
+    area.get_by_label("Read footnotes and endnotes").check()
+    expect(area.locator("[data-part=import-skipped]")).to_contain_text("2 items in the document were skipped")
+    import_it(area)
+    expect(rows.nth(1).locator("textarea").first).to_have_value("A dog barked.\n\nA terrier.")
+    left_out.get_by_text("2 items in the document were skipped").click()
+    expect(left_out.get_by_text("footnote or endnote")).to_have_count(0)
 
 
 def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(
@@ -344,13 +364,11 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     book = epub(
         {"a.xhtml": page("<h1>One</h1><p>Hello you.</p>")}, "A Book", author=("Ann",), language="en", cover=png()
     )
-    area.get_by_label("Choose a document").set_input_files(
-        {"name": "book.epub", "mimeType": "application/epub+zip", "buffer": book}
-    )
+    import_file(area, {"name": "book.epub", "mimeType": "application/epub+zip", "buffer": book})
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
     area.get_by_role("button", name="Files").click()
-    expect(area.get_by_label("Author")).to_have_value("Ann")
+    expect(area.locator("[data-panel=files]").get_by_label("Author")).to_have_value("Ann")
     expect(area.get_by_role("img", name="Cover")).to_be_visible()
     area.get_by_label("Loudness").select_option("podcast")
     area.get_by_role("button", name="Measure loudness").click()
@@ -367,7 +385,7 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     assert saving.value.suggested_filename == "A Book mp3.zip"
     area.get_by_role("button", name="All projects").click()
 
-    area.get_by_label("Choose a document").set_input_files(table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
+    import_file(area, table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
     row = area.locator(".long-parts > li")
     menu, again = (
         row.get_by_role("button", name="Arrange part 1"),
