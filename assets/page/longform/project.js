@@ -10,7 +10,7 @@ import { askToNotify, canAsk, DoneNotice } from "./done-notice.js";
 import { FinishedFiles } from "./finished-files.js";
 import { showLeftOut } from "./left-out.js";
 import { Panels } from "./panels.js";
-import { PartsPanel } from "./parts-panel.js";
+import { PartsPanel } from "./parts/parts-panel.js";
 import { Playback } from "./playback.js";
 import { stateWords } from "./project-words.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";

@@ -1,7 +1,7 @@
 // The map of a project: its chapters with their state, words and length; each leads to its parts and is generated alone.
 
-import { element, icon, Keyed, labelled, setChildren } from "../lib/elements.js";
-import { phrase } from "../lib/phrases.js";
+import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
+import { phrase } from "../../lib/phrases.js";
 
 const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
 const WORD = 15; // characters of a word, on average, above which a text has no blanks between words
@@ -75,7 +75,7 @@ export class Chapters extends EventTarget {
     const name = chapter.title || phrase("project.chapter.none");
     title.textContent = name;
     state.dataset.state = stateOf(chapter.parts);
-    state.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`${state.dataset.state === "incomplete" ? "longform.state" : "longform.part"}.${state.dataset.state}`));
+    state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`${state.dataset.state === "incomplete" ? "longform.state" : "longform.part"}.${state.dataset.state}`));
     facts.textContent = factsOf(chapter);
     const { new: fresh, stale, failed } = chapter.parts;
     labelled(speak, phrase("project.chapter.speak", { title: name }));

@@ -1,10 +1,10 @@
 // One part of a project as a row: its number, state, text and voice to change, its takes, play, again, and a menu of the rest.
 
-import { element, icon, labelled, showPlaying } from "../lib/elements.js";
-import { PLAY } from "../lib/icons.js";
-import { clock } from "../lib/time.js";
+import { element, icon, labelled, showPlaying } from "../../lib/elements.js";
+import { PLAY } from "../../lib/icons.js";
+import { clock } from "../../lib/time.js";
 import { PartTools } from "./part-tools.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { numeral, phrase } from "../../lib/phrases.js";
 
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.01M15 18.500h.01"/>';
@@ -89,7 +89,7 @@ export class PartRow extends EventTarget {
     this.handle.firstElementChild.textContent = numeral(number);
     labelled(this.handle, phrase("part.move", { number }));
     this.state.dataset.state = part.state;
-    this.state.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
+    this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
     const isTitle = Boolean(part.chapter) && letters(part.chapter) === letters(part.text);
     this.text.toggleAttribute("data-heading", isTitle);
     this.chapter.textContent = isTitle ? "" : part.chapter;

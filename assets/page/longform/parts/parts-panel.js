@@ -1,15 +1,15 @@
 // The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
 
-import { Refusal } from "../client/refusal.js";
-import { changePart, changeParts, movePart, readOutline, readPartIds, speakParts } from "../client/projects.js";
-import { element } from "../lib/elements.js";
-import { UnderWay } from "../lib/under-way.js";
+import { Refusal } from "../../client/refusal.js";
+import { changePart, changeParts, movePart, readOutline, readPartIds, speakParts } from "../../client/projects.js";
+import { element } from "../../lib/elements.js";
+import { UnderWay } from "../../lib/under-way.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
 import { takePartDrops } from "./drag-parts.js";
 import { FindReplace } from "./find-replace.js";
 import { PartList } from "./part-list.js";
-import { filterChoices } from "./project-words.js";
+import { filterChoices } from "../project-words.js";
 import { Selection } from "./selection.js";
 
 export class PartsPanel {
@@ -22,7 +22,7 @@ export class PartsPanel {
    * run: does some work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
    *
    * @param {(name: string) => any} part
-   * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("./playback.js").Playback, signal: AbortSignal, project: () => any,
+   * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("../playback.js").Playback, signal: AbortSignal, project: () => any,
    *   run: (work: () => unknown) => Promise<void>, tell: (problem: unknown) => void, open: () => void, look: () => Promise<unknown> }} of
    */
   constructor(part, of) {

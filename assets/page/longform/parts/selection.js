@@ -1,8 +1,8 @@
 // Which parts of a project are selected, wherever they are, and the bar that says what can be done with them.
 
-import { labelOf } from "../client/voices.js";
-import { element } from "../lib/elements.js";
-import { phrase } from "../lib/phrases.js";
+import { labelOf } from "../../client/voices.js";
+import { element } from "../../lib/elements.js";
+import { phrase } from "../../lib/phrases.js";
 
 /** Fires "change" when the selection changes, and "set" with {changes} of the selected parts: their voice, their speed. */
 export class Selection extends EventTarget {

@@ -1,9 +1,9 @@
 // Actions for a part, in a menu: regenerate a sentence, split, merge, insert, move, delete; and the form for a new part.
 
-import { element, icon, labelled } from "../lib/elements.js";
-import { MORE } from "../lib/icons.js";
-import { offerMenu } from "../lib/menu.js";
-import { phrase } from "../lib/phrases.js";
+import { element, icon, labelled } from "../../lib/elements.js";
+import { MORE } from "../../lib/icons.js";
+import { offerMenu } from "../../lib/menu.js";
+import { phrase } from "../../lib/phrases.js";
 
 /** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert comes with {text}. */
 export class PartTools extends EventTarget {
@@ -25,7 +25,7 @@ export class PartTools extends EventTarget {
   #items() {
     const { position, state } = this.#part;
     const isLast = position + 1 >= this.#total;
-    /** @type {(key: import("../lib/phrases.js").Key, verb: string, isDisabled?: boolean, isGrave?: boolean) => import("../lib/menu.js").Item} */
+    /** @type {(key: import("../../lib/phrases.js").Key, verb: string, isDisabled?: boolean, isGrave?: boolean) => import("../../lib/menu.js").Item} */
     const item = (key, verb, isDisabled = false, isGrave = false) => ({ words: phrase(key), run: () => this.#tell({ verb }), isDisabled, isGrave });
     return [
       item("part.mend", "mend", this.isMending || state !== "done"),

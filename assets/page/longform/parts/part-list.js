@@ -1,7 +1,7 @@
 // The parts of a project as one long list: those near the window are fetched and drawn, the others are only counted.
 
-import { readParts } from "../client/projects.js";
-import { VirtualList } from "../lib/virtual-list.js";
+import { readParts } from "../../client/projects.js";
+import { VirtualList } from "./virtual-list.js";
 import { PartRow } from "./part-row.js";
 
 const [LEAST, MOST] = [40, 200]; // parts of one request

@@ -1,10 +1,10 @@
 // Finds words in all parts of a project, goes from match to match, and replaces them; the number of matches is shown first.
 
-import { replaceWords, undoReplace } from "../client/projects.js";
-import { Refusal } from "../client/refusal.js";
-import { Latest } from "../lib/latest.js";
-import { phrase } from "../lib/phrases.js";
-import { offerUndo } from "../trash/undo-toast.js";
+import { replaceWords, undoReplace } from "../../client/projects.js";
+import { Refusal } from "../../client/refusal.js";
+import { Latest } from "../../lib/latest.js";
+import { phrase } from "../../lib/phrases.js";
+import { offerUndo } from "../../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key
 
