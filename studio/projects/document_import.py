@@ -52,8 +52,10 @@ class DocumentImport:
 
     def document(self) -> Document:
         """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument, InvalidRequest."""
-        is_read = isinstance(self.source, Document)
-        document = self.source if is_read else read_document(self.source, self.kind, self.with_notes)
+        if isinstance(self.source, Document):
+            document = self.source
+        else:
+            document = read_document(self.source, self.kind, self.with_notes)
         document = document if self.with_cover else replace(document, cover=None)
         return document if self.chapters is None else chosen_sections(document, self.chapters)
 

@@ -45,7 +45,8 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     screen.speak.click()
     screen.until_over()
     with screen.page.expect_download() as saving:
-        screen.takes.get_by_role("button", name="FLAC").click()
+        screen.takes.get_by_role("button", name="Download").click()
+        screen.page.get_by_role("menuitem", name="FLAC").click()
     assert saving.value.path().read_bytes()[:4] == b"fLaC"
     open_settings(screen)
     screen.page.get_by_role("button", name="Reset to defaults").click()

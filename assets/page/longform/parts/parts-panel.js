@@ -52,6 +52,7 @@ export class PartsPanel {
   show(project) {
     if (document.activeElement !== this.part("filter")) this.#offerFilters(project.parts);
     this.part("none").hidden = this.list.count > 0;
+    this.part("selected-speed").closest("label").hidden = !this.#isDirected;
     this.#markSelected();
     this.#attempt(this.#outline(project));
   }
@@ -88,7 +89,7 @@ export class PartsPanel {
     on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
     on("delete-selected", "click", () => this.afterChanges(() => this.#deleteSelected()));
     this.selection.addEventListener("change", () => this.#markSelected());
-    this.selection.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => changeParts(id, this.selection.ids, detail.changes))));
+    this.selection.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => this.#change(detail.changes))));
   }
 
   /** Of what changes nothing. */
@@ -187,6 +188,17 @@ export class PartsPanel {
   async #selectAll(isSelected) {
     if (!isSelected) return this.selection.clear();
     this.selection.set(await readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
+  }
+
+  /** A studio whose parts have no direction of their own changes them one by one. */
+  async #change(changes) {
+    if (this.#isDirected) return changeParts(this.of.id, this.selection.ids, changes);
+    for (const partId of this.selection.ids) await changePart(this.of.id, partId, changes);
+  }
+
+  /** Whether parts have a speed of their own. */
+  get #isDirected() {
+    return this.list.rows.some(({ part }) => "speed" in part);
   }
 
   async #speakSelected() {
