@@ -83,7 +83,7 @@ export class PartsPanel {
   }
 
   #listenToSelection() {
-    const { signal, run, id } = this.of;
+    const { signal, run } = this.of;
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => run(() => work(event)), { signal });
     on("every", "change", ({ target }) => this.#selectAll(target.checked));
     on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
