@@ -146,7 +146,7 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), root_path=PREFIX)
     with serve(settings, FakeEngine.start, page=True) as studio:
         screen = open_page(Served(f"{studio.url}{PREFIX}{slash}#compare", studio.app)).ready()
-        assert screen.page.url == f"{studio.url}{PREFIX}/#compare"
+        assert screen.page.url == f"{studio.url}{PREFIX}/#studio/compare"
         go(screen.page, "Studio")
         screen.script.fill("Two words")
         screen.speak.click()
