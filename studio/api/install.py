@@ -23,6 +23,7 @@ from studio.api.routes.engine_models import EngineModelRoutes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
+from studio.api.routes.projects.chapter_routes import ChapterRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
 from studio.api.routes.projects.project_routes import ProjectRoutes
@@ -77,6 +78,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
         ProjectRoutes(studio.projects).router(),
+        ChapterRoutes(studio.projects).router(),
         ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
         ProjectFiles(studio.projects, times, speech.queues).router(),
         cover_routes(studio.library),

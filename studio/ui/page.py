@@ -35,7 +35,7 @@ PAGE_FILES = ASSETS / "page"
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
-"""The tabs after the Studio's own, which consists of Gradio's fields."""
+"""The views after the Studio's own, which consists of Gradio's fields."""
 
 STYLE_SHEETS = (
     "main",
@@ -132,7 +132,7 @@ def build_page(studio: Studio) -> StudioBlocks:
                     field_labels.SAMPLE,
                     label=field_labels.SCRIPT,
                     placeholder=field_labels.SCRIPT_PLACEHOLDER,
-                    lines=6,
+                    lines=3,
                     max_lines=24,
                     elem_id="script",
                     autofocus=True,
@@ -158,6 +158,7 @@ def build_page(studio: Studio) -> StudioBlocks:
         _html(_part("shell/get-s2-pro"))
         _html(_part("shell/sign-in"))
         _html(_part("models/models"))
+        _html(_part("shell/shortcuts"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
