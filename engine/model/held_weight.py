@@ -1,8 +1,8 @@
 """Weights of products as they are held: as published, in eight bits with a scale a row, or in six with one a group.
 
 Both are symmetric and need no calibration: a weight is a whole number times its scale, which keeps the largest entry.
-A row, and in six bits each group of it, is quantised by itself, so rows may be joined and split. Of the words that the
-bundled model says, a recogniser hears 5.8 % wrong with float32, 5.7 with eight bits and 6.3 with six (docs/log/page.md).
+A row, and in six bits each group of it, is quantised by itself, so rows may be joined and split. A recogniser hears
+5.8 % of the bundled model's words wrong with float32, 5.7 with eight bits and 6.3 with six (docs/log/page.md).
 
 Six bits: a group is 64 weights, and sixteen weights take three words of 32 bits. Word i holds weights 5 i to 5 i + 4,
 the first in its lowest bits, and in its highest two bits two of the sixteenth weight; each weight plus 32.
