@@ -106,6 +106,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await studio.recogniser_fetch.cancel()
+            await studio.proofs.close()
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(studio.client_files.close)
