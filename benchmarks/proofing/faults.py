@@ -14,6 +14,10 @@ FADE = 0.005
 """Seconds, at each joint: a click would be heard as a sound of its own."""
 SILENCE = 2.5
 """Seconds that are put between two words."""
+CUT = 0.4
+"""Of the word in which the audio ends, as much is left."""
+QUIET = 0.01
+"""Of full scale."""
 SHORTEST = 3
 """Letters of a word that is left out, doubled or replaced."""
 
@@ -96,9 +100,10 @@ def wrong_word(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: rand
 
 
 def cut_end(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.Random) -> Planted:
-    """It ends in the middle of its last word, or of the one before."""
+    """It ends in the first half of its last word, or of the one before."""
     word = spoken.words[-choose.randint(1, 2)]
-    at = (word.start + word.end) / 2
+    sounding = float(np.flatnonzero(np.abs(spoken.pcm) > QUIET)[-1]) / rate  # its time goes to the end of the audio
+    at = word.start + CUT * (min(word.end, sounding) - word.start)
     return Planted("cut end", spoken, _cut(spoken, rate, 0, at), word.text, at)
 
 

@@ -27,6 +27,8 @@ LONGEST_REPEAT = 40
 """Words: longer loops are caught while the audio is generated."""
 END_WORDS = 2
 """Unmatched words heard after the last that was, when the end is missing: a cut word is heard as another one."""
+SLACK = 0.01
+"""Seconds by which words that follow each other may overlap."""
 _CONTRACTED = {"s", "d", "m", "re", "ve", "ll"}
 """Endings that recognisers add and leave out."""
 _IN_FIGURES = {"and", "a", "oh", "zero", "point"}
@@ -52,6 +54,7 @@ class Difference:
     start: float
     end: float
     heard: str
+    """As the recogniser wrote it."""
     certainty: float
     """How sure the recogniser is of what it heard, from 0 to 1; of what it did not hear: 1."""
 
@@ -85,6 +88,8 @@ class Text:
 
     def __init__(self, typed: str, read: str, language: str = "") -> None:
         """``read``: what the model was asked to say for ``typed``; ``language``: BCP 47, blank: guessed."""
+        self.is_english = language.partition("-")[0].lower() == "en" if language else looks_english(typed)
+        read = normalised(read) if self.is_english else read  # some models are given figures as they are typed
         spoken = [read[start:end] for start, end in words_in(read)]
         order = as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
         self._typed, self._read = typed, spoken
@@ -92,7 +97,6 @@ class Text:
         """The words as typed."""
         self.places = places_of(typed, self.words)
         """Of each word, the number of its first character."""
-        self.is_english = language.partition("-")[0].lower() == "en" if language else looks_english(typed)
         self._blocks = [(int(word.start), max(int(word.start) + 1, ceil(word.end))) for word in order]
         by_read = [0] * len(spoken)
         for number, (start, end) in enumerate(self._blocks):
@@ -153,7 +157,7 @@ def compare(text: Text, heard: Sequence[HeardWord]) -> Comparison:
                 start = times.get(text.said[at].word, (tokens[pair.heard.start].start,))[0]
                 times[text.said[at].word] = start, tokens[pair.heard.stop - 1].end
     differences = [
-        _difference(text, tokens, said, there)
+        _difference(text, heard, tokens, said, there)
         for said, there in _runs(pairs)
         if not _is_same(text, tokens, said, there)
     ]
@@ -181,7 +185,19 @@ def _tokens(heard: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
                 at += 1
             words.append(HeardWord(*timed, raw[at].certainty))
         raw = words if len(words) == len(spoken) else raw
-    return [HeardWord(part, *word[1:]) for word in raw for part in parts_of(word.text)]
+    return [HeardWord(part, *word[1:]) for whole in raw for word in _apart(whole) for part in parts_of(word.text)]
+
+
+def _apart(word: HeardWord) -> list[HeardWord]:
+    """The characters of a word in a script without spaces, each with its share of the time."""
+    spans = words_in(word.text)
+    if len(spans) < 2:
+        return [word]
+    step = (word.end - word.start) / len(spans)
+    return [
+        HeardWord(word.text[start:end], word.start + step * at, word.start + step * (at + 1), word.certainty)
+        for at, (start, end) in enumerate(spans)
+    ]
 
 
 def _align(said: Sequence[_Said], heard: Sequence[HeardWord]) -> list[_Pair]:
@@ -267,14 +283,18 @@ def _is_same(text: Text, heard: Sequence[HeardWord], said: range, there: range) 
     return not text.is_english and any(map(str.isdigit, typed)) != any(map(str.isdigit, joined))  # read in any way
 
 
-def _difference(text: Text, heard: Sequence[HeardWord], said: range, there: range) -> Difference:
+def _difference(
+    text: Text, raw: Sequence[HeardWord], heard: Sequence[HeardWord], said: range, there: range
+) -> Difference:
     before = heard[there.start - 1].end if there.start else 0.0
     after = heard[there.stop].start if there.stop < len(heard) else heard[-1].end if heard else 0.0
     start, end = (heard[there.start].start, heard[there.stop - 1].end) if there else (before, max(before, after))
     first, last = _words_of(text, said)
     certainty = sum(heard[at].certainty for at in there) / len(there) if there else 1.0
     kind = _kind(text, heard, said, there)
-    return Difference(kind, first, last, start, end, " ".join(heard[at].text for at in there), certainty)
+    near = start + SLACK, end - SLACK
+    words = " ".join(word.text for word in raw if there and word.end > near[0] and word.start < near[1])
+    return Difference(kind, first, last, start, end, words, certainty)
 
 
 def _words_of(text: Text, said: range) -> tuple[int, int]:

@@ -63,7 +63,7 @@ def check_take(recogniser: Recogniser, name: str, samples: np.ndarray, take: Tak
         words = recogniser.recognise_exactly(pcm, spoken).words
         heard = [HeardWord(word.word, word.start, word.end, float(word.probability)) for word in words]
         found = compare(text, heard)
-        differences = Verification(recogniser, spoken, pcm, text, heard, found).differences()
+        differences = Verification(recogniser, spoken, pcm, text, found).differences()
         findings += [_finding(text, difference) for difference in differences]
         findings += _of_sound(text, take, sound, found, findings)
         wrong = sum(_words_wrong(difference) for difference in differences)

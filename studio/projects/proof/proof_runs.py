@@ -116,10 +116,8 @@ class ProofRuns:
 
         Raises NotOffered, TooCostly, Unavailable.
         """
-        path = self._library.files.path(take.audio)
-        return await self._transcriber.run(
-            caller, True, _check, self._transcriber.name or "", path, samples, take, language
-        )
+        audio = self._library.files.path(take.audio) if samples is None else samples
+        return await self._transcriber.run(caller, True, _check, self._transcriber.name or "", audio, take, language)
 
     async def _guarded(self, run: ProofRun, project_id: str, caller: str) -> None:
         """Raises only what refuses the run a place in the queue."""
@@ -163,15 +161,13 @@ class ProofRuns:
         await to_thread.run_sync(self._library.proofs.keep, item.take.id, checked)
 
 
-def _check(
-    recogniser: Recogniser, name: str, path: Path, samples: np.ndarray | None, take: Take, language: str
-) -> Checked:
-    if samples is None:
+def _check(recogniser: Recogniser, name: str, audio: Path | np.ndarray, take: Take, language: str) -> Checked:
+    if isinstance(audio, Path):
         try:
-            samples = read_samples(path)
+            audio = read_samples(audio)
         except FileNotFoundError:
             return missing_audio(name, take)
-    return check_take(recogniser, name, samples, take, language)
+    return check_take(recogniser, name, audio, take, language)
 
 
 def read_samples(path: Path) -> np.ndarray:

@@ -12,6 +12,8 @@ ALIKE = 0.75
 """Words with this share of letters in common are one word spelled in two ways: colour, color; realise, realize."""
 ALIKE_NAME = 0.5
 """Recognisers spell names as they please, but the sound stays: Siobhan, Shivon; Thaddeus, Fadius."""
+ALIKE_NAME_PIECES = 0.75
+"""Of its consonants, for a name that is heard as several words: less would hide the word beside it."""
 ALIKE_SOUND = 0.5
 """Of letters in common, for words of the same consonants: "guest", "guessed", but not "ready", "rude"."""
 ALIKE_PIECES = 0.85
@@ -74,7 +76,7 @@ def sound_likeness(said: str, heard: str) -> float:
 
 def is_one_piece(said: str, heard: str, is_name: bool = False) -> bool:
     """Whether several folded words in one piece are others in one piece: "any more", "anymore"."""
-    if said == heard or (is_name and are_alike(said, heard, True)):
+    if said == heard or (is_name and sound_likeness(said, heard) >= ALIKE_NAME_PIECES):
         return True
     return Indel.normalized_similarity(said, heard) >= ALIKE_PIECES and sound_of(said) == sound_of(heard)
 

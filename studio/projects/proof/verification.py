@@ -6,14 +6,14 @@ is really missing, the text is some e^10 times less likely than what was heard; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from studio.library.projects.proof_records import Kind
-from studio.projects.proof.comparison import Comparison, Difference, HeardWord, Text
+from studio.projects.proof.comparison import Comparison, Difference, Text
 from studio.projects.proof.repetition import repeated_spans
-from studio.projects.proof.spelling import sound_likeness
+from studio.projects.proof.spelling import fold, sound_likeness
 from studio.voices.hearing.recogniser import LONGEST, RATE, Recogniser
 
 AROUND = 10
@@ -48,12 +48,11 @@ class Verification:
         language: str,
         pcm: np.ndarray,
         text: Text,
-        heard: Sequence[HeardWord],
         found: Comparison,
     ) -> None:
         """``pcm``: float32 (samples,) at RATE."""
         self._recogniser, self._language, self._pcm = recogniser, language, pcm
-        self._text, self._heard, self._found = text, heard, found
+        self._text, self._found = text, found
 
     def differences(self) -> list[Difference]:
         """Those that the audio supports, in order, with repetitions that were not heard.
@@ -61,7 +60,7 @@ class Verification:
         Raises what Recogniser.likelihoods raises, TooCostly, Cancelled.
         """
         supported = [difference for difference in self._found.differences if self._is_supported(difference)]
-        supported += self._unheard()
+        supported += self._unheard(supported)
         return sorted(supported, key=lambda difference: difference.start)
 
     def _is_supported(self, difference: Difference) -> bool:
@@ -69,19 +68,18 @@ class Verification:
         audio = self._audio(first, last)
         if audio is None:
             return True
-        instead = _heard_in(self._heard, difference)
         before, after = text.between(first, difference.first), text.between(difference.last, last)
-        texts = [text.between(first, last), f"{before} {instead} {after}"]
-        if (read := text.read_between(first, last)) != texts[0]:
+        texts = [text.between(first, last), f"{before} {difference.heard} {after}"]
+        if fold(read := text.read_between(first, last)) != fold(texts[0]):
             texts.append(read)
         chances = self._recogniser.likelihoods(audio, self._language, texts)
-        return max(chances[0], *chances[2:]) - chances[1] < _needed(text, difference)
+        return max([chances[0], *chances[2:]]) - chances[1] < _needed(text, difference)
 
-    def _unheard(self) -> Iterator[Difference]:
-        """Words that are said twice and were heard once."""
+    def _unheard(self, others: Sequence[Difference]) -> Iterator[Difference]:
+        """Words that are said twice and were heard once; not beside others, which explain them."""
         for start, end in repeated_spans(self._pcm):
             begin = start - (end - start)
-            if any(begin - NEAR < other.start < end + NEAR for other in self._found.differences):
+            if any(begin - NEAR < other.start < end + NEAR for other in tuple(others)):
                 continue
             near = [word for word, (at, over) in self._found.times.items() if at < end and over > begin]
             if near:
@@ -115,16 +113,7 @@ class Verification:
 
 
 def _needed(text: Text, difference: Difference) -> float:
-    said, heard = text.typed(difference.first, difference.last), difference.heard.replace(" ", "")
+    said, heard = text.typed(difference.first, difference.last), fold(difference.heard)
     if difference.kind == "changed" and sound_likeness(said, heard) >= ALIKE:
         return NEEDED_ALIKE
     return NEEDED[difference.kind]
-
-
-def _heard_in(heard: Iterable[HeardWord], difference: Difference) -> str:
-    """As the recogniser wrote it."""
-    if not difference.heard:
-        return ""
-    return " ".join(
-        word.text for word in heard if word.end > difference.start + 0.01 and word.start < difference.end - 0.01
-    )

@@ -79,7 +79,7 @@ class FasterWhisper:
     def load(self) -> None:
         """Read the model, if that was not done yet. Blocking: a second; raises OSError, RuntimeError, ValueError."""
         if self._model is None:
-            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name)
+            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
 
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
         return self._recognise(pcm, language)
