@@ -79,7 +79,7 @@ def doubled(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.
     start, end = spoken.words[first].start, spoken.words[first + 1].end
     pieces = [_cut(spoken, rate, 0, end), _cut(spoken, rate, start, _whole(spoken, rate))]
     said = f"{spoken.words[first].text} {spoken.words[first + 1].text}"
-    return Planted("doubled", spoken, _joined(pieces, rate), said, start)
+    return Planted("doubled", spoken, _joined(pieces, rate), said, end)
 
 
 def wrong_word(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.Random) -> Planted:

@@ -25,7 +25,7 @@ SLOW, FAST = 5.0, 27.0
 
 
 @dataclass(frozen=True, slots=True)
-class ProofFinding:
+class Finding:
     """One thing to know of a clip."""
 
     code: str
@@ -44,7 +44,7 @@ class Advice:
     """A score from 0 to 100, the reasons for it, what was measured, and the cut with every fix in it."""
 
     score: int
-    findings: tuple[ProofFinding, ...]
+    findings: tuple[Finding, ...]
     figures: dict[str, float]
     fixed: Cut
 
@@ -70,7 +70,7 @@ def letters_per_second(text: str, seconds: float) -> float:
     return weight / max(seconds, 0.1)
 
 
-def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[ProofFinding]:
+def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[Finding]:
     yield from _length(figures)
     yield from _channels(clip, cut)
     yield from _level(figures, cut)
@@ -79,79 +79,79 @@ def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[Pro
     yield from _words(figures, text)
 
 
-def _length(figures: Figures) -> Iterator[ProofFinding]:
+def _length(figures: Figures) -> Iterator[Finding]:
     speech = figures.seconds - figures.head - figures.tail
     if speech < 3:
         message = f"Only {speech:.1f} s of speech; 5 to 20 s sound closer to the person."
-        yield ProofFinding("short", "poor", message, values={"seconds": round(speech, 1)})
+        yield Finding("short", "poor", message, values={"seconds": round(speech, 1)})
     elif speech < 5:
         message = f"{speech:.1f} s of speech is enough; 5 to 20 s are better."
-        yield ProofFinding("short", "hint", message, values={"seconds": round(speech, 1)})
+        yield Finding("short", "hint", message, values={"seconds": round(speech, 1)})
 
 
-def _channels(clip: Clip, cut: Cut) -> Iterator[ProofFinding]:
+def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
     if cut.channel is None and clip.channel is not None:
         message = f"The channels cancel each other out; channel {clip.channel + 1} alone is used."
-        yield ProofFinding("channels", "hint", message, values={"channel": clip.channel + 1})
+        yield Finding("channels", "hint", message, values={"channel": clip.channel + 1})
 
 
-def _level(figures: Figures, cut: Cut) -> Iterator[ProofFinding]:
+def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
     if figures.clipped > 2e-4:
         severity: Severity = "bad" if figures.clipped > 2e-3 else "poor"
         message = f"{figures.clipped:.2%} of it is clipped: record again with a lower input level."
-        yield ProofFinding("clipping", severity, message, values={"percent": round(100 * figures.clipped, 2)})
+        yield Finding("clipping", severity, message, values={"percent": round(100 * figures.clipped, 2)})
     gain = gain_to_usual(figures.speech_db, figures.peak_db)
     if figures.speech_db < QUIET_DB and gain > 1:
         raised = replace(cut, gain_db=round(cut.gain_db + gain, 1))
         values: dict[str, float] = {"level": round(figures.speech_db), "gain": round(gain)}
         message = f"Speech is quiet: {figures.speech_db:.0f} dB."
-        yield ProofFinding("quiet", "poor", message, f"raise by {gain:.0f} dB", raised, values)
+        yield Finding("quiet", "poor", message, f"raise by {gain:.0f} dB", raised, values)
     elif figures.speech_db > -10:
         lower = SPEECH_DB - figures.speech_db
         lowered = replace(cut, gain_db=round(cut.gain_db + lower, 1))
         message = f"Speech is very loud: {figures.speech_db:.0f} dB."
         values = {"level": round(figures.speech_db), "gain": round(-lower)}
-        yield ProofFinding("loud", "hint", message, f"lower by {-lower:.0f} dB", lowered, values)
+        yield Finding("loud", "hint", message, f"lower by {-lower:.0f} dB", lowered, values)
 
 
-def _noise(figures: Figures) -> Iterator[ProofFinding]:
+def _noise(figures: Figures) -> Iterator[Finding]:
     if figures.snr_db < 15:
         message = f"Noise is only {figures.snr_db:.0f} dB below the voice; record in a quieter place."
         severity: Severity = "bad" if figures.snr_db < 8 else "poor"
-        yield ProofFinding("noise", severity, message, values={"below": round(figures.snr_db)})
+        yield Finding("noise", severity, message, values={"below": round(figures.snr_db)})
     elif figures.snr_db < 25:
         message = f"Some noise can be heard, {figures.snr_db:.0f} dB below the voice."
-        yield ProofFinding("noise", "hint", message, values={"below": round(figures.snr_db)})
+        yield Finding("noise", "hint", message, values={"below": round(figures.snr_db)})
     if figures.hum:
         message = f"There is a {figures.hum} Hz mains hum; move the microphone away from power supplies."
-        yield ProofFinding("hum", "poor", message, values={"hertz": figures.hum})
+        yield Finding("hum", "poor", message, values={"hertz": figures.hum})
     if figures.bandwidth < 5000:
         message = f"It sounds like a telephone: nothing above {figures.bandwidth / 1000:.1f} kHz."
-        yield ProofFinding("bandwidth", "poor", message, values={"kilohertz": round(figures.bandwidth / 1000, 1)})
+        yield Finding("bandwidth", "poor", message, values={"kilohertz": round(figures.bandwidth / 1000, 1)})
     elif figures.bandwidth < 7000:
         message = f"It is a little dull: nothing above {figures.bandwidth / 1000:.1f} kHz."
-        yield ProofFinding("bandwidth", "hint", message, values={"kilohertz": round(figures.bandwidth / 1000, 1)})
+        yield Finding("bandwidth", "hint", message, values={"kilohertz": round(figures.bandwidth / 1000, 1)})
 
 
-def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[ProofFinding]:
+def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[Finding]:
     trims = []
     if figures.head > 1:
         trims.append(replace(cut, start=round(cut.start + figures.head - TAIL / 2, 3)))
         message = f"{figures.head:.1f} s of silence at the beginning."
         values = {"seconds": round(figures.head, 1)}
-        yield ProofFinding("head_silence", "hint", message, "trim the beginning", trims[-1], values)
+        yield Finding("head_silence", "hint", message, "trim the beginning", trims[-1], values)
     if figures.tail > 1:
         end = round(cut.start + clip.seconds - figures.tail + TAIL, 3)
         message = f"{figures.tail:.1f} s of silence at the end."
         values = {"seconds": round(figures.tail, 1)}
-        yield ProofFinding("tail_silence", "hint", message, "trim the end", replace(cut, end=end), values)
+        yield Finding("tail_silence", "hint", message, "trim the end", replace(cut, end=end), values)
     if figures.head == 0 and _cut_off(clip, first=True):
-        yield ProofFinding("cut_start", "poor", "It begins in the middle of a sound: the first word is cut off.")
+        yield Finding("cut_start", "poor", "It begins in the middle of a sound: the first word is cut off.")
     if figures.tail < 0.05 and _cut_off(clip, first=False):
-        yield ProofFinding("cut_end", "poor", "It ends in the middle of a sound: the last word is cut off.")
+        yield Finding("cut_end", "poor", "It ends in the middle of a sound: the last word is cut off.")
 
 
-def _words(figures: Figures, text: str) -> Iterator[ProofFinding]:
+def _words(figures: Figures, text: str) -> Iterator[Finding]:
     if not text.strip():
         return
     rate = _rate_figure(text, figures)["letters_per_second"]
@@ -159,13 +159,13 @@ def _words(figures: Figures, text: str) -> Iterator[ProofFinding]:
         message = (
             f"The transcript is too long for the clip: {rate:.0f} letters a second. Does it contain more than is said?"
         )
-        yield ProofFinding("transcript_long", "bad", message, values={"rate": round(rate)})
+        yield Finding("transcript_long", "bad", message, values={"rate": round(rate)})
     elif rate < SLOW:
         message = f"The transcript is too short for the clip: {rate:.1f} letters a second. Are words missing?"
-        yield ProofFinding("transcript_short", "bad", message, values={"rate": round(rate, 1)})
+        yield Finding("transcript_short", "bad", message, values={"rate": round(rate, 1)})
     last = text.rstrip()[-1]
     if unicodedata.category(last)[0] in "LN":
-        yield ProofFinding("punctuation", "hint", "The transcript ends without a full stop; what follows may run on.")
+        yield Finding("punctuation", "hint", "The transcript ends without a full stop; what follows may run on.")
 
 
 def _rate_figure(text: str, figures: Figures) -> dict[str, float]:

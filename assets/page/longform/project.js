@@ -12,6 +12,7 @@ import { FinishedFiles } from "./finished-files.js";
 import { showLeftOut } from "./left-out.js";
 import { PartRow } from "./part-row.js";
 import { Playback } from "./playback.js";
+import { mountProof } from "../proof/proof.js";
 import { filterChoices, stateWords } from "./project-words.js";
 import { Selection } from "./selection.js";
 import {
@@ -51,6 +52,7 @@ export class Project extends EventTarget {
     this.selection = new Selection(part, { signal: this.#leave.signal });
     this.selection.addEventListener("change", () => this.#markSelected());
     this.finding = new FindReplace(part, { id, signal: this.#leave.signal, ready: () => this.#changes.ended(), changed: () => this.look() });
+    mountProof(part("proof"), { id, nowPlaying, signal: this.#leave.signal }, () => this.look());
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
     this.#listen();
@@ -78,8 +80,7 @@ export class Project extends EventTarget {
       if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: phrase("project.gone") } }));
       this.part("told").textContent = problem.why;
     }
-    const wait = this.#project?.state === "running" ? BUSY : IDLE;
-    this.#timer = setTimeout(() => this.look(), wait);
+    this.#timer = setTimeout(() => this.look(), this.#project?.state === "running" ? BUSY : IDLE);
   }
 
   #listen() {
@@ -157,8 +158,7 @@ export class Project extends EventTarget {
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     this.part("pause").textContent = phrase(state === "paused" ? "project.resume" : "project.pause");
     this.part("whole").hidden = !parts.done;
-    const left = parts.total - parts.done;
-    this.part("left-out").textContent = left > 0 ? phrase("project.leftOut", { count: left }) : "";
+    this.part("left-out").textContent = parts.total > parts.done ? phrase("project.leftOut", { count: parts.total - parts.done }) : "";
     if (!this.part("exports").children.length || this.part("exports").dataset.of !== this.id) this.#offerFiles();
   }
 

@@ -7,65 +7,23 @@ import io
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from studio.api_key import read_keys
-from studio.voices.hearing.recogniser import FasterWhisper, Heard, Word
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
+from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
 from tests.studio.server import Served
-
-RECOGNISER = "faster-whisper:base"
-
-
-class Script:
-    """Hears the texts that it is told, one for each part; every word takes a third of a second."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.heard: list[str] = []
-        self.languages: list[str] = []
-        self.gate = threading.Event()
-        self.gate.set()
-        self.dies_at = -1
-        self.chances = 0.0
-        """The log-likelihood of the text; that of what was heard is 10 more if it is negative, else -10."""
-        self.doubled = ""
-        """What is said twice."""
-
-    def recognise_exactly(self, _: object, pcm: np.ndarray, language: str) -> Heard:
-        assert self.gate.wait(30)
-        if len(self.heard) == self.dies_at:
-            raise RuntimeError("out of memory")
-        text = self.texts.pop(0)
-        self.heard.append(text)
-        self.languages.append(language)
-        words = tuple(Word(word, at / 3, (at + 1) / 3, 0.9) for at, word in enumerate(text.split()))
-        return Heard(text, language, words)
-
-    def likelihoods(self, _: object, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
-        if self.doubled:
-            return [0.0 if self.doubled in text else -20.0 for text in texts]
-        return [self.chances, self.chances + 10 if self.chances < 0 else -10.0, *([self.chances] * (len(texts) - 2))]
-
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """Instead of a recogniser that hears: faults that are heard are real."""
-    script = Script()
-    script.chances = -20.0
-    monkeypatch.setattr("studio.voices.hearing.recogniser.check_name", lambda name: None)
-    monkeypatch.setattr("studio.projects.proof.sound_check.END_BELOW_DB", -99.0)  # this engine's tones do not fade
-    monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [])  # and are like themselves
-    for name in ("recognise_exactly", "likelihoods"):
-        method = getattr(script, name)
-        monkeypatch.setattr(FasterWhisper, name, lambda self, *values, method=method: method(self, *values))
-    return script
+    return scripted(monkeypatch)
 
 
 def spoken(served: Served, *texts: str, **body: object) -> Json:
