@@ -93,7 +93,9 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.proof", description=__doc__)
     parser.add_argument("recogniser", help="a folder with a recogniser as faster-whisper reads it")
     parser.add_argument("--count", type=int, default=len(SENTENCES), help="sentences")
-    parser.add_argument("--planted", type=int, default=len(SENTENCES), help="sentences in which faults are planted")
+    parser.add_argument(
+        "--planted", type=int, default=len(SENTENCES), help="of the last sentences, in how many faults are planted"
+    )
     parser.add_argument("--audio", type=Path, help="a folder that keeps the generated sentences")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -111,7 +113,7 @@ def main() -> None:
     seconds = sum(len(sentence.pcm) for sentence in sentences) / RATE
     spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
     print(f"{words} words, {seconds:.0f} s of audio, checked in {spent:.0f} s ({cpu:.0f} s of CPU time)", flush=True)
-    for number, sentence in enumerate(sentences[: wanted.planted]):
+    for number, sentence in list(enumerate(sentences))[-wanted.planted :]:
         choose = random.Random(number)
         for plant in FAULTS:
             fault = plant(sentence, sentences, RATE, choose)

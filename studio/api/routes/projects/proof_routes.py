@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Annotated, Literal
 
 from anyio import to_thread
@@ -127,7 +128,7 @@ class ProofRoutes:
         return Response(text, media_type=f"{REPORTS[format]}; charset=utf-8", headers=headers)
 
     async def _answer(self, project_id: str, request: Request, status: int = 200) -> JSONResponse:
+        run = copy(self._runs.run_of(project_id))  # as it is before its figures are read: a run that is done has all
         read = self._library.proofs.figures
         figures = await to_thread.run_sync(read, project_id, request.state.owner_filter, VERSION)
-        run = self._runs.run_of(project_id)
         return JSONResponse(proof_json(run, figures, self._runs.has_recogniser), status)

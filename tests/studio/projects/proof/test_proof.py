@@ -20,6 +20,7 @@ from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
 from tests.studio.server import Served
 
+
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """Instead of a recogniser that hears: faults that are heard are real."""
