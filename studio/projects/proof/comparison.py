@@ -116,6 +116,10 @@ class Text:
         """Some words as typed, folded into one piece."""
         return "".join(fold(word) for word in self.words[first:last])
 
+    def has_name(self, first: int, last: int) -> bool:
+        """Whether some of these words are names, or begin the text and may be one."""
+        return any(token.is_name for token in self.said if first <= token.word < last) or first == 0
+
     def characters(self, first: int, last: int) -> tuple[int, int]:
         """Where some words begin and end; of none, both are where the next one begins."""
         if first < last:
