@@ -39,7 +39,7 @@ _NUMBER = re.compile(
     r"\d+(?:st|nd|rd|th|s)?|(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|"
     r"(?:m|b|tr)illion|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)(?:th|s)?"
 )
-_NAME = re.compile(r"(?:^|[^.!?…:;\"“”‘«»„\s—(\[])\s+[\"“‘«„(]?$")
+_NAME = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Prof)\.|^|[^.!?…:;\"“”‘«»„\s—(\[])\s+[\"“‘«„(]?$")
 """Before a capital that does not begin a sentence."""
 
 
@@ -117,8 +117,8 @@ class Text:
         return "".join(fold(word) for word in self.words[first:last])
 
     def has_name(self, first: int, last: int) -> bool:
-        """Whether some of these words are names, or begin the text and may be one."""
-        return any(token.is_name for token in self.said if first <= token.word < last) or first == 0
+        """Whether some of these words are names: they have a capital, and do not begin a sentence."""
+        return any(token.is_name for token in self.said if first <= token.word < last)
 
     def characters(self, first: int, last: int) -> tuple[int, int]:
         """Where some words begin and end; of none, both are where the next one begins."""

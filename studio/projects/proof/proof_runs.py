@@ -78,6 +78,7 @@ class ProofRuns:
         ``again``: those that were checked too. Raises NotFound, NotOffered without a recogniser, QueueFull,
         TooManyRequests.
         """
+        await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)
         self._transcriber.require()
         if self.run_of(project_id).is_under_way:
             return
@@ -85,8 +86,6 @@ class ProofRuns:
         try:
             if again:
                 await to_thread.run_sync(self._library.proofs.forget, project_id, owner_filter)
-            else:
-                await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)
         except BaseException:
             del self._runs[project_id]
             raise

@@ -74,6 +74,11 @@ def sound_likeness(said: str, heard: str) -> float:
     return Levenshtein.normalized_similarity(sound_of(said), sound_of(heard))
 
 
+def likeness(said: str, heard: str) -> float:
+    """How much of their letters, or of their consonants, two folded words have in common, from 0 to 1."""
+    return max(sound_likeness(said, heard), Indel.normalized_similarity(said, heard))
+
+
 def is_one_piece(said: str, heard: str, is_name: bool = False) -> bool:
     """Whether several folded words in one piece are others in one piece: "any more", "anymore"."""
     if said == heard or (is_name and sound_likeness(said, heard) >= ALIKE_NAME_PIECES):
@@ -92,7 +97,7 @@ def are_alike(said: str, heard: str, is_name: bool = False) -> bool:
         return True
     letters = Indel.normalized_similarity(said, heard)
     if is_name:
-        return max(letters, sound_likeness(said, heard)) >= ALIKE_NAME
+        return likeness(said, heard) >= ALIKE_NAME
     if min(len(said), len(heard)) <= SHORT:
         return False
     return letters >= ALIKE or (letters >= ALIKE_SOUND and sound_of(said) == sound_of(heard))

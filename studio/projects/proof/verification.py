@@ -13,7 +13,7 @@ import numpy as np
 from studio.library.projects.proof_records import Kind
 from studio.projects.proof.comparison import Comparison, Difference, Text
 from studio.projects.proof.repetition import repeated_spans
-from studio.projects.proof.spelling import fold, sound_likeness
+from studio.projects.proof.spelling import fold, likeness
 from studio.voices.hearing.recogniser import LONGEST, RATE, Recogniser
 
 AROUND = 10
@@ -24,14 +24,12 @@ NEEDED: Mapping[Kind, float] = {"left_out": 1.5, "changed": 0.5, "added": 0.0, "
 """The log-likelihood of the text over that of what was heard must be below this to count as a fault. Recognisers rather
 complete sentences, and seldom write a word twice: an omission or a repetition that was heard nevertheless is real.
 Measured with benchmarks/proof.py."""
-NEEDED_ALIKE = -3.0
+NEEDED_ALIKE = -5.0
 """Of words that were heard as others that sound alike, and …"""
 NEEDED_NAME = -8.0
 """… of names, which recognisers spell as they please."""
 ALIKE = 0.45
-"""Of their consonants in common: such words sound alike."""
-
-
+"""Of their letters, or of their consonants, in common: such words sound alike."""
 UNHEARD = -7.5
 """The log-likelihood of a repetition that was not heard over that of the text, from which on it counts as one …"""
 UNHEARD_WORD = -5.0
@@ -116,7 +114,9 @@ class Verification:
 
 
 def _needed(text: Text, difference: Difference) -> float:
-    said, heard = text.typed(difference.first, difference.last), fold(difference.heard)
-    if difference.kind == "changed" and sound_likeness(said, heard) >= ALIKE:
-        return NEEDED_NAME if text.has_name(difference.first, difference.last) else NEEDED_ALIKE
-    return NEEDED[difference.kind]
+    if difference.kind != "changed":
+        return NEEDED[difference.kind]
+    is_alike = likeness(text.typed(difference.first, difference.last), fold(difference.heard)) >= ALIKE
+    if text.has_name(difference.first, difference.last) or (is_alike and difference.first == 0):
+        return NEEDED_NAME  # the word that begins a text may be a name
+    return NEEDED_ALIKE if is_alike else NEEDED["changed"]
