@@ -13,6 +13,7 @@ from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.models.model_service import ModelService
 from studio.projects.project_service import ProjectService
+from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
@@ -37,6 +38,7 @@ class Studio:
     speech: SpeechService
     history: History
     projects: ProjectService
+    proofs: ProofRuns
     clips: ClipService
     recogniser_fetch: RecogniserFetch
     models: ModelService
@@ -64,6 +66,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         speech=service,
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
+        proofs=ProofRuns(library, transcriber, queues.proofs),
         clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         models=ModelService(

@@ -27,6 +27,7 @@ from studio.api.routes.projects.chapter_routes import ChapterRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
 from studio.api.routes.projects.project_routes import ProjectRoutes
+from studio.api.routes.projects.proof_routes import ProofRoutes
 from studio.api.routes.pronunciation_routes import PronunciationRoutes
 from studio.api.routes.share_routes import ShareRoutes
 from studio.api.routes.socket import socket_routes
@@ -40,6 +41,7 @@ from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
 from studio.history.take_word_times import TakeWordTimes
 from studio.projects.part_regeneration import PartRegeneration
+from studio.projects.proof.proof_regeneration import ProofRegeneration
 from studio.services import Studio
 
 PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
@@ -80,6 +82,12 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         ProjectRoutes(studio.projects).router(),
         ChapterRoutes(studio.projects).router(),
         ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
+        ProofRoutes(
+            studio.library,
+            studio.proofs,
+            ProofRegeneration(studio.library, speech, studio.proofs),
+            speech.queues.exports,
+        ).router(),
         ProjectFiles(studio.projects, times, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),

@@ -13,6 +13,7 @@ from studio.library.projects.covers import Covers
 from studio.library.projects.part_arrangement import Arrangement
 from studio.library.projects.part_queue import PartQueue
 from studio.library.projects.project_repository import Projects
+from studio.library.projects.proof_repository import Proofs
 from studio.library.projects.replacements import Replacements
 from studio.library.projects.row_mapping import settle_pronounced
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
@@ -82,6 +83,7 @@ class Library:
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store, settle_pronounced)
         self.part_queue = PartQueue(store)
+        self.proofs = Proofs(store)
         self.audit = Audit(store)
         self.watch = HealthCheck("clearing")
         """The health of `clear_away`."""

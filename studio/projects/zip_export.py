@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 
 from studio.audio.mastering import Mastering, Standard
@@ -23,11 +23,18 @@ LONGEST_NAME = 80
 """Characters of a chapter's title in a file name."""
 
 
-def zipped(timeline: Timeline, files: AudioFiles) -> Generator[bytes, None, None]:
-    """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project."""
+def zipped(
+    timeline: Timeline, files: AudioFiles, others: Mapping[str, str] | None = None
+) -> Generator[bytes, None, None]:
+    """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project.
+
+    ``others``: texts that are added, by the name of their file.
+    """
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
         archive.writestr(zipfile.ZipInfo("manifest.csv", DATE), _manifest(timeline))
+        for name, text in (others or {}).items():
+            archive.writestr(zipfile.ZipInfo(name, DATE), text)
         for placed in timeline.placed:
             archive.writestr(zipfile.ZipInfo(_name(placed.part.position), DATE), files.read(placed.take.audio))
             yield sink.take()

@@ -97,6 +97,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
             await asyncio.gather(*tasks, return_exceptions=True)
             await studio.recogniser_fetch.cancel()
             await studio.models.close()
+            await studio.proofs.close()
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(studio.client_files.close)

@@ -65,3 +65,17 @@ export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
 export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));
 export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
 export const removeCover = (id) => ask(at(id, "/cover"), { method: "DELETE" });
+
+/** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, spots: by kind}. */
+export const readProof = (id) => ask(at(id, "/proof"));
+/** Check what was not checked yet. Returns as readProof. */
+export const startProof = (id) => ask(at(id, "/proof"), json("POST", {}));
+export const cancelProof = (id) => ask(at(id, "/proof"), { method: "DELETE" });
+/** Returns {data, total, has_more}, the heaviest first. */
+export const readSpots = (id, limit) => ask(at(id, `/proof/spots?limit=${limit}`));
+export const acceptSpot = (id, spot, accepted) => ask(at(id, `/proof/spots/${encodeURIComponent(spot)}`), json("PATCH", { accepted }));
+/** at: seconds of the take. Returns the spot. */
+export const addNote = (id, take, seconds, note) => ask(at(id, "/proof/notes"), json("POST", { take, at: seconds, note }));
+/** Regenerates a part until nothing in it is doubtful. Returns {replaced, tries, weight_before, weight, part}. */
+export const improvePart = (id, part) => ask(at(id, "/proof/regenerate"), json("POST", { part }));
+export const reportAddress = (id, format) => address(at(id, `/proof/report?format=${format}`));

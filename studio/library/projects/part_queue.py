@@ -117,13 +117,13 @@ class PartQueue:
         self._store.drop_unreferred(dropped)
 
     @once_more_with_room
-    def regenerated(self, new: NewTake, characters: int) -> None:
-        """Keep a take of which ``characters`` were regenerated, and choose it if the one before is still chosen.
+    def regenerated(self, new: NewTake, before: str, characters: int) -> None:
+        """Keep a take of which ``characters`` were regenerated, and choose it if the take ``before`` is still chosen.
 
         Raises NotFound where the part, or the take before, is gone.
         """
         take = new.take
-        part_id, before = str(take.part_id), take.mends
+        part_id = str(take.part_id)
         with self._store.writing() as db:
             query = "select project_id from parts join takes on part_id = parts.id where takes.id = ? and parts.id = ?"
             found = db.execute(query, [before, part_id]).fetchone()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,7 +22,14 @@ from studio.work.work_queue import WorkQueue
 
 RATE = 16_000
 """Hz, that recognisers hear."""
+LONGEST = 29.0
+"""Seconds of audio whose texts can be compared: Whisper hears 30 at a time."""
 FASTER_WHISPER = "faster_whisper"
+_LEAST = 1e-10
+"""A probability below this one says no more."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,12 @@ class Recogniser(Protocol):
         ``language``: two or three letters; blank, or one that it does not know, to have it recognised too.
         """
 
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
+        """As `recognise`, and with the same result for the same samples always."""
+
+    def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
+        """The log-likelihood of each text, if the samples say it; at most LONGEST seconds. Raises as `recognise`."""
+
 
 class FasterWhisper:
     """faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded at the first use."""
@@ -62,12 +79,46 @@ class FasterWhisper:
     def load(self) -> None:
         """Read the model, if that was not done yet. Blocking: a second; raises OSError, RuntimeError, ValueError."""
         if self._model is None:
-            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name)
+            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
 
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        return self._recognise(pcm, language)
+
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
+        return self._recognise(pcm, language, temperature=0.0, condition_on_previous_text=False)
+
+    def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
+        self.load()
+        check_job()
+        package, model = importlib.import_module(FASTER_WHISPER), self._model
+        features = model.feature_extractor(pcm)
+        frames = min(features.shape[-1] - 1, model.feature_extractor.nb_max_frames)
+        sound = model.encode(package.audio.pad_or_trim(features))
+        known = language if language in model.supported_languages else "en"
+        tokenizer = package.tokenizer.Tokenizer(
+            model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=known
+        )
+        return [self._likelihood(sound, frames, tokenizer, text) for text in texts]
+
+    def _likelihood(self, sound: Any, frames: int, tokenizer: Any, text: str) -> float:
+        check_job()
+        tokens = [token for word in text.split() for token in self._tokens(tokenizer, f" {word}")]
+        [aligned] = self._model.model.align(sound, tokenizer.sot_sequence, [tokens], frames)
+        return sum(math.log(max(chance, _LEAST)) for chance in aligned.text_token_probs[: len(tokens)])
+
+    def _tokens(self, tokenizer: Any, word: str) -> list[int]:
+        """As the model writes a word: in one token where there is one, whatever merges a converter has left out."""
+        letters = re.match(r" [A-Za-z]+", word)
+        whole = letters and self._model.hf_tokenizer.token_to_id(letters[0].replace(" ", "Ġ"))
+        if not letters or whole is None:
+            return list(tokenizer.encode(word))
+        rest = word[letters.end() :]
+        return [whole, *(tokenizer.encode(rest) if rest else ())]
+
+    def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Heard:
         self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
-        found, info = self._model.transcribe(pcm, language=known, word_timestamps=True)
+        found, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
         segments = []
         for segment in found:  # a generator: the work is done here
             check_job()
@@ -127,25 +178,48 @@ class Transcriber:
     def is_there(self) -> bool:
         return self._recogniser is not None
 
+    def require(self) -> Recogniser:
+        """The recogniser. Raises NotOffered if there is none."""
+        if self._recogniser is None:
+            raise NotOffered(
+                "no speech recogniser is installed here: type what is said, or have its owner fetch one (New voice, "
+                "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
+            )
+        return self._recogniser
+
     async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
         """What is said in a clip: seconds on a CPU.
 
         Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
         """
-        recogniser = self._recogniser
-        if recogniser is None:
-            raise NotOffered(
-                "no speech recogniser is installed here: type what is said, or have its owner fetch one (New voice, "
-                "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
-            )
+        return await self.run(caller, False, _recognise, clip, language)
+
+    async def run(
+        self,
+        caller: str,
+        patient: bool,
+        function: Callable[Concatenate[Recogniser, Given], Result],
+        *values: Given.args,
+        **named: Given.kwargs,
+    ) -> Result:
+        """The result of a function that blocks and uses the recogniser, in its turn; ``patient`` as in WorkQueue.turn.
+
+        Raises as `transcribe`, and the StudioErrors that the function raises.
+        """
+        recogniser = self.require()
         try:
-            return await self._queue.run(caller, _recognise, recogniser, clip, language)
+            async with self._queue.turn(caller, patient) as turn:
+                return await turn.run(partial(function, recogniser, *values, **named))
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
             why = str(error) or type(error).__name__
             raise Unavailable(f"the recogniser {self.name} failed: {why}") from error
 
 
 def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:
-    resampler = Resampler(clip.sample_rate, RATE)
-    pcm = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
-    return recogniser.recognise(pcm, language.partition("-")[0].lower())
+    return recogniser.recognise(for_recogniser(clip.pcm, clip.sample_rate), language.partition("-")[0].lower())
+
+
+def for_recogniser(pcm: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Float32 mono samples at RATE. Blocking."""
+    resampler = Resampler(sample_rate, RATE)
+    return np.concatenate([resampler.write(pcm), resampler.finish()])

@@ -59,6 +59,7 @@ QUEUES = {
     "GET /v1/projects/{project_id}/subtitles": "exports",
     "GET /v1/projects/{project_id}/timeline": "exports",
     "GET /v1/projects/{project_id}/loudness": "exports",
+    "GET /v1/projects/{project_id}/proof/report": "exports",
     "POST /v1/audio/speech": "encodings",
     "POST /v1/audio/speech/reading": "texts",
     "POST /v1/tts": "encodings",

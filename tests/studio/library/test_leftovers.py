@@ -55,6 +55,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         time.sleep(0.02)
     assert state == "done"
     part = client.get(f"/v1/projects/{project['id']}/parts").json()["data"][0]
+    note = {"take": part["chosen"], "at": 0}
     consent = client.get("/v1/audio/voice_consents").json()["data"][0]["id"]
     return {
         "reference": "eve",
@@ -65,6 +66,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "take_id": take,
         "project_id": project["id"],
         "part_id": part["id"],
+        "spot_id": client.post(f"/v1/projects/{project['id']}/proof/notes", json=note).json()["id"],
         "request_id": take,
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],
         "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
