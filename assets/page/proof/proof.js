@@ -23,7 +23,7 @@ const FIELDS = "input, textarea, select, [contenteditable]";
  * The panel of a project's check.
  *
  * @param {HTMLElement} container
- * @param {import("../longform/panels.js").ProjectContext} project
+ * @param {any} project as panels.js gives it
  */
 export function mountProof(container, project) {
   const proof = new Proof({ id: project.id, nowPlaying: project.playback.nowPlaying, signal: project.signal });
