@@ -1,6 +1,6 @@
-"""A recogniser's model from the Hugging Face Hub, when the studio's owner asks for it: whole, or nothing of it.
+"""Downloads a recogniser's model from the Hugging Face Hub at the owner's request: completely or not at all.
 
-Whisper base, as faster-whisper reads it: kept in the library's folder, used from then on and found at every start.
+Whisper base for faster-whisper: stored in the library's folder, used at once and found at every later start.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ log = logging.getLogger(__name__)
 MODEL = "Systran/faster-whisper-base"
 LICENCE = "MIT"
 ABOUT = 148_000_000
-"""Bytes, for whoever is asked before."""
+"""Approximate bytes, shown before the download."""
 COMMAND = pip_install("faster-whisper")
 MOST = 2**30
-"""Bytes that are fetched at most, whatever the hub says."""
+"""Maximum bytes to download, whatever the hub reports."""
 _WANTED = re.compile(r"model\.bin|config\.json|preprocessor_config\.json|tokenizer\.json|vocabulary\.(txt|json)")
 _NEEDED = {"model.bin", "config.json", "tokenizer.json"}
 _NO_LISTING = (json.JSONDecodeError, KeyError, TypeError, AttributeError)
-"""What reading something else raises, as the page of a hotel's network."""
+"""Errors from reading something else, such as a hotel network's login page."""
 _PIECE = 2**20
 _PATIENCE = 30.0
-"""Seconds without a byte after which the hub counts as lost."""
+"""Seconds without a byte before the connection counts as lost."""
 _ABANDONED = 3600.0
-"""Seconds after which a folder that nothing was written to is what a crash has left."""
+"""Seconds without a write after which a folder counts as left over from a crash."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """How far it is: bytes. ``total`` is 0 until the hub has told it; ``error``: why the last try failed."""
+    """Progress in bytes. ``total`` is 0 until the hub reports it; ``error``: why the last attempt failed."""
 
     is_fetching: bool = False
     done: int = 0
@@ -64,10 +64,10 @@ class _File:
 
 
 class RecogniserFetch:
-    """Fetches the model for this transcriber. Used from one event loop."""
+    """Downloads the model for this transcriber. Used from one event loop."""
 
     def __init__(self, home: Path, transcriber: Transcriber) -> None:
-        """Use what was fetched before, and remove what a crash has left of it. Blocking: milliseconds."""
+        """Use an earlier download, and remove what a crash left of one. Blocking: milliseconds."""
         self._models = home / "models"
         self._folder = self._models / MODEL.partition("/")[2]
         self._transcriber = transcriber
@@ -85,7 +85,7 @@ class RecogniserFetch:
         return f"faster-whisper:{self._folder}"
 
     async def begin(self) -> None:
-        """Fetch in the background, unless that is under way or there is a recogniser. Raises NotOffered."""
+        """Download in the background, unless a download is running or a recogniser exists. Raises NotOffered."""
         if not await to_thread.run_sync(is_installed):
             raise NotOffered(f"the package faster-whisper is not installed here: {COMMAND}")
         if self._transcriber.is_there or self.status.is_fetching:
@@ -95,31 +95,31 @@ class RecogniserFetch:
         self._task.add_done_callback(self._ended)
 
     async def cancel(self) -> None:
-        """Give it up; nothing of it stays."""
+        """Cancel the download and delete what was written."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Put any error into the status, so that a press never seems to have done nothing."""
+        """Put any error into the status, so that the page can show it."""
         problem = None if task.cancelled() else task.exception()
         self.status = FetchStatus(error=None if problem is None else _why(problem))
         if problem is not None:
-            log.warning("the recogniser was not fetched: %s", self.status.error)
+            log.warning("the recogniser was not downloaded: %s", self.status.error)
 
     async def _fetch(self) -> None:
         part = self._models / f".{self._folder.name}-{uuid.uuid4().hex}"
         try:
             await to_thread.run_sync(partial(part.mkdir, parents=True))
             if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
-                raise ValueError("HF_HUB_OFFLINE is set, so nothing is fetched from the hub")
+                raise ValueError("HF_HUB_OFFLINE is set, so nothing is downloaded from the hub")
             make = partial(httpx.AsyncClient, base_url=_endpoint(), follow_redirects=True, timeout=_PATIENCE)
-            async with await to_thread.run_sync(make) as client:  # it reads the certificates of the machine
+            async with await to_thread.run_sync(make) as client:  # reads the machine's certificates
                 commit, files = await self._listing(client)
                 self.status = replace(self.status, total=sum(file.size for file in files))
                 for file in files:
                     await self._fetch_file(client, f"/{MODEL}/resolve/{commit}/{file.name}", file, part)
-            await to_thread.run_sync(FasterWhisper(str(part)).load)  # before anybody relies on it
+            await to_thread.run_sync(FasterWhisper(str(part)).load)  # check the model before announcing it
             await to_thread.run_sync(self._keep, part)
         finally:
             with CancelScope(shield=True):
@@ -127,7 +127,7 @@ class RecogniserFetch:
         self._transcriber.use(self._name)
 
     async def _listing(self, client: httpx.AsyncClient) -> tuple[str, list[_File]]:
-        """The newest commit, and its files that are needed."""
+        """The newest commit, and the files needed from it."""
         answer = await client.get(f"/api/models/{MODEL}", params={"blobs": "true"})
         answer.raise_for_status()
         try:
@@ -135,9 +135,9 @@ class RecogniserFetch:
         except _NO_LISTING as problem:
             raise ValueError(f"{client.base_url.host} answered with something that is not a list of files") from problem
         if not re.fullmatch(r"[0-9a-f]{40}", commit) or not {file.name for file in files} >= _NEEDED:
-            raise ValueError(f"{MODEL} is not what it was on the hub")
+            raise ValueError(f"{MODEL} has changed on the hub and cannot be used")
         if sum(file.size for file in files) > MOST:
-            raise ValueError(f"{MODEL} is larger than {MOST // 2**20} MiB now")
+            raise ValueError(f"{MODEL} is now larger than {MOST // 2**20} MiB")
         return commit, files
 
     async def _fetch_file(self, client: httpx.AsyncClient, path: str, file: _File, part: Path) -> None:
@@ -154,7 +154,7 @@ class RecogniserFetch:
                     self.status = replace(self.status, done=self.status.done + len(piece))
                 await to_thread.run_sync(os.fsync, sink.fileno())
         if read != file.size or file.sha256 not in (None, digest.hexdigest()):
-            raise ValueError(f"{file.name} did not arrive as the hub has it; try again")
+            raise ValueError(f"{file.name} differs from the hub's file; try again")
 
     def _keep(self, part: Path) -> None:
         if not self._folder.is_dir():  # else another studio on this library was faster
@@ -172,15 +172,15 @@ def _listed(answer: dict[str, Any]) -> tuple[str, list[_File]]:
 
 
 def _endpoint() -> str:
-    """The hub, or the mirror of it that the Hub's own tools are told of."""
+    """The hub, or the mirror set for the Hub's own tools."""
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
 
 
 def _why(problem: BaseException) -> str:
     if isinstance(problem, MemoryError):
-        return "it was fetched, and there is not enough memory to load it: free some, and try again"
+        return "it was downloaded, but there is not enough memory to load it: free some and try again"
     if isinstance(problem, ImportError):
-        return f"it was fetched, and a library that it needs cannot be loaded here: {problem}"
+        return f"it was downloaded, but a library it needs cannot be loaded here: {problem}"
     host = httpx.URL(_endpoint()).host
     if isinstance(problem, httpx.HTTPStatusError):
         return f"{host} answered {problem.response.status_code} for {problem.request.url.path}"

@@ -49,10 +49,10 @@ BAD = {
 WHY = {
     "Cleo/3.mp3": "audio",
     "Cleo/4.wav": "30 s",
-    "Cleo/5.wav": "its words are missing: 5.lab",
+    "Cleo/5.wav": "its transcript is missing: 5.lab",
     "Cleo/6.wav": "blank",
     "Cleo/7.wav": "UTF-8",
-    "Dora/1.wav": "its words are missing: 1.lab",
+    "Dora/1.wav": "its transcript is missing: 1.lab",
     "Dora": "none of its recordings",
     "anna": "already exists",
     "default": "reserved",
