@@ -52,10 +52,10 @@ class Several:
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""
-        return set(self.processes._processes[number]._member._takes)
+        return set(self.processes._processes[number]._state._takes)
 
     def ready(self, count: int) -> None:
-        """Wait until so many take connections."""
+        """Wait until so many accept connections."""
         until(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
 
 
