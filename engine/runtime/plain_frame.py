@@ -42,10 +42,10 @@ class PlainFrame:
         stop = model.config.semantic_size
         normed = model.slow.norm(hidden)
         logits = F.linear(normed, self._head)
-        semantic = draw_semantic(logits, *state.how(slots), noise[:, :2], state.recent[slots], stop)
+        semantic = draw_semantic(logits, *state.parameters(slots), noise[:, :2], state.recent[slots], stop)
         ended = semantic == stop
         first = semantic.masked_fill(ended, 0)
-        codes = self._residual(model.fast_input(hidden, normed), first, state.how(slots), noise[:, 2:])
+        codes = self._residual(model.fast_input(hidden, normed), first, state.parameters(slots), noise[:, 2:])
         state.advance(slots, codes, model)
         return host_frame(codes, ended)
 

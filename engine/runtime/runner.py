@@ -230,7 +230,7 @@ class Runner:
         delivered = np.stack([rows[line].prompt.codes[:, rows[line].position + 1] for line in repeated])
         slots = torch.tensor([rows[line].slot for line in repeated], device=self.device)
         codes = torch.from_numpy(delivered).to(self.device)
-        self._slots.put_right(slots, frame[torch.tensor(repeated, device=self.device)], codes, self._model)
+        self._slots.correct(slots, frame[torch.tensor(repeated, device=self.device)], codes, self._model)
 
     def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache, in plain torch."""
