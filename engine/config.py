@@ -36,8 +36,7 @@ class EngineConfig:
     """float32 or bfloat16 for the autoregressive models; None: float32 on a CPU, bfloat16 elsewhere."""
     codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = "float32"
     """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs; None uses it where
-    possible,
-    else float32."""
+    possible, else float32."""
     max_rows: int | None = None
     """Utterances generated at the same time; None: 8 on CUDA, 4 elsewhere, or as many of these as fit into memory."""
     max_waiting: int = 64
@@ -60,9 +59,8 @@ class EngineConfig:
     their products by less than float32's own rounding; up to eight rows read the largest weights from it."""
     reproducible: bool = False
     """Whether a seeded take has the same codes alone and among others, bit by bit. Otherwise one row uses faster
-    products
-    than several, and the results may differ by rounding. On CUDA it needs the attention kernel; on a CPU it removes the
-    advantage of batching rows."""
+    products than several, and the results may differ by rounding. On CUDA it needs the attention kernel; on a CPU it
+    removes the advantage of batching rows."""
     threads: int | None = None
     """CPU threads per torch operation; None: half of the cores when the device is a CPU."""
 

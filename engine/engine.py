@@ -25,8 +25,8 @@ from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Samplin
 class Engine:
     """One model on one device, generating many utterances at once.
 
-    Any number of tasks, on any event loops, may call `speak` and `encode_reference`;
-    one thread of the engine does all the work.
+    Any number of tasks, on any event loops, may call `speak` and `encode_reference`; one thread of the engine does all
+    the work.
     """
 
     def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
@@ -59,8 +59,8 @@ class Engine:
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """The take, chunk by chunk, as it is generated.
 
-        Nothing happens before the first iteration. Leaving the iteration (break, aclose, cancel)
-        cancels the take: its row is free within one frame. The last chunk has a finish_reason.
+        Nothing happens before the first iteration. Leaving the iteration (break, aclose, cancel) cancels the take: its
+        row is free within one frame. The last chunk has a finish_reason.
 
         Raises at the first iteration: PromptTooLong and other InvalidUtterance, EngineFull, EngineStopped;
         later: EngineStopped.
@@ -101,10 +101,8 @@ class Engine:
         """The start time of each character of a text in the frames that speak it, int16 (codebooks, frames).
 
         Seconds from the first frame on, ascending, (characters + 1,): the last is the end. Characters after the end of
-        the
-        frames begin at that end. Takes as long as reading the frames as a prompt, beside other takes.
-        Raises InvalidUtterance (blank text, codes of another codec),
-        PromptTooLong, EngineStopped.
+        the frames begin at that end. Takes as long as reading the frames as a prompt, beside other takes. Raises
+        InvalidUtterance (blank text, codes of another codec), PromptTooLong, EngineStopped.
         """
         if why := self.info.cannot_align:
             raise CannotAlign(why)

@@ -83,8 +83,7 @@ class Utterance:
     """The previous turns of this conversation, oldest first: each turn's text and frames."""
     so_far: np.ndarray | None = None
     """Codes of the beginning of this take, int16 (codebooks, frames): generation continues after them, and only new
-    audio
-    is returned. ``max_frames`` counts them too. No frames are the same as None."""
+    audio is returned. ``max_frames`` counts them too. No frames are the same as None."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -123,8 +122,8 @@ class Timing:
 class AudioChunk:
     """A piece of a take: float32 mono samples in [-1, 1] and the codes they were decoded from.
 
-    ``finish_reason`` is None on every chunk but the last: "stop" when the model ended the take,
-    "length" when it reached max_frames or the context's end. The last chunk may be empty.
+    ``finish_reason`` is None on every chunk but the last: "stop" when the model ended the take, "length" when it
+    reached max_frames or the context's end. The last chunk may be empty.
     """
 
     pcm: np.ndarray

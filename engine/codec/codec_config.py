@@ -81,8 +81,7 @@ class CodecConfig:
         """Channels at every place in the decoder that a timbre vector colours, in the signal's order.
 
         Both norms of each block of post_module, the output of each upsampling stage, the decoder's first convolution,
-        and
-        in each of its blocks the convolution and the three residual units.
+        and in each of its blocks the convolution and the three residual units.
         """
         widths = [self.decoder_dim // 2 ** (index + 1) for index in range(len(self.decoder_rates))]
         inputs = (self.pre_module.input_dim, *self.downsample_dims)

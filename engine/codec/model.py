@@ -106,9 +106,9 @@ class Codec(nn.Module):
     def encode(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 at config.sample_rate → codes (rows, codebooks, frames) int64.
 
-        The last frame is padded with zeros. Float32 throughout, whatever the decoder's precision: in
-        bfloat16 29 % of the semantic tokens come out differently (vLLM-Omni's review of its PR 2145).
-        Upstream's post_module and upsampling add nothing to codes and are left out.
+        The last frame is padded with zeros. Float32 throughout, whatever the decoder's precision: in bfloat16 29 % of
+        the semantic tokens come out differently (vLLM-Omni's review of its PR 2145). Upstream's post_module and
+        upsampling add nothing to codes and are left out.
         """
         missing = -audio.shape[-1] % self.config.frame_samples
         with torch.autocast(audio.device.type, enabled=False):

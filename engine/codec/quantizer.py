@@ -28,8 +28,8 @@ class VectorQuantizer(nn.Module):
     def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """z (rows, dim, frames) → its quantised form and the codes (rows, frames).
 
-        Gradients pass straight through the rounding; written this way, the values also carry
-        the rounding error of upstream's, and later codebooks see the same residual to the bit.
+        Gradients pass straight through the rounding; written this way, the values also carry the rounding error of
+        upstream's, and later codebooks see the same residual to the bit.
         """
         latent = self.in_proj(z)
         codes = self.nearest(latent)
@@ -71,8 +71,8 @@ class ResidualQuantizer(nn.Module):
     def decode(self, codes: Tensor) -> Tensor:
         """Codes (rows, codebooks, frames) → (rows, dim, frames).
 
-        Codes beyond the table mean its last entry, as upstream does: the fast AR's head may be wider
-        than the residual codebooks.
+        Codes beyond the table mean its last entry, as upstream does: the fast AR's head may be wider than the residual
+        codebooks.
         """
         stages = codes.clamp(max=self.size - 1).unbind(1)
         return torch.stack([q.decode(code) for q, code in zip(self._stages(), stages, strict=True)]).sum(0)

@@ -86,9 +86,7 @@ class TimbreEncoder(nn.Module):
         mean = (weight * x).sum(-1)
         spread = ((weight * x.square()).sum(-1) - mean.square()).clamp(min=1e-5).sqrt()
         vector = self.pooled(torch.cat([mean, spread], 1)).float()
-        return F.layer_norm(
-            vector, vector.shape[-1:]
-        )  # so that no clip pushes the decoder further than others
+        return F.layer_norm(vector, vector.shape[-1:])  # so that no clip pushes the decoder further than others
 
     def _spectrum(self, audio: Tensor) -> Tensor:
         with torch.autocast(audio.device.type, enabled=False):

@@ -83,11 +83,9 @@ class Captured:
         """Capture work(*inputs), without garbage collection, on a side stream, after running it there once.
 
         That run loads kernels, gives libraries their workspaces, and initialises anything created once and kept, such
-        as
-        semaphores: created during a capture, it would be initialised only by the first replay. Graphs of one pool must
-        be
-        captured on the same stream: memory is reused only on the stream that freed it. Other threads may use the device
-        meanwhile, but would wait while room is made: the memory of the trial run is freed for the pool.
+        as semaphores: created during a capture, it would be initialised only by the first replay. Graphs of one pool
+        must be captured on the same stream: memory is reused only on the stream that freed it. Other threads may use
+        the device meanwhile, but would wait while room is made: the memory of the trial run is freed for the pool.
         """
         from engine.kernels.compilation.compiling import rehearsing  # needs Triton, which CPU-only machines may lack
 
@@ -197,8 +195,7 @@ def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
     """Capture what `capture` with ``only_first`` left out, one size per step; yields the number left before each.
 
     Other threads may replay these graphs meanwhile, as long as they hold the lock of the set. The sets take turns, so
-    that
-    all kinds of work become faster.
+    that all kinds of work become faster.
     """
     turns = zip_longest(*([(graphs, size) for size in graphs.missing()] for graphs in sets))
     steps = [step for turn in turns for step in turn if step]

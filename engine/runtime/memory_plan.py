@@ -66,14 +66,12 @@ class Size(NamedTuple):
     weights: Weights
     compact: bool = False
     """For little memory: clips are encoded on the GPU only while it has room for that, fewer voices are cached and
-    fewer
-    prompt sizes have graphs."""
+    fewer prompt sizes have graphs."""
 
     @property
     def text_on_host(self) -> bool:
         """Whether a GPU leaves the table of text tokens in host memory: 0.7 GiB of S2 Pro's, of which a prompt needs a
-        few
-        rows."""
+        few rows."""
         return self.compact or self.weights != "bf16"
 
 

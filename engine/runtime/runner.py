@@ -40,8 +40,7 @@ class Runner:
         """repeats: a take has the same frames in any batch, and frames delivered before are generated again, not read.
 
         On a CPU each row is then computed separately, since torch rounds differently in a batch. On CUDA the graphs
-        must
-        be batch-invariant.
+        must be batch-invariant.
         """
         self.config: ModelConfig = model.config
         self._model = model

@@ -14,18 +14,16 @@ GENTLE_RAMP = (1, 1, 1, 2, 2, 3, 3, 4)
 
 Audio after one frame, then ever cheaper chunks, each ready before the previous ones have played: as long as an engine
 works half a second for one second of audio, and with the gentle ramp three quarters (a CPU decodes four frames at a
-time
-nearly as cheaply as eight) …"""
+time nearly as cheaply as eight) …"""
 LOW_LEAD = 0.1
 """… and otherwise, or if a listener has played nearly everything: with less than this many seconds buffered, all frames
-so
-far are sent at once. (Larger chunks for listeners with seconds buffered made bursts: 64 streams over HTTP fell from 210
-to 169 times real time.)"""
+so far are sent at once. (Larger chunks for listeners with seconds buffered made bursts: 64 streams over HTTP fell from
+210 to 169 times real time.)"""
 
 GATHERING_TURNS, PATIENCE = 4, 0.3
 """A chunk whose listener has this many seconds buffered waits until so many turns have passed, because the codec
-decodes
-many streams together in less time than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in 6.9 …"""
+decodes many streams together in less time than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in
+6.9 …"""
 SOON_FRAMES = 4
 """… and other chunks are at most this long, so that they do not queue behind such a batch."""
 
@@ -107,9 +105,8 @@ class LaunchTiming:
     """When to launch the next frame: late enough to include newcomers, early enough that the device never waits.
 
     A frame launched ahead waits on the device for the previous one, and rows that arrive after its launch join the
-    frame
-    after it; so it is launched shortly before the running one ends, by the recent duration of frames with as many rows.
-    Times are seconds of one clock.
+    frame after it; so it is launched shortly before the running one ends, by the recent duration of frames with as many
+    rows. Times are seconds of one clock.
     """
 
     def __init__(self) -> None:

@@ -236,8 +236,7 @@ def _has_many_chunks(data: bytes) -> bool:
 
 def _frames(source: av.container.InputContainer) -> Iterator[av.AudioFrame]:
     """The first audio track's frames. Like players, it skips packets that cannot be decoded: the last one of a
-    truncated
-    download, half a sample at the end. Raises FFmpegError if most are such.
+    truncated download, half a sample at the end. Raises FFmpegError if most are such.
     """
     decoded, damaged, error = 0, 0, None
     for packet in source.demux(audio=0):

@@ -20,8 +20,8 @@ ONE_THREAD = 250_000
 class Resampler:
     """Band-limited resampling of a mono float32 stream by a polyphase windowed sinc.
 
-    Looks ahead 24 zero crossings (1 ms from 44.1 to 24 kHz). `write` returns the final samples,
-    `finish` the rest; together exactly ceil(samples · to / from) samples.
+    Looks ahead 24 zero crossings (1 ms from 44.1 to 24 kHz). `write` returns the final samples, `finish` the rest;
+    together exactly ceil(samples · to / from) samples.
     """
 
     def __init__(self, from_rate: int, to_rate: int) -> None:

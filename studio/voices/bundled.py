@@ -65,10 +65,9 @@ def import_bundled(library: Library, folder: Path) -> None:
     """Import the folder's voices that the library has never had; a new recording becomes the next revision. Blocking.
 
     A deleted voice stays deleted, a voice with other recordings stays as it is, and a voice whose name the owner
-    already
-    uses is left out. A clip without a transcript, or the reverse, is ignored. A damaged file in the library
-    is replaced. Facts fill the voice's fields, except those that its owner has changed.
-    Raises SettingsError for invalid facts.
+    already uses is left out. A clip without a transcript, or the reverse, is ignored. A damaged file in the library is
+    replaced. Facts fill the voice's fields, except those that its owner has changed. Raises SettingsError for invalid
+    facts.
     """
     facts = read_facts(folder)
     entries = library.audit.entries(event=EVENT)

@@ -20,8 +20,7 @@ from engine.kernels.codec.residual_unit import UnitWeights, residual_unit, unit_
 
 ACTIVATION_DTYPES = {"float32": torch.float32, "tf32": torch.float16, "bfloat16": torch.bfloat16}
 """The dtype of activations between layers; sums are float32. TF32 has the eleven bits of float16, which is twice as
-fast
-and half as large; the range that float16 lacks is not needed here."""
+fast and half as large; the range that float16 lacks is not needed here."""
 
 
 @dataclass(frozen=True, slots=True)

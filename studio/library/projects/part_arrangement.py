@@ -75,8 +75,7 @@ class Arrangement:
         """Merge a part with the next one, in the voice of the first; the takes of both stay.
 
         A chapter that begins with the second part no longer exists. Raises NotFound, InvalidRequest for a result that
-        is
-        too long, and Changed where another part now lies between the two.
+        is too long, and Changed where another part now lies between the two.
         """
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
@@ -118,8 +117,7 @@ class Arrangement:
         """Put a part into the trash; a chapter that began with it begins with the next one.
 
         The part then belongs to a deleted project of its own. Raises NotFound, and InvalidRequest for the only part of
-        a
-        project, which cannot be deleted.
+        a project, which cannot be deleted.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)

@@ -42,9 +42,8 @@ class PartQueue:
         """Queue parts again that are no longer being generated; returns their number.
 
         These have a lease in ``given_up``, or one that was not renewed in time, because its process has ended. A lease
-        of
-        more than the maximum dates from before the clock was set back; it lasts for LEASE_SECONDS from now unless its
-        worker renews it.
+        of more than the maximum dates from before the clock was set back; it lasts for LEASE_SECONDS from now unless
+        its worker renews it.
         """
         now = time.time()
         with self._store.reading() as db:  # usually there is nothing to do, which needs no lock to see

@@ -49,8 +49,7 @@ class Voices:
         """Add a voice with its first revision; its slug follows from its name. Raises InvalidRequest, NameTaken.
 
         ``event`` and ``source`` go into the audit trail if a person did not create the voice by hand. ``created``: the
-        Unix
-        time from a pack; ``consent``: a consent to record with the voice, instead of the one it names.
+        Unix time from a pack; ``consent``: a consent to record with the voice, instead of the one it names.
         """
         clean_name(new.name)
         check_samples(samples)
@@ -108,10 +107,9 @@ class Voices:
     ) -> list[Voice]:
         """Voices with every word of the query, every tag, and all other given properties; see `Filter`.
 
-        With ``deleted``, voices in the trash, the last deleted first whatever the ``order``.
-        ``after`` is the id of the last voice on the previous page. Raises NotFound when it is gone, InvalidRequest for
-        a
-        query of too many words or tags, and for an invalid gender or language.
+        With ``deleted``, voices in the trash, the last deleted first whatever the ``order``. ``after`` is the id of the
+        last voice on the previous page. Raises NotFound when it is gone, InvalidRequest for a query of too many words
+        or tags, and for an invalid gender or language.
         """
         since = self._trash.since if deleted else None
         wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
