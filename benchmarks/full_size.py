@@ -1,9 +1,9 @@
 """A checkpoint folder as large as S2 Pro's, of random weights: python -m benchmarks.full_size FOLDER [--device cuda]
 
-Everything is where the published checkpoint has it: names, shapes, bfloat16, token ids. What differs: the tokenizer
-knows only bytes and the benchmarks' common words (a word is a token, about as long as S2 Pro's are), and the rows of
-<|im_end|> and of the tokens that nobody may draw are zero. Random logits spread with a deviation of one, so zero is
-never among the best 30, and a take goes on until its limit.
+Names, shapes, dtype (bfloat16), token ids and files are those of the published checkpoint. The differences: the
+tokenizer knows only bytes and the benchmarks' common words (a word is a token, about as long as S2 Pro's), and the rows
+of <|im_end|> and of all tokens that may not be sampled are zero. Random logits have a deviation of one, so zero is
+never among the best 30, and a take continues until its limit.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ SHARD_BYTES = 2**30
 def write_checkpoint(
     folder: Path, device: torch.device, tree: dict[str, Any] = S2_PRO, codec: CodecConfig | None = None
 ) -> Path:
-    """Write config.json, tokenizer.json, shards with their index, and codec.pth; the same for the same device.
+    """Write config.json, tokenizer.json, shards with their index, and codec.pth; reproducible on the same device.
 
-    ``codec`` must be S2 Pro's sizes (None) unless a codec.yaml that says otherwise is in the folder.
+    ``codec`` must be S2 Pro's sizes (None) unless the folder has a codec.yaml with other sizes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(tree, indent=1))
@@ -80,7 +80,7 @@ def write_checkpoint(
 
 
 def tokenizer(tree: dict[str, Any]) -> Tokenizer:
-    """Byte-level BPE that has learnt the benchmarks' words, and the control tokens at the ids of config.json."""
+    """Byte-level BPE trained on the benchmarks' words, and the control tokens at the ids of config.json."""
     learning = Tokenizer(models.BPE())
     learning.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -134,7 +134,7 @@ def _write_shards(folder: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
 
 
 def _codec_tensor(name: str, like: Tensor, device: torch.device) -> Tensor:
-    """A value by its role, so that a signal neither dies nor explodes on its way through the codec."""
+    """A value by its role, so that a signal neither vanishes nor explodes in the codec."""
     noise = torch.randn(like.shape, device=device)
     role = name.rpartition(".")[2]
     if role == "alpha":  # Snake's frequency
@@ -147,7 +147,7 @@ def _codec_tensor(name: str, like: Tensor, device: torch.device) -> Tensor:
         return torch.ones(like.shape, device=device)
     if "codebook" in name:
         return noise
-    before_tanh = like.shape[0] == 1  # kept low, so that the sound does not clip
+    before_tanh = like.shape[0] == 1  # kept low, so that the audio does not clip
     return noise * (0.01 if before_tanh else 1) / like[0].numel() ** 0.5
 
 

@@ -1,12 +1,13 @@
-"""Any OpenAI-compatible speech server, measured as ours is: first audio, pace, crowds, what of the sound is missing.
+"""Measures any OpenAI-compatible speech server as ours is measured: first audio, pace, load, missing audio.
 
-python -m benchmarks.peers URL [URL ...] [--fields JSON ...] [--out FILE] asks each server in turn for streamed pcm:
-alone, with a clip in the request, in a voice uploaded before, and in crowds. First audio counts from before the
-connection is opened. --fields, once a URL, adds to its requests what that server wants ({"voice": "alloy"}), or takes a
-field away ({"max_new_tokens": null}). What a server refuses is told with its own words, and the rest is measured.
+python -m benchmarks.peers URL [URL ...] [--fields JSON ...] [--out FILE] requests streamed pcm from each server in
+turn:
+alone, with a clip in the request, in a voice uploaded before, and under load. First audio counts from before the
+connection is opened. --fields, once per URL, adds fields that a server needs to its requests ({"voice": "alloy"}), or
+removes one ({"max_new_tokens": null}). If a server refuses something, its message is printed and the rest is measured.
 
-Takes of the same max_new_tokens are of the same length where the model never ends by itself (benchmarks.full_size): a
-difference between shortest_s and longest_s is then sound that was lost.
+Takes with the same max_new_tokens have the same length if the model never ends by itself (benchmarks.full_size): a
+difference between shortest_s and longest_s is then lost audio.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from benchmarks.serving.loads import CLIP_WORDS, failures, summary, watched
 
 VOICE = "benchmarks-peers"
 STEP = 4 * 2048 / 44_100
-"""Seconds of sound in four frames of S2 Pro, the first piece of the peer that sends the most at first."""
+"""Seconds of audio in four frames of S2 Pro, the largest first piece of any peer."""
 SHORT = 60
-"""Frames of a short take, and of those before a crowd, which let a server compile and grow what it needs."""
+"""Frames of a short take, and of the takes before a load test, in which a server compiles and allocates."""
 
 
 @dataclass
 class Peer:
-    """A server, and what is said to it: no text twice."""
+    """A server, and the texts for it, none used twice."""
 
     address: Address
     http: httpx.AsyncClient
@@ -53,7 +54,7 @@ class Peer:
         return await self.address.listen({name: value for name, value in whole.items() if value is not None})
 
     async def upload(self) -> str:
-        """Make VOICE of a clip of ten seconds; why not, blank if it is there."""
+        """Create VOICE from a clip of ten seconds; returns the reason for a failure, else a blank."""
         form = {"name": VOICE, "ref_text": CLIP_WORDS, "consent": "A synthetic sound: nobody's voice."}
         try:
             answer = await self.http.post("audio/voices", data=form, files={"audio_sample": ("clip.wav", clip(0))})
@@ -63,7 +64,7 @@ class Peer:
 
 
 def alone_row(what: str, heards: list[Heard]) -> dict[str, Any]:
-    """What one caller at a time noted."""
+    """The measurements of one caller at a time."""
     whole = [heard for heard in heards if not heard.error]
     first = [heard.first * 1e3 for heard in whole]
     four = [next((came for came, seconds in heard.pieces if seconds >= STEP), heard.ended) * 1e3 for heard in whole]
@@ -82,7 +83,7 @@ def alone_row(what: str, heards: list[Heard]) -> dict[str, Any]:
 
 
 async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> list[dict[str, Any]]:
-    """One caller at a time, a row for each way to say whose voice it is; the first take of each is not counted."""
+    """One caller at a time, a row per way to give the voice; the first take of each is not counted."""
     clips = [{"ref_audio": data_url(clip(20 + number)), "ref_text": CLIP_WORDS} for number in range(options.repeat + 1)]
     short = min(SHORT, options.frames)
     kinds: list[tuple[str, int, list[dict[str, Any]]]] = [
@@ -101,7 +102,7 @@ async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> lis
 
 
 async def crowd(peer: Peer, streams: int, frames: int, **fields: Any) -> dict[str, Any]:
-    """So many takes begun at once."""
+    """Many takes started at once."""
     await asyncio.gather(*(peer.hear(min(SHORT, frames), **fields) for _ in range(streams)))
     began = time.perf_counter()
     async with watched() as client:
@@ -152,14 +153,14 @@ def _fields(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
     return fields
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
-    """The command line, or these words of one."""
+    """Parse the command line, or these arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "urls", type=_server, nargs="+", metavar="URL", help="of a server, such as http://127.0.0.1:7860"

@@ -33,7 +33,7 @@ FRAME_SECONDS = 2048 / 44100
 
 
 def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Sampling | None = None) -> Row:
-    """A row whose prompt is random text and frames."""
+    """A row with a prompt of random text and frames."""
     random = np.random.default_rng(seed)
     ids = random.integers(0, config.eos_token, steps)
     codes = np.zeros((config.num_codebooks, steps), np.int64)

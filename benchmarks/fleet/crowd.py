@@ -1,4 +1,4 @@
-"""Listeners in several processes: so many that no server is held up by those who listen."""
+"""Listeners in several processes: enough that no server waits for its clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.serving.listener import Address, Heard
 
 PROCESSES = max(1, min(4, (os.cpu_count() or 1) // 4))
 LEAD_SECONDS = 0.5
-"""Until all processes have what they are to do."""
+"""Seconds until all processes have their task."""
 
 
 class Crowd:
@@ -34,8 +34,8 @@ class Crowd:
     async def listen(
         self, address: Address, requests: list[dict[str, Any]], spread: float = 0.0
     ) -> tuple[list[Heard], float, float]:
-        """What each heard, begun evenly within ``spread`` seconds; the seconds until the last had ended; and the share
-        of a core that the busiest listening process took."""
+        """The measurements of each listener, started evenly within ``spread`` seconds; the seconds until the last had
+        ended; and the share of a core that the busiest listening process used."""
         loop, begin = asyncio.get_running_loop(), time.time() + LEAD_SECONDS
         moments = [begin + spread * number / len(requests) for number in range(len(requests))]
         work = list(zip(moments, requests, strict=True))
@@ -47,7 +47,7 @@ class Crowd:
 
 
 def silence(heard: Heard, in_hand: float) -> float:
-    """Seconds that a listener who began so much later than the first piece hears nothing, the longest at once."""
+    """The longest silence, in seconds, for a listener who starts this long after the first piece."""
     longest = still = 0.0
     for (_, had), (came, _) in zip(heard.pieces, heard.pieces[1:], strict=False):
         late = came - (heard.first + in_hand + still + had)
