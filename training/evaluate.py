@@ -1,9 +1,9 @@
-"""Measure a checkpoint on a CPU, through the engine with its default sampling. Writes evaluation.json into it.
+"""Measures a checkpoint on a CPU, through the engine with its default sampling. Writes evaluation.json into it.
 
     python -m training.evaluate assets/fry TEACHER.pt VOICES --scratch WORK --against OLD_CHECKPOINT --pictures OUT
 
-Sentences that training never had (training/texts/data/evaluation.txt). Every figure that is a mean of sentences has a
-95 % bootstrap interval beside it, under its name with `_95`. `source` is the teacher's own audio of the sentences.
+Uses sentences that are not in training (training/texts/data/evaluation.txt). Every figure that is a mean over sentences
+has a 95 % bootstrap interval, under its name with `_95`. `source` is the teacher's own audio of the sentences.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from training.texts.reading import Phonemiser
 SIZE_FILES = ("model.safetensors", "codec.pth")
 PEOPLE_TESTED, PEOPLES_SENTENCES = 40, 2
 LONGEST = 400
-"""Frames a take may have; one that gets there did not stop by itself."""
+"""Maximum frames of a take; one that reaches it did not stop by itself."""
 SPEED_TEXT = "The ferry leaves the harbour at seven, so please be on the pier a little before that."
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Take:
-    """What the engine said, and how long it took."""
+    """The engine's output, and the time it took."""
 
     audio: np.ndarray
     stopped: bool
@@ -64,7 +64,7 @@ async def speak(engine: Engine, utterance: Utterance) -> Take:
 
 @dataclass(slots=True)
 class Tally:
-    """What the judges said of one kind of audio, sentence by sentence."""
+    """The judges' results for one kind of audio, sentence by sentence."""
 
     wrong: dict[str, list[int]] = field(default_factory=lambda: {"base": [], "tiny": []})
     words: dict[str, list[int]] = field(default_factory=lambda: {"base": [], "tiny": []})
@@ -72,7 +72,7 @@ class Tally:
     is_number: list[bool] = field(default_factory=list)
 
     def figures(self, kind: str) -> dict[str, object]:
-        """wer_base, wer_tiny and mos of this kind, with their intervals, sentences with figures apart."""
+        """wer_base, wer_tiny and mos of this kind, with their intervals, and sentences with numbers separately."""
         suffix = f"_{kind}" if kind else ""
         found: dict[str, object] = {}
         for size in ("base", "tiny"):
@@ -119,13 +119,13 @@ class Evaluation:
         tally.is_number.append(sentence.kind == "number")
 
     async def round_trip(self, audio: np.ndarray) -> np.ndarray:
-        """Through the codec and back."""
+        """Encode with the codec and decode again."""
         reference = await self.engine.encode_reference(audio, self.rate, "unused")
         return self.decode(reference)
 
     @torch.inference_mode()
     def decode(self, reference: Reference) -> np.ndarray:
-        """A reference's codes, in its own voice."""
+        """Decode a reference's codes in its own voice."""
         colours = None
         if self.codec.timbre is not None and reference.timbre is not None:
             colours = self.codec.timbre.colours(torch.from_numpy(reference.timbre)[None])
@@ -157,7 +157,7 @@ class Evaluation:
         return found
 
     async def bundled_voices(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
-        """Clones of the shipped clips: words, naturalness, and whether the nearest clip is the right one."""
+        """Clones of the bundled clips: words, naturalness, and whether the nearest clip is the correct one."""
         names = sorted(path.stem for path in clips.glob("*.wav"))
         references, prints = {}, {}
         for name in names:
@@ -173,16 +173,17 @@ class Evaluation:
                 nearest = _nearest(self.speakers.print(take.audio), prints)
                 hits.append(nearest == name)
                 confused += [] if nearest == name else [f"{name} for {nearest}"]
-        print("taken for another voice:", confused or "none")
+        print("mistaken for another voice:", confused or "none")
         low, high = interval(hits)
         return tally.figures("clones") | {
             "voice_match": float(np.mean(hits)), "voice_match_95": [low, high], "voice_count": len(names),
         }  # fmt: skip
 
     async def strangers(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
-        """Clones of voices never trained on: whether their own reference is the nearest among all, 16 or more.
+        """Clones of voices outside training: whether their own reference is the nearest among all, 16 or more.
 
-        Beside them what the teacher itself says in these voices, as it is and through the codec: no clone is nearer.
+        For comparison the teacher's own audio in these voices, unchanged and through the codec: the upper limit for a
+        clone.
         """
         prints = {path.stem: self.speakers.print(read_wave(path)) for path in clips.glob("*.wav")}
         references: dict[str, Reference] = {}
@@ -221,7 +222,8 @@ class Evaluation:
         return await judge_people(read_people(folder), cloning, judges, PEOPLE_TESTED, PEOPLES_SENTENCES)
 
     async def tags(self, texts: list[str], seed: int) -> dict[str, object]:
-        """What each tag does to the default voice: factors on duration and pitch; how often a whisper has a pitch."""
+        """The effect of each tag on the default voice: factors on duration and pitch; how often a whisper has a
+        pitch."""
         takes: dict[str, list[np.ndarray]] = {}
         for tag in ("", "[fast]", "[slow]", "[high]", "[low]", "[whisper]"):
             takes[tag] = [(await self._say(f"{tag} {text}".strip(), None, seed)).audio for text in texts]
@@ -248,7 +250,7 @@ def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:
 
 
 async def speed(checkpoint: Path, against: Path | None, takes: int = 12) -> dict[str, object]:
-    """Real-time factor and first audio; of two checkpoints by turns, so that both meet the same machine."""
+    """Real-time factor and first audio; two checkpoints take turns, so that both run under the same conditions."""
     folders = [checkpoint] + ([against] if against else [])
     engines = [Engine.start(EngineConfig(str(folder), device="cpu")) for folder in folders]
     made: list[list[Take]] = [[] for _ in engines]
@@ -307,10 +309,10 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("teacher", type=Path)
     parser.add_argument("voices", type=Path)
-    parser.add_argument("--scratch", type=Path, required=True, help="where Whisper's weights are put together")
+    parser.add_argument("--scratch", type=Path, required=True, help="folder for joining Whisper's weights")
     parser.add_argument("--sentences", type=int, default=219)
-    parser.add_argument("--against", type=Path, help="another checkpoint, for speed beside it")
-    parser.add_argument("--only-model", action="store_true", help="leave the teacher's own audio and strangers out")
+    parser.add_argument("--against", type=Path, help="another checkpoint, to compare its speed")
+    parser.add_argument("--only-model", action="store_true", help="skip the teacher's own audio and unknown voices")
     parser.add_argument("--people", type=Path, help="recordings of people, CORPUS-PERSON-NUMBER.*, to be cloned")
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--out", type=Path, help="default: evaluation.json in the checkpoint")

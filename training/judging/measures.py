@@ -1,4 +1,4 @@
-"""What evaluation measures without a judge: pitch, how much of a take is voiced, intervals; and reading WAV files."""
+"""Measurements without a judge: pitch, voiced share, confidence intervals; and reading WAV files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from training.codec.spectra import SAMPLE_RATE
 
 
 def pitches(audio: np.ndarray) -> np.ndarray:
-    """Pitch in Hz of every loud frame (frames,), by normalised autocorrelation; 0 where it has none."""
+    """Pitch in Hz of every loud frame (frames,), by normalised autocorrelation; 0 for unvoiced frames."""
     size, hop = 2048, 1024
     low, high = SAMPLE_RATE // 420, SAMPLE_RATE // 60
     pieces = np.lib.stride_tricks.sliding_window_view(audio, size)[::hop]
@@ -23,7 +23,7 @@ def pitches(audio: np.ndarray) -> np.ndarray:
     found = np.zeros(len(pieces))
     for index, lags in enumerate(correlation[:, low:high]):
         if lags.max() > 0.5:
-            # The first lag that is nearly as good: a multiple of the period fits as well as the period does.
+            # The first lag that is nearly as good, since multiples of the period fit as well.
             early = int(np.flatnonzero(lags > 0.85 * lags.max())[0])
             found[index] = SAMPLE_RATE / (early + int(lags[early : early + 40].argmax()) + low)
     return found
@@ -36,7 +36,7 @@ def median_pitch(audio: np.ndarray) -> float:
 
 
 def voiced_share(audio: np.ndarray) -> float:
-    """Of the loud frames, those with a pitch."""
+    """The share of loud frames that have a pitch."""
     found = pitches(audio)
     return float((found > 0).mean()) if len(found) else 0.0
 

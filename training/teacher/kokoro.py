@@ -1,9 +1,9 @@
-"""The teacher: Kokoro-82M's published int8 ONNX graph, made float32 and run in plain torch on a CPU or a GPU.
+"""The teacher: Kokoro-82M's published int8 ONNX graph, converted to float32 and run in plain torch on a CPU or a GPU.
 
     python -m training.teacher.kokoro KOKORO.onnx OUT.pt
 
-rewrites the graph once; `Kokoro(OUT.pt, device)` speaks. The packages that hold the graph are listed in
-training/README.md. The graph's own names are kept; integers that only shape tensors stay on the CPU.
+converts the graph once; `Kokoro(OUT.pt, device)` speaks. The packages that contain the graph are listed in
+training/README.md. The graph's own names are kept; integers that only define shapes stay on the CPU.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from training.teacher.kokoro_graph import Node, read_graph
 
 SAMPLE_RATE = 24000
 LENGTHS = "/encoder/Clip_output_0"
-"""The node that says how many units of 600 samples each token takes."""
+"""The node that returns each token's duration in units of 600 samples."""
 _ANGLE = "/decoder/decoder/generator/Greater"
 _PITCH = "/encoder/F0_proj/Conv_output_0"
-"""The melody, in hertz, from which the teacher makes its harmonics."""
+"""The pitch in hertz from which the teacher generates its harmonics."""
 _RATIO = "/decoder/decoder/generator/Div"
 MIXED = {
     "Add", "And", "Concat", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "MatMul", "Mul", "Pow", "Sub", "Where",
 }  # fmt: skip
-"""Operations whose inputs may lie on two devices: constants that shape tensors stay on the CPU."""
+"""Operations whose inputs may be on two devices: constants that define shapes stay on the CPU."""
 _TYPES = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16, 11: torch.float64}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Spoken:
-    """audio (samples,) float32 at 24 kHz on the CPU, and for each token its length in units of 600 samples."""
+    """audio (samples,) float32 at 24 kHz on the CPU, and each token's duration in units of 600 samples."""
 
     audio: np.ndarray
     lengths: np.ndarray
@@ -67,7 +67,7 @@ class Kokoro:
 
     @torch.inference_mode()
     def speak(self, tokens: np.ndarray, style: np.ndarray, speed: float = 1.0, pitch: float = 1.0) -> Spoken:
-        """Say tokens (n,), padding not included, in a style (256,); speed 2 is twice as fast, pitch 2 an octave up."""
+        """Speak tokens (n,), without padding, in a style (256,); speed 2 is twice as fast, pitch 2 an octave up."""
         values: dict[str, Any] = {
             "tokens": torch.tensor([[0, *tokens.tolist(), 0]]),
             "style": torch.from_numpy(style.astype(np.float32))[None].to(self.device),
@@ -164,7 +164,7 @@ def _pow(node: Node, x: list[Any], device: torch.device) -> Tensor:
 
 
 def _greater(node: Node, x: list[Any], device: torch.device) -> Tensor:
-    # A negative real number's phase is +π, as torch.angle has it; the graph says −π, which its STFT's rounding hides.
+    # A negative real number's phase is +π in torch.angle; the graph gives −π, which its STFT's rounding hides.
     return x[0] >= x[1] if node.name == _ANGLE else x[0] > x[1]
 
 

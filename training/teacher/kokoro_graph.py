@@ -1,4 +1,4 @@
-"""Reads Kokoro's int8 ONNX graph as float32: every integer product becomes the float product that it stands for."""
+"""Reads Kokoro's int8 ONNX graph as float32: every integer product becomes the float product it approximates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTEGER_PRODUCTS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
 
 
 class Node(NamedTuple):
-    """One operation: its ONNX kind, the names of what it reads and makes, its attributes, its own name."""
+    """One operation: its ONNX kind, the names of its inputs and outputs, its attributes, its own name."""
 
     kind: str
     inputs: list[str]
@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
 
 class _Graph:
-    """The ONNX file's nodes and constants, with the maps that rewriting needs."""
+    """The ONNX file's nodes and constants, with the maps needed for rewriting."""
 
     def __init__(self, path: Path) -> None:
         import onnx
@@ -43,7 +43,7 @@ class _Graph:
                 self.consumers[name].append(node)
 
     def only_consumer(self, node: Node, kind: str) -> Node:
-        """The one node that reads what this one makes."""
+        """The only node that reads this one's output."""
         (found,) = self.consumers[node.outputs[0]]
         if found.kind != kind:
             raise ValueError(f"{node.name} is followed by {found.kind}, not by {kind}: another export of the model?")
@@ -67,7 +67,7 @@ def _is_list(value: Any) -> bool:
 
 
 def read_graph(path: Path) -> tuple[list[Node], dict[str, Tensor]]:
-    """Nodes in an order that runs, and the constants that they read, all products in float32."""
+    """Nodes in an executable order, and their constants, all products in float32."""
     graph = _Graph(path)
     replaced: dict[str, Node] = {}  # by the output of the last node of a replaced chain
     dropped: set[str] = set()
@@ -86,7 +86,7 @@ def read_graph(path: Path) -> tuple[list[Node], dict[str, Tensor]]:
 
 
 def _float_product(graph: _Graph, node: Node) -> tuple[Node, list[Node]]:
-    """Quantise, multiply, (add a bias,) cast, scale: as one float product; and the nodes that it makes needless."""
+    """Replace quantise, multiply, (add a bias,) cast, scale by one float product; returns it and the nodes replaced."""
     quantised = graph.producer[node.inputs[0]]
     follower = graph.consumers[node.outputs[0]][0]
     chain, bias = [node], []
@@ -151,7 +151,7 @@ def _needed(nodes: list[Node], outputs: list[str]) -> list[Node]:
 
 
 def _in_order(nodes: list[Node], graph: _Graph) -> list[Node]:
-    """Each node after those whose results it reads."""
+    """Sort nodes so that each comes after those whose results it reads."""
     known = {*graph.constants, *graph.inputs, ""}
     ordered: list[Node] = []
     rest = nodes
@@ -164,6 +164,6 @@ def _in_order(nodes: list[Node], graph: _Graph) -> list[Node]:
             else:
                 later.append(node)
         if len(later) == len(rest):
-            raise ValueError(f"the graph has a circle at {rest[0].name}")
+            raise ValueError(f"the graph has a cycle at {rest[0].name}")
         rest = later
     return ordered
