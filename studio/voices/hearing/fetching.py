@@ -105,7 +105,7 @@ class RecogniserFetch:
         problem = None if task.cancelled() else task.exception()
         self.status = FetchStatus(error=None if problem is None else _why(problem))
         if problem is not None:
-            log.warning("the recogniser was not downloaded: %s", self.status.error)
+            log.warning("the recogniser could not be set up: %s", self.status.error)
 
     async def _fetch(self) -> None:
         part = self._models / f".{self._folder.name}-{uuid.uuid4().hex}"

@@ -143,7 +143,7 @@ def test_one_that_cannot_be_loaded_says_why(
         client.post(ROUTE)
         failed = until(client, lambda told: told["fetching"] is None)
     assert why in failed["error"] and failed["name"] is None and files_in(tmp_path) == set()
-    assert f"the recogniser was not fetched: {failed['error']}" in caplog.text
+    assert f"the recogniser could not be set up: {failed['error']}" in caplog.text
 
 
 def test_it_is_for_the_owner_and_where_the_package_is(
