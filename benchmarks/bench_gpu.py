@@ -134,10 +134,10 @@ def _find(tree: Any, names: list[str]) -> Any:
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    leaves: list[tuple[str, Any]] = []
     for key, value in tree.items():
-        found += _leaves(value, f"{prefix}{key}/") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
-    return found
+        leaves += _leaves(value, f"{prefix}{key}/") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
+    return leaves
 
 
 def measure(chosen: list[Stage], report: Report) -> None:
@@ -149,17 +149,17 @@ def measure(chosen: list[Stage], report: Report) -> None:
             out = Path(scratch) / "out.json"
             outcome = stage.run(out)
             measured = json.loads(out.read_text()) if out.exists() else {}
-        told = {"outcome": outcome, "seconds": round(time.perf_counter() - started, 1)}
-        told["date"] = datetime.date.today().isoformat()
-        report.add({"stages": report.results.get("stages", {}) | {stage.name: told}})
+        row = {"outcome": outcome, "seconds": round(time.perf_counter() - started, 1)}
+        row["date"] = datetime.date.today().isoformat()
+        report.add({"stages": report.results.get("stages", {}) | {stage.name: row}})
         report.add({stage.name: measured})
         report.add(figures(report.results))
 
 
 def gpu_name() -> str:
     """'h100' for "NVIDIA H100 80GB HBM3", 'rtx-4090' for "NVIDIA GeForce RTX 4090": the first GPU."""
-    asked = "import torch; print(torch.cuda.get_device_name())"  # in a process that then frees its GPU memory
-    named = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    program = "import torch; print(torch.cuda.get_device_name())"  # in a process that then frees its GPU memory
+    named = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if named.returncode:
         raise SystemExit(f"no GPU to measure: {named.stderr.strip().splitlines()[-1]}")
     return "-".join(re.sub(r"nvidia|geforce|\b\d+gb\b|\bhbm\w+|\bpcie\b|\bsxm\w+", " ", named.stdout.lower()).split())
@@ -187,9 +187,9 @@ def main() -> int:
         measure(stages(options, options.checkpoint or Path(scratch), serve), report)
     table("Figures", [{"figure": name, "measured": report.results[name]} for name in FIGURES])
     ended = report.results["stages"]
-    table("Stages", [{"stage": name, **told} for name, told in ended.items()])
+    table("Stages", [{"stage": name, **row} for name, row in ended.items()])
     report.close()
-    return 0 if all(told["outcome"] == "done" for told in ended.values()) else 1
+    return 0 if all(row["outcome"] == "done" for row in ended.values()) else 1
 
 
 if __name__ == "__main__":

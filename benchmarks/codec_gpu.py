@@ -111,11 +111,11 @@ def times(codec: Codec, precision: Precision) -> dict[str, Any]:
 
 def layer(name: str, frames: int, precision: Precision) -> Callable[[ConvTiles], Any]:
     """One layer of the codec on fresh random data, as a function of its tiles."""
-    each, inputs, outputs, taps = LAYERS[name]
+    steps, inputs, outputs, taps = LAYERS[name]
     rows = max(1, frames // 8)
     kind = ACTIVATION_DTYPES[precision]
     weights = conv_weights(torch.randn(outputs, taps, inputs, device=DEVICE) / (taps * inputs) ** 0.5, precision)
-    x = torch.randn(rows, frames // rows * each, inputs, device=DEVICE).to(kind)
+    x = torch.randn(rows, frames // rows * steps, inputs, device=DEVICE).to(kind)
     bias, one = torch.randn(outputs, device=DEVICE), torch.ones(outputs, device=DEVICE)
     more: dict[str, Any] = {"snake": (SnakeGains(one, one), kind)}
     if taps == 1:
@@ -129,21 +129,21 @@ def layer(name: str, frames: int, precision: Precision) -> Callable[[ConvTiles],
 def tune(precision: Precision, frames: int) -> dict[str, Any]:
     """By layer: the best tiles with microseconds and TFLOP/s, and the chosen ones."""
     out = {}
-    for name, (each, inputs, outputs, taps) in LAYERS.items():
-        run, total = layer(name, frames, precision), frames * each
+    for name, (steps, inputs, outputs, taps) in LAYERS.items():
+        run, total = layer(name, frames, precision), frames * steps
         nbytes = (4, 4) if precision == "float32" else (2, 2)
         limit = shared_memory(torch.device("cuda", torch.cuda.current_device()))
         picked = pick_tiles(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
-        found = []
+        timings = []
         variants = {picked, *SMALL} | (set(LARGE) if total >= 1024 else set())
         for tiles in variants:
             try:
-                found.append((graphed_ms(lambda run=run, tiles=tiles: run(tiles)), tiles))
+                timings.append((graphed_ms(lambda run=run, tiles=tiles: run(tiles)), tiles))
             except (RuntimeError, triton.TritonError) as failure:  # tiles that do not fit are a result, too
                 print(f"{name} {tiles}: {str(failure)[:80]}")
-        found.sort(key=lambda item: item[0])
+        timings.sort(key=lambda item: item[0])
         flop = 2 * total * inputs * outputs * taps
-        rows = [(f"{ms * 1e3:.1f} us", f"{flop / ms / 1e9:.0f} TFLOP/s", str(tiles)) for ms, tiles in found]
+        rows = [(f"{ms * 1e3:.1f} us", f"{flop / ms / 1e9:.0f} TFLOP/s", str(tiles)) for ms, tiles in timings]
         out[name] = rows[:3] + [row for row in rows if row[2] == str(picked)]
     return out
 

@@ -93,9 +93,9 @@ def tokenizer(tree: dict[str, Any]) -> Tokenizer:
     control |= {f"<|semantic:{code}|>": first + code for code in range(last - first + 1)}
     # Tokens that the vocabulary already has keep their ids when they are added as special ones.
     learnt["model"]["vocab"] |= control
-    made = Tokenizer.from_str(json.dumps(learnt))
-    made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
-    return made
+    tokenizer = Tokenizer.from_str(json.dumps(learnt))
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    return tokenizer
 
 
 def _weights(config: ModelConfig, device: torch.device) -> Iterator[tuple[str, Tensor]]:
@@ -126,7 +126,7 @@ def _write_shards(folder: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
 
     for key, tensor in tensors:
         shard[key] = tensor
-        if sum(each.nbytes for each in shard.values()) >= SHARD_BYTES:
+        if sum(value.nbytes for value in shard.values()) >= SHARD_BYTES:
             write()
     if shard:
         write()

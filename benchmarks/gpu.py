@@ -165,9 +165,9 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     loop.start()
 
     def submit(seed: int, steps: int, most: int) -> Heard:
-        made, heard = row(0, seed, steps, S2_PRO), Heard()
-        made.max_frames, made.sink = most, heard
-        loop.submit(made)
+        row_, heard = row(0, seed, steps, S2_PRO), Heard()
+        row_.max_frames, row_.sink = most, heard
+        loop.submit(row_)
         return heard
 
     submit(1, 300, 20).last.get()

@@ -117,15 +117,16 @@ def fill(home: Path, voices: int, takes: int) -> None:
         for number in range(voices):
             name = f"{WORDS[number % len(WORDS)]} {number}"
             words = " ".join(chance.choices(WORDS, k=8))
-            told = {"id": f"voice_{number:024x}", "slug": name.replace(" ", "-"), "name": name, "folded": name}
-            new_voices.append(voice | told | {"description": words, "haystack": f"{name} {words}"})
-            new_samples.append(row | {"voice_id": told["id"], "id": f"sample_{number}"})
+            columns = {"id": f"voice_{number:024x}", "slug": name.replace(" ", "-"), "name": name, "folded": name}
+            new_voices.append(voice | columns | {"description": words, "haystack": f"{name} {words}"})
+            new_samples.append(row | {"voice_id": columns["id"], "id": f"sample_{number}"})
         db.table("voices").insert_all(new_voices)
         db.table("samples").insert_all(new_samples)
-        kept = next(iter(db.table("takes").rows))
-        said = [a + b + c for a in "bdfglmnprst" for b in ("a", "en", "i", "or", "us") for c in SYLLABLES]
+        template = next(iter(db.table("takes").rows))
+        syllables = [a + b + c for a in "bdfglmnprst" for b in ("a", "en", "i", "or", "us") for c in SYLLABLES]
         db.table("takes").insert_all(
-            kept | {"n": None, "id": f"req_{n}", "text": " ".join(chance.choices(said, k=20)), "created": float(n)}
+            template
+            | {"n": None, "id": f"req_{n}", "text": " ".join(chance.choices(syllables, k=20)), "created": float(n)}
             for n in range(1, takes)
         )
     cast = {"cast": {"Ann": first.address, "Bob": "seldom@1"}}

@@ -51,7 +51,7 @@ def measure(config: EngineConfig) -> dict[str, Any]:
     engine = Engine.start(config)
     asyncio.run(clone(engine))
     taken = free - torch.cuda.mem_get_info()[0]
-    found = {
+    figures = {
         "rows": engine.info.max_rows,
         "context": engine.info.max_context,
         "plan": engine.info.memory,
@@ -60,7 +60,7 @@ def measure(config: EngineConfig) -> dict[str, Any]:
         "gib_reserved_at_most": round(torch.cuda.max_memory_reserved() / GIB, 2),
     }
     engine.stop()
-    return found
+    return figures
 
 
 def as_a_card(checkpoint: str, gib: float) -> dict[str, Any]:
@@ -89,8 +89,10 @@ def main() -> None:
         report.add({"measured": measure(EngineConfig(options.checkpoint, memory_bytes=nbytes))})
         report.close()
         return
-    found = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
-    report.add({"plan": found["plan"], "gib_4x4k": found["gib_by_the_driver"], "gib_allocated": found["gib_allocated"]})
+    figures = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
+    report.add(
+        {"plan": figures["plan"], "gib_4x4k": figures["gib_by_the_driver"], "gib_allocated": figures["gib_allocated"]}
+    )
     cards = []
     for gib in options.cards:
         cards.append(as_a_card(options.checkpoint, gib))

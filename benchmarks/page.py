@@ -158,7 +158,7 @@ def heap_mib(page: Page) -> float:
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")
-    metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     session.detach()
     return round(metrics["JSHeapUsedSize"] / 2**20, 1)
 

@@ -63,13 +63,13 @@ class Peer:
         return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
 
 
-def alone_row(what: str, heards: list[Heard]) -> dict[str, Any]:
+def alone_row(name: str, heards: list[Heard]) -> dict[str, Any]:
     """The measurements of one caller at a time."""
     whole = [heard for heard in heards if not heard.error]
     first = [heard.first * 1e3 for heard in whole]
     four = [next((came for came, seconds in heard.pieces if seconds >= STEP), heard.ended) * 1e3 for heard in whole]
     return {
-        "take": what,
+        "take": name,
         "requests": len(heards),
         "failed": len(heards) - len(whole),
         "first_ms_p50": percentile(first, 0.5),
@@ -95,9 +95,9 @@ async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> lis
     if has_voice:
         kinds.append(("uploaded voice", short, [{"voice": VOICE}] * (options.repeat + 1)))
     rows = []
-    for what, frames, each in kinds:
-        heards = [await peer.hear(frames, **fields) for fields in each]
-        rows.append(alone_row(what, heards[1:]))
+    for name, frames, bodies in kinds:
+        heards = [await peer.hear(frames, **fields) for fields in bodies]
+        rows.append(alone_row(name, heards[1:]))
     return rows
 
 
@@ -128,17 +128,17 @@ async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace)
             return {"why_failed": first.error}
         refusal = await peer.upload()
         try:
-            found: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
-            found["alone"] = await alone(peer, options, not refusal)
-            table(f"{url}: one caller; the very first take spoke after {found['very_first_ms']} ms", found["alone"])
-            found["crowds"] = [await crowd(peer, streams, options.frames) for streams in options.streams]
+            figures: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
+            figures["alone"] = await alone(peer, options, not refusal)
+            table(f"{url}: one caller; the very first take spoke after {figures['very_first_ms']} ms", figures["alone"])
+            figures["crowds"] = [await crowd(peer, streams, options.frames) for streams in options.streams]
             if not refusal:
-                found["crowds"].append(await crowd(peer, max(options.streams), options.frames, voice=VOICE))
-            table(f"{url}: takes of at most {options.frames} frames at once", found["crowds"])
+                figures["crowds"].append(await crowd(peer, max(options.streams), options.frames, voice=VOICE))
+            table(f"{url}: takes of at most {options.frames} frames at once", figures["crowds"])
         finally:
             if not refusal:
                 await http.delete(f"audio/voices/{VOICE}")
-    return found
+    return figures
 
 
 def _server(url: str) -> str:
@@ -184,10 +184,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 async def main(options: argparse.Namespace) -> dict[str, Any]:
     report = Report(options.out)
     for url, fields in zip(options.urls, options.fields + [{}] * len(options.urls), strict=False):
-        found = await measure(url, fields, options)
-        if "why_failed" in found:
-            print(f"{url}: not measured: {found['why_failed']}", flush=True)
-        report.add({url: found})
+        figures = await measure(url, fields, options)
+        if "why_failed" in figures:
+            print(f"{url}: not measured: {figures['why_failed']}", flush=True)
+        report.add({url: figures})
     report.close()
     return report.results
 

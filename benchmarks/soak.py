@@ -117,7 +117,7 @@ async def soak(studio: StudioProcess, minutes: float, report: Report) -> tuple[l
     """The measurements of the process, one a minute, and the reasons for failed requests."""
     limits = httpx.Limits(max_keepalive_connections=0)  # a connection per request, none when idle
     async with httpx.AsyncClient(base_url=studio.address, timeout=TIMEOUT, limits=limits) as http:
-        voices = [each["id"] for each in (await http.get("/v1/voices")).json()["data"]]
+        voices = [voice["id"] for voice in (await http.get("/v1/voices")).json()["data"]]
         load = Load(http, voices, random.Random(0))
         started = time.monotonic()
         looks: list[Look] = []

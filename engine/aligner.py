@@ -38,12 +38,12 @@ class Aligner:
         """Align in the calling thread."""
         if death := self._death():
             raise EngineStopped(death)
-        said = Utterance(text, max_frames=MAX_FRAMES, so_far=codes)
-        frames = said.frames_so_far
+        utterance = Utterance(text, max_frames=MAX_FRAMES, so_far=codes)
+        frames = utterance.frames_so_far
         if not frames:
             return np.zeros(len(text) + 1)
         model, tokenizer = self._checkpoint.model, self._checkpoint.tokenizer
-        prompt = build_prompt(said, tokenizer, self._checkpoint.config)
+        prompt = build_prompt(utterance, tokenizer, self._checkpoint.config)
         steps = len(prompt)
         if steps > self._checkpoint.config.max_context:
             raise PromptTooLong(

@@ -74,15 +74,15 @@ class Tally:
     def figures(self, kind: str) -> dict[str, object]:
         """wer_base, wer_tiny and mos of this kind, with their intervals, and sentences with numbers separately."""
         suffix = f"_{kind}" if kind else ""
-        found: dict[str, object] = {}
+        figures: dict[str, object] = {}
         for size in ("base", "tiny"):
-            found |= _rate(f"wer_{size}{suffix}", self.wrong[size], self.words[size])
+            figures |= _rate(f"wer_{size}{suffix}", self.wrong[size], self.words[size])
         if any(self.is_number):
             chosen = [i for i, is_number in enumerate(self.is_number) if is_number]
             wrong, words = ([values["base"][i] for i in chosen] for values in (self.wrong, self.words))
-            found |= _rate(f"wer_base{suffix}_numbers", wrong, words)
+            figures |= _rate(f"wer_base{suffix}_numbers", wrong, words)
         low, high = interval(self.scores)
-        return found | {f"mos{suffix}": float(np.mean(self.scores)), f"mos{suffix}_95": [low, high]}
+        return figures | {f"mos{suffix}": float(np.mean(self.scores)), f"mos{suffix}_95": [low, high]}
 
 
 def _rate(name: str, over: Sequence[int], under: Sequence[int]) -> dict[str, object]:
@@ -104,10 +104,10 @@ class Evaluation:
     def source(self, speaker: Speaker, spoken: str) -> np.ndarray:
         """The teacher's own audio, float32 at 44.1 kHz."""
         tokens = self.phonemiser.tokens(spoken, speaker.british)
-        said = None if tokens is None else self.teacher.speak(speaker, spoken, tokens)
-        if said is None:
+        spoken_audio = None if tokens is None else self.teacher.speak(speaker, spoken, tokens)
+        if spoken_audio is None:
             raise SystemExit(f"the teacher could not say {spoken!r}")
-        return said.audio.astype(np.float32) / 32768
+        return spoken_audio.audio.astype(np.float32) / 32768
 
     def judge(self, tally: Tally, audio: np.ndarray, sentence: Judged) -> None:
         """Add one sentence's errors and score."""
@@ -149,12 +149,12 @@ class Evaluation:
                 draw(self.pictures / f"{index}.png", sentence.text, {kind or "spoken": a for kind, a in sounds.items()})
                 for kind, audio in sounds.items():
                     write_wave(self.pictures / f"{index}_{kind or 'spoken'}.wav", np.clip(audio, -1, 1) * 32767)
-        found: dict[str, object] = {"sentences": len(sentences), "stop_rate": float(np.mean(stopped))}
+        figures: dict[str, object] = {"sentences": len(sentences), "stop_rate": float(np.mean(stopped))}
         if fitting:
-            found["stop_and_length_rate"] = float(np.mean(fitting))
+            figures["stop_and_length_rate"] = float(np.mean(fitting))
         for kind, tally in tallies.items():
-            found |= tally.figures(kind) if tally.scores else {}
-        return found
+            figures |= tally.figures(kind) if tally.scores else {}
+        return figures
 
     async def bundled_voices(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
         """Clones of the bundled clips: words, naturalness, and whether the nearest clip is the correct one."""
@@ -253,25 +253,25 @@ async def speed(checkpoint: Path, against: Path | None, takes: int = 12) -> dict
     """Real-time factor and first audio; two checkpoints take turns, so that both run under the same conditions."""
     folders = [checkpoint] + ([against] if against else [])
     engines = [Engine.start(EngineConfig(str(folder), device="cpu")) for folder in folders]
-    made: list[list[Take]] = [[] for _ in engines]
+    taken: list[list[Take]] = [[] for _ in engines]
     try:
         for seed in range(takes):
-            for engine, kept in zip(engines, made, strict=True):
+            for engine, kept in zip(engines, taken, strict=True):
                 kept.append(await speak(engine, Utterance(SPEED_TEXT, (), Sampling(seed=seed), LONGEST)))
         rate = engines[0].info.sample_rate
     finally:
         for engine in engines:
             engine.stop()
-    factors = [[take.seconds * rate / len(take.audio) for take in kept] for kept in made]
-    firsts = [[take.first_audio for take in kept] for kept in made]
-    found: dict[str, object] = {
+    factors = [[take.seconds * rate / len(take.audio) for take in kept] for kept in taken]
+    firsts = [[take.first_audio for take in kept] for kept in taken]
+    figures: dict[str, object] = {
         "cores": os.cpu_count() or 1, "rtf": min(factors[0]), "rtf_median": float(np.median(factors[0])),
         "first_audio_s": float(np.median(firsts[0])),
     }  # fmt: skip
     if against:
-        found["rtf_ratio"] = float(np.median(factors[0]) / np.median(factors[1]))
-        found["first_audio_ratio"] = float(np.median(firsts[0]) / np.median(firsts[1]))
-    return found
+        figures["rtf_ratio"] = float(np.median(factors[0]) / np.median(factors[1]))
+        figures["first_audio_ratio"] = float(np.median(firsts[0]) / np.median(firsts[1]))
+    return figures
 
 
 async def measure(arguments: argparse.Namespace) -> dict[str, object]:
@@ -300,7 +300,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _rounded(value: object) -> object:
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_rounded(item) for item in value]
     return round(value, 4) if isinstance(value, float) else value
 
 

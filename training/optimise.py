@@ -92,9 +92,9 @@ class Replayed:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            found = self._step()
+            figures = self._step()
         torch.cuda.current_stream().wait_stream(stream)
-        return found
+        return figures
 
 
 def clip_each(parameters: list[nn.Parameter], limit: float = 1.0) -> None:
@@ -122,9 +122,9 @@ class Average:
     def swap(self) -> None:
         """Exchange the parameters with their averages; call again to undo."""
         for parameter, value in zip(self.parameters, self.values, strict=True):
-            kept = parameter.detach().clone()
+            copy = parameter.detach().clone()
             parameter.copy_(value)
-            value.copy_(kept)
+            value.copy_(copy)
 
 
 def orthogonalised(update: Tensor) -> Tensor:

@@ -55,14 +55,14 @@ class Teacher:
         if tokens is None:
             return None
         styles = np.fromfile(self._voices / f"{voice}.bin", dtype=np.float32).reshape(-1, 256)
-        said = self._kokoro.speak(tokens, styles[len(tokens) - 1])
-        bounds = speech_bounds(said.audio, SAMPLE_RATE)
-        characters = np.array([found.start() for found in _WORD.finditer(text)])
-        begins = _word_begins(tokens, said.lengths)
+        speech = self._kokoro.speak(tokens, styles[len(tokens) - 1])
+        bounds = speech_bounds(speech.audio, SAMPLE_RATE)
+        characters = np.array([match.start() for match in _WORD.finditer(text)])
+        begins = _word_begins(tokens, speech.lengths)
         if bounds is None or len(begins) != len(characters):
             return None
         seconds = np.maximum((begins * LENGTH_SAMPLES - bounds[0]) / SAMPLE_RATE, 0.0)
-        return Spoken(text, said.audio[slice(*bounds)], characters, seconds)
+        return Spoken(text, speech.audio[slice(*bounds)], characters, seconds)
 
 
 def _word_begins(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -88,26 +88,26 @@ async def measure(engine: Engine, teacher: Teacher, sentences: int) -> dict[str,
     """Errors in milliseconds, and the cost of aligning."""
     errors: dict[str, list[np.ndarray]] = {"alignment": [], "by_letters": []}
     heard = taken = 0.0
-    texts = [each.words for each in evaluation_sentences() if each.kind != "short"]
+    texts = [sentence.words for sentence in evaluation_sentences() if sentence.kind != "short"]
     for text in texts[:: max(1, len(texts) // (sentences + sentences // 4))]:
-        said = teacher.speak(text, VOICES[len(errors["alignment"]) % len(VOICES)])
-        if said is None or len(errors["alignment"]) == sentences:
+        sentence = teacher.speak(text, VOICES[len(errors["alignment"]) % len(VOICES)])
+        if sentence is None or len(errors["alignment"]) == sentences:
             continue
-        reference = await engine.encode_reference(said.audio, SAMPLE_RATE, text)
+        reference = await engine.encode_reference(sentence.audio, SAMPLE_RATE, text)
         started = time.process_time()  # nothing else runs in this process
         times = await engine.align(text, reference.codes)
         taken += time.process_time() - started
         heard += times[-1]
-        errors["alignment"].append(times[said.characters] - said.seconds)
-        errors["by_letters"].append(by_letters(said, times[-1]) - said.seconds)
+        errors["alignment"].append(times[sentence.characters] - sentence.seconds)
+        errors["by_letters"].append(by_letters(sentence, times[-1]) - sentence.seconds)
     figures: dict[str, object] = {
         "sentences": len(errors["alignment"]),
         "words": sum(map(len, errors["alignment"])),
         "seconds": heard,
         "alignment_ms_a_second": 1000 * taken / heard,
     }
-    for name, found in errors.items():
-        off = 1000 * np.abs(np.concatenate(found))
+    for name, values in errors.items():
+        off = 1000 * np.abs(np.concatenate(values))
         figures |= {f"{name}_median_ms": float(np.median(off)), f"{name}_90th_ms": float(np.percentile(off, 90))}
     return figures
 

@@ -38,14 +38,14 @@ def check_kernels() -> dict[str, float]:
         r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
         fx, fg, fr = (t.float() for t in (x, g, r))
         for bits in (16, 8, 6):
-            held = HeldWeight.of(w, bits)
-            wide = HeldWeight(held.dequantised(torch.float32))
+            weight = HeldWeight.of(w, bits)
+            wide = HeldWeight(weight.dequantised(torch.float32))
             key = f"linear {bits} bits {rows_}x{columns}x{depth}"
-            out[key] = error(kernels.linear(x, held), kernels.linear_twin(fx, wide))
-            out[key + " norm"] = error(kernels.linear(x, held, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
-            summed = kernels.linear(x, held, residual=r.clone())
+            out[key] = error(kernels.linear(x, weight), kernels.linear_twin(fx, wide))
+            out[key + " norm"] = error(kernels.linear(x, weight, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
+            summed = kernels.linear(x, weight, residual=r.clone())
             out[key + " residual"] = error(summed, kernels.linear_twin(fx, wide, residual=fr))
-            gated = kernels.linear(x, held, g, 1e-6, gated=True)
+            gated = kernels.linear(x, weight, g, 1e-6, gated=True)
             out[key + " gated"] = error(gated, kernels.linear_twin(fx, wide, fg, 1e-6, gated=True))
     keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
@@ -89,8 +89,8 @@ def check_small(folder: Path) -> dict[str, Any]:
         if graphs:
             capture(*runner.use_graphs(True))
         prompts = tuple(row(i, i, 40 + 30 * i, small.config, texts[i]) for i in range(3))
-        for each in prompts:
-            each.prompt.ids[:] %= 256
+        for prompt in prompts:
+            prompt.prompt.ids[:] %= 256
         rows = join(runner, prompts)
         frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
@@ -126,9 +126,9 @@ def check_logits(model: DualAR) -> dict[str, float]:
     del wide
     out = {"plain bfloat16": error(plain, oracle)}
 
-    def drawn(slow: Transformer, held: TwelveBits, pieces: list[slice]) -> float:
+    def drawn(slow: Transformer, twelve_bits: TwelveBits, pieces: list[slice]) -> float:
         """The error when the steps are processed in these pieces, each with the previous ones in the cache."""
-        fused = FusedTransformer(slow, 1024, True, False, held)
+        fused = FusedTransformer(slow, 1024, True, False, twelve_bits)
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
         kind: Sharing = "none" if len(pieces) == steps else "prompts"
         states = [fused(x[0, piece].clone(), slots[piece], positions[piece], cache, kind)[0] for piece in pieces]

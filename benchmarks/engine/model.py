@@ -37,14 +37,14 @@ def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Samplin
     random = np.random.default_rng(seed)
     ids = random.integers(0, config.eos_token, steps)
     codes = np.zeros((config.num_codebooks, steps), np.int64)
-    made = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
-    made.slot = slot
-    return made
+    row_ = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
+    row_.slot = slot
+    return row_
 
 
 def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    for each in rows:
-        while not runner.prefill([each]):
+    for row_ in rows:
+        while not runner.prefill([row_]):
             pass
     return rows
 

@@ -53,12 +53,12 @@ def check_resume(folder: Path, takes: int = 16) -> dict[str, dict[str, float]]:
 async def _resumed(folder: Path, takes: int, reproducible: bool) -> dict[str, float]:
     engine = Engine.start(EngineConfig(str(folder), dtype="bfloat16", max_rows=takes, reproducible=reproducible))
     try:
-        asked = [Utterance(TEXT.format(i), (), Sampling(seed=i), max_frames=MOST_FRAMES) for i in range(takes)]
-        whole = [await _hear(engine, utterance) for utterance in asked]
+        utterances = [Utterance(TEXT.format(i), (), Sampling(seed=i), max_frames=MOST_FRAMES) for i in range(takes)]
+        whole = [await _hear(engine, utterance) for utterance in utterances]
         cuts = [_cut(number, take) for number, take in enumerate(whole)]
         broken = [
             replace(utterance, so_far=np.ascontiguousarray(take.codes[:, :cut]))
-            for utterance, take, cut in zip(asked, whole, cuts, strict=True)
+            for utterance, take, cut in zip(utterances, whole, cuts, strict=True)
         ]
         alone = [await _hear(engine, utterance) for utterance in broken]
         together = await asyncio.gather(*(_hear(engine, utterance) for utterance in broken))
@@ -89,8 +89,8 @@ def _compare(folder: Path, whole: list[Heard], resumed: list[Heard], cuts: list[
     samples = codec.config.frame_samples
     equal, same, sound, seam = 0, [], 0.0, 0.0
     for unbroken, new, cut in zip(whole, resumed, cuts, strict=True):
-        told = {(chunk.resumed_at, chunk.first_frame >= cut) for chunk in new.chunks}
-        assert told == {(cut, True)} and new.chunks[0].first_frame == cut, told
+        positions = {(chunk.resumed_at, chunk.first_frame >= cut) for chunk in new.chunks}
+        assert positions == {(cut, True)} and new.chunks[0].first_frame == cut, positions
         to_come = unbroken.codes[:, cut:]
         frames = min(to_come.shape[1], new.codes.shape[1])
         alike = (to_come[:, :frames] == new.codes[:, :frames]).all(0)

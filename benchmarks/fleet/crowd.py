@@ -40,8 +40,8 @@ class Crowd:
         moments = [begin + spread * number / len(requests) for number in range(len(requests))]
         work = list(zip(moments, requests, strict=True))
         parts = [work[first :: self._count] for first in range(self._count)]
-        asked = [loop.run_in_executor(self._pool, _listen, address, part) for part in parts if part]
-        answers = await asyncio.gather(*asked)
+        futures = [loop.run_in_executor(self._pool, _listen, address, part) for part in parts if part]
+        answers = await asyncio.gather(*futures)
         heards = [heard for heards, _, _ in answers for heard in heards]
         return heards, max(ended for _, ended, _ in answers) - begin, max(share for _, _, share in answers)
 
@@ -67,4 +67,4 @@ async def _all(address: Address, work: list[tuple[float, dict[str, Any]]]) -> li
         await asyncio.sleep(moment - time.time())
         return await address.listen(request)
 
-    return await asyncio.gather(*(one(*each) for each in work))
+    return await asyncio.gather(*(one(*arguments) for arguments in work))

@@ -101,12 +101,12 @@ async def running(home: str, *program: str, **settings: str) -> AsyncIterator[Ru
 
 def replica_processes() -> list[int]:
     """The process ids of every replica of this machine."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended
             if entry.read_bytes().startswith(REPLICA):
-                found.append(int(entry.parent.name))
-    return sorted(found)
+                pids.append(int(entry.parent.name))
+    return sorted(pids)
 
 
 async def first_audio(service: Service, repeat: int) -> float:

@@ -91,7 +91,7 @@ class Crowd:
         loop, heard = asyncio.get_running_loop(), self.heard
         frames = round((seconds or self._random.uniform(*SECONDS)) / FRAME_SECONDS)
         number = self._random.choices(range(VOICES), self._weights)[0] if voice is None else voice
-        begun = loop.time()
+        started = loop.time()
         got, plays_from, silence = 0.0, None, 0.0
         try:
             async with aclosing(
@@ -100,7 +100,7 @@ class Crowd:
                 async for chunk in chunks:
                     now = loop.time()
                     if not got:
-                        heard.first.append(now - begun)
+                        heard.first.append(now - started)
                     if plays_from is not None and now > plays_from + got:
                         silence = max(silence, now - plays_from - got)
                         plays_from = now - got
@@ -196,10 +196,10 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
         await known.ask()
         crowds.append(Crowd(known, seed=number))
     loop = asyncio.get_running_loop()
-    begun = loop.time()
+    started = loop.time()
     await asyncio.gather(*(crowd.listen(BURST_SECONDS, 0) for crowd in crowds for _ in range(pace.rows)))
     first = np.array([first for crowd in crowds for first in crowd.heard.first]) * 1000
-    xrt = sum(crowd.heard.seconds for crowd in crowds) / (loop.time() - begun)
+    xrt = sum(crowd.heard.seconds for crowd in crowds) / (loop.time() - started)
     await line.close()
     return {"burst_xrt": xrt, "burst_first_ms_p95": float(np.percentile(first, 95))}
 

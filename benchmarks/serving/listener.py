@@ -129,8 +129,8 @@ async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, A
     heard.server_queue_ms, heard.server_first_ms = (
         float(headers[name]) if name in headers else None for name in ("x-queue-ms", "x-first-audio-ms")
     )
-    said = re.search(r"rate=(\d+)", headers.get("content-type", ""))
-    rate = int(headers.get("x-sample-rate") or (said[1] if said else OPENAI_RATE))
+    match = re.search(r"rate=(\d+)", headers.get("content-type", ""))
+    rate = int(headers.get("x-sample-rate") or (match[1] if match else OPENAI_RATE))
     if headers.get("transfer-encoding", "").lower() == "chunked":
         return rate, _chunks(reader)
     return rate, _plain(reader, int(headers["content-length"]) if "content-length" in headers else None)

@@ -122,9 +122,9 @@ def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
     }
 
 
-def _median(told: Iterable[float | None]) -> float | None:
+def _median(reported: Iterable[float | None]) -> float | None:
     """Of the values that were reported."""
-    return percentile((value for value in told if value is not None), 0.5)
+    return percentile((value for value in reported if value is not None), 0.5)
 
 
 def failures(heards: list[Heard]) -> list[str]:
@@ -144,9 +144,9 @@ async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[st
     rows = []
     for kind, fields in kinds.items():
         heards = []
-        for each in fields:
+        for body in fields:
             await service.idle()
-            heards.append(await service.address.listen(service.request(frames, **each)))
+            heards.append(await service.address.listen(service.request(frames, **body)))
         whole = [heard for heard in heards[1:] if not heard.error]  # the first one cached the voice
         rows.append(
             {
@@ -180,7 +180,7 @@ async def poisson(service: Service, rate: float, seconds: float) -> tuple[dict[s
         return await service.address.listen(service.request(service.frames(length), voice=VOICE))
 
     async with watched() as client:
-        heards = await asyncio.gather(*(come(*each) for each in moments))
+        heards = await asyncio.gather(*(come(*arguments) for arguments in moments))
     return summary(heards, time.perf_counter() - began, client), failures(heards)
 
 
@@ -210,9 +210,9 @@ async def cancel(service: Service, times: int) -> dict[str, Any]:
         heard = await service.address.listen(service.request(service.frames(15), voice=VOICE), CANCEL_AFTER)
         left = time.perf_counter()
         while True:
-            asked = time.perf_counter()
+            started = time.perf_counter()
             load = await service.load()
-            looks.append((time.perf_counter() - asked) * 1e3)
+            looks.append((time.perf_counter() - started) * 1e3)
             if not load["running"]:
                 break
         freed.append((time.perf_counter() - left) * 1e3)

@@ -115,13 +115,13 @@ async def record(home: Path, takes_a_second: float, seconds: float, take_seconds
             pass
         ended["takes"] += 1
 
-    begun, number = time.monotonic(), 0
-    while time.monotonic() - begun < seconds:
+    started, number = time.monotonic(), 0
+    while time.monotonic() - started < seconds:
         listeners.add(task := asyncio.create_task(listen(number)))
         task.add_done_callback(listeners.discard)
         number += 1
         most = max(most, recorder.check()[0])
-        await asyncio.sleep(max(0.0, begun + number / takes_a_second - time.monotonic()))
+        await asyncio.sleep(max(0.0, started + number / takes_a_second - time.monotonic()))
     await asyncio.gather(*listeners)
     spoken = time.monotonic()
     await asyncio.to_thread(recorder.stop, 600.0)
@@ -129,7 +129,7 @@ async def record(home: Path, takes_a_second: float, seconds: float, take_seconds
     host.stop()
     return Recorded(
         takes_a_second=takes_a_second,
-        reached=round(ended["takes"] / (spoken - begun), 1),
+        reached=round(ended["takes"] / (spoken - started), 1),
         takes=number,
         kept=outcomes["kept"],
         soundless=outcomes["soundless"],

@@ -165,8 +165,8 @@ def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agree
     matched = agreement(full, (semantic, theirs[:, :residual]))
     if not speech.greedy[1].shape[1]:
         return by_weights, matched, None
-    kept = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
-    return by_weights, matched, kept
+    agreeing = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
+    return by_weights, matched, agreeing
 
 
 def _frames_kept(logits: Logits, codes: np.ndarray, residual: int) -> float:

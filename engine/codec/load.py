@@ -77,13 +77,13 @@ def check_tensors(
     file_key: converts our name of a tensor to the file's, for the message.
     """
     expected = {file_key(key): list(value.shape) for key, value in model.state_dict().items()}
-    found = {file_key(key): list(shape) for key, shape in shapes.items()}
-    problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in found]
-    problems += [f"{key}: unexpected {shape}" for key, shape in found.items() if key not in expected]
+    actual = {file_key(key): list(shape) for key, shape in shapes.items()}
+    problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in actual]
+    problems += [f"{key}: unexpected {shape}" for key, shape in actual.items() if key not in expected]
     problems += [
-        f"{key}: expected {shape}, found {found[key]}"
+        f"{key}: expected {shape}, found {actual[key]}"
         for key, shape in expected.items()
-        if key in found and found[key] != shape
+        if key in actual and actual[key] != shape
     ]
     if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""

@@ -46,14 +46,14 @@ class Following:
 
         Computed by groups of heads: the weights between all steps are large.
         """
-        end, found = self._frames.stop, list[Tensor]()
+        end, looks = self._frames.stop, list[Tensor]()
         steps = torch.arange(end, device=q.device)
         to_come = steps > steps[self._frames][:, None]
         queries, keys = q[0, self._frames].transpose(0, 1), k[0, :end].transpose(0, 1)
         for group, key in zip(queries.chunk(len(keys)), keys, strict=True):
             scores = group.float() @ key.float().mT / math.sqrt(q.shape[-1])
-            found.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
-        return torch.cat(found).numpy()
+            looks.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
+        return torch.cat(looks).numpy()
 
 
 def steady_path(weights: np.ndarray) -> np.ndarray:

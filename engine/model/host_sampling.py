@@ -31,9 +31,9 @@ class Ranked:
         """An index into the logits; noise (at least ranks,) from `exponential_noise`. Temperature 0 takes the best."""
         if temperature == 0:
             return int(self._index[0])
-        kept = max(1, int(self._cumulative.searchsorted(top_p, side="right")))
-        tempered = (self._best[:kept] - self._best[0]) / max(temperature, _LEAST_TEMPERATURE)
-        return int(self._index[np.argmax(np.exp(tempered) / noise[:kept])])
+        count = max(1, int(self._cumulative.searchsorted(top_p, side="right")))
+        tempered = (self._best[:count] - self._best[0]) / max(temperature, _LEAST_TEMPERATURE)
+        return int(self._index[np.argmax(np.exp(tempered) / noise[:count])])
 
 
 def draw(logits: np.ndarray, temperature: np.float32, top_p: np.float32, top_k: int, noise: np.ndarray) -> int:

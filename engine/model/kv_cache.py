@@ -29,9 +29,9 @@ class KVCache:
         shape = (sizes.n_layer, slots + spare, context, sizes.n_kv_head, sizes.head_dim)
         position = sizes.n_kv_head * sizes.head_dim
         strides = ((slots * context + spare) * position, context * position, position, sizes.head_dim, 1)
-        held = self.nbytes(sizes, slots, context, dtype, spare) // 2 // dtype.itemsize
+        values = self.nbytes(sizes, slots, context, dtype, spare) // 2 // dtype.itemsize
         self.keys, self.values = (
-            torch.zeros(held, device=device, dtype=dtype).as_strided(shape, strides) for _ in range(2)
+            torch.zeros(values, device=device, dtype=dtype).as_strided(shape, strides) for _ in range(2)
         )
 
     def span(self, slots: slice, start: int) -> Span:

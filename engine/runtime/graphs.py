@@ -107,8 +107,8 @@ class Captured:
 
     def replay(self, *values: Tensor) -> Any:
         """Run on these values (shaped like the inputs, in host memory); the outputs are valid until the next replay."""
-        for each, value in zip(self.inputs, values, strict=True):
-            each.copy_(value.pin_memory() if value.device.type == "cpu" else value, non_blocking=True)
+        for buffer, value in zip(self.inputs, values, strict=True):
+            buffer.copy_(value.pin_memory() if value.device.type == "cpu" else value, non_blocking=True)
         return self.again()
 
     def again(self) -> Any:

@@ -155,8 +155,8 @@ def plan_memory(
     if on_gpu and size.text_on_host:
         del tensors[TEXT_TABLE]
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
-    held = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
-    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", held)]
+    weights = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
+    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", weights)]
     if twelve_bits != "none":
         items.append(("the same in twelve bits", _in_twelve_bits(model, config)))
     if twelve_bits == "tiles":

@@ -265,8 +265,8 @@ def _budget(config: EngineConfig, device: torch.device) -> int | None:
 def _gpu(device: torch.device) -> Gpu | None:
     if not torch.cuda.is_available():
         return None
-    found = torch.cuda.get_device_properties(device if device.type == "cuda" else 0)
-    return Gpu(found.name, found.total_memory)
+    properties = torch.cuda.get_device_properties(device if device.type == "cuda" else 0)
+    return Gpu(properties.name, properties.total_memory)
 
 
 def _set_up_torch(device: torch.device, threads: int | None) -> None:

@@ -83,12 +83,12 @@ def _between(pcm: np.ndarray) -> np.ndarray:
 def _interpolation() -> list[np.ndarray]:
     """Windowed sinc filters for the points at a quarter, a half and three quarters of the way to the previous
     sample."""
-    found = []
+    filters = []
     for phase in range(1, PHASES):
         x = np.arange(TAPS) - (TAPS - 1) // 2 - phase / PHASES
         taps = np.sinc(x) * np.cos(np.pi * x / (TAPS + 1)) ** 2
-        found.append((taps / taps.sum()).astype(np.float32))
-    return found
+        filters.append((taps / taps.sum()).astype(np.float32))
+    return filters
 
 
 _INTERPOLATION = _interpolation()

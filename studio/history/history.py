@@ -54,9 +54,9 @@ class History:
         sound, since the start; None where no takes are kept."""
         if self._recorder is None:
             return None
-        kept = self._recorder.retention
+        retention = self._recorder.retention
         lost: TakeJson = {outcome: self._outcomes.get(outcome, 0) for outcome in NOT_WHOLE}
-        return lost | {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
+        return lost | {"takes": retention.takes, "bytes": retention.bytes, "undo_seconds": self.undo_seconds}
 
     @property
     def undo_seconds(self) -> float:
@@ -107,8 +107,8 @@ class History:
         """The newest takes that have audio, with its file."""
         await self._settle()
         takes = await to_thread.run_sync(self._library.takes.page, wanted, limit)
-        found = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
-        return [(take, path) for take, path in found if path.exists()]
+        files = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
+        return [(take, path) for take, path in files if path.exists()]
 
     async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
         """Star or unstar a take. Raises NotFound, UnderWay."""
@@ -176,15 +176,17 @@ class History:
         places = {take.id: (number, True, take.created, take.id) for take, number in zip(unstored, before, strict=True)}
         end = None if after is None else self._place_of(after, places)
         # An unstored take's number is that of the one that comes right after it.
-        kept = takes.page(wanted, limit + 1, before=None if end is None else end[0] + end[1])
-        numbers = takes.numbers([take.id for take in kept])
-        found: list[tuple[_Place, Take]] = [((numbers[take.id], False, 0.0, ""), take) for take in kept]
-        found += [(places[take.id], take) for take in unstored if _fits(take, wanted, label)]
-        found = sorted((each for each in found if end is None or each[0] < end), key=lambda each: each[0], reverse=True)
-        data = [listed_json(take, None if place[1] else self._library) for place, take in found[:limit]]
+        page = takes.page(wanted, limit + 1, before=None if end is None else end[0] + end[1])
+        numbers = takes.numbers([take.id for take in page])
+        entries: list[tuple[_Place, Take]] = [((numbers[take.id], False, 0.0, ""), take) for take in page]
+        entries += [(places[take.id], take) for take in unstored if _fits(take, wanted, label)]
+        entries = sorted(
+            (entry for entry in entries if end is None or entry[0] < end), key=lambda entry: entry[0], reverse=True
+        )
+        data = [listed_json(take, None if place[1] else self._library) for place, take in entries[:limit]]
         last = str(data[-1]["id"]) if data else None
         data.sort(key=lambda take: cast(int, take["created"]), reverse=True)
-        return TakePage(data, last, len(found) > limit)
+        return TakePage(data, last, len(entries) > limit)
 
     def _place_of(self, take_id: str, places: Mapping[str, _Place]) -> _Place:
         """Raises NotFound."""

@@ -82,7 +82,7 @@ class Regeneration:
         if not await to_thread.run_sync(_has_all, take, words):
             raise CannotRegenerate("this take has no word times; regenerate it as a whole", "take_id")
         chosen, request_of = await to_thread.run_sync(choose, [word.text for word in words])
-        begun = time.perf_counter()
+        started = time.perf_counter()
         seed = secrets.randbelow(2**31)  # the voice's own would say the same again
         speech = await self._service.speak(request_of(f"{chosen.lead}{chosen.text}", seed), origin)
         async with aclosing(speech):
@@ -90,12 +90,12 @@ class Regeneration:
                 raise Changed(f"it was spoken at {take.sample_rate} Hz, by another model; regenerate it as a whole")
             wav = b"".join([piece async for piece in speech.body])
             times = await speech.timestamps("word")
-        work_s = time.perf_counter() - begun
-        kept = self._library.files.path(take.audio)
-        found = await to_thread.run_sync(replace_sentences, kept, take.sample_rate, words, chosen, wav, times)
+        work_s = time.perf_counter() - started
+        path = self._library.files.path(take.audio)
+        spliced = await to_thread.run_sync(replace_sentences, path, take.sample_rate, words, chosen, wav, times)
         info = self._service.host.engine().info
-        regenerated = replace(_regenerated(take, found, info.frame_samples), made_by=made_by(info))
-        return Regenerated(NewTake(regenerated, [found.wav], words=found.words), speech.record, work_s)
+        regenerated = replace(_regenerated(take, spliced, info.frame_samples), made_by=made_by(info))
+        return Regenerated(NewTake(regenerated, [spliced.wav], words=spliced.words), speech.record, work_s)
 
     def _check(self, take: Take) -> Recorder:
         """Raises CannotRegenerate for a take of which no sentence can be, and where no takes are kept."""
@@ -146,17 +146,17 @@ def _turn_of(text: str, start: int, end: int, words: Sequence[str]) -> tuple[Tur
     """The one turn of a dialogue that is selected, and its sentences. Raises InvalidRequest."""
     check_span(text, start, end)
     places = places_of(without_names(text, True), words)
-    at, found = 0, list[tuple[Turn, int, int]]()
+    at, turns = 0, list[tuple[Turn, int, int]]()
     for turn in read_turns(text):
         begins, ends = turn.begins, turn.begins + len(turn.written)
         first, at = bisect_left(places, at), at + len(turn.written) + 1  # as without_names puts them together
         if (begins < end and start < ends) or begins <= start == end <= ends:
-            found.append((turn, first, bisect_left(places, at)))
-    if not found:
+            turns.append((turn, first, bisect_left(places, at)))
+    if not turns:
         raise no_sentence()
-    if len(found) > 1:
+    if len(turns) > 1:
         raise CannotRegenerate("several speakers are selected: select words of one of them", "start")
-    turn, first, last = found[0]
+    turn, first, last = turns[0]
     start, end = (min(max(0, place - turn.begins), len(turn.written)) for place in (start, end))
     selection = select(turn.written, start, end, words[first:last])
     return turn, replace(selection, first=selection.first + first, last=selection.last + first)
@@ -170,9 +170,9 @@ def _voice_of(turn: Turn, cast: Mapping[str, str], parameters: Mapping[str, Any]
 
 def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
     """As the take was asked for, and read as words are read today: maybe that is what was wrong with it."""
-    kept = take.parameters
+    parameters = take.parameters
     names = ("temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary")
-    as_it_was = {name: kept[name] for name in names if kept.get(name) is not None}
+    as_it_was = {name: parameters[name] for name in names if parameters.get(name) is not None}
     return SpeechRequest(text=text, voice=voice, format="wav", seed=seed, store=False, **as_it_was)
 
 

@@ -54,8 +54,8 @@ def request_again(take: Take, library: Library) -> dict[str, object] | None:
     """
     wanted = {name: value for name, value in take.parameters.items() if value is not None}
     read = wanted.pop("read_as", take.text)
-    for asked in ("normalize", "dictionary"):  # what came of them is what was read
-        wanted.pop(asked, None)
+    for field in ("normalize", "dictionary"):  # what came of them is what was read
+        wanted.pop(field, None)
     is_short = len(read) <= MAX_INPUT
     wanted.pop("voice_ids", None)
     if "cast" in wanted:

@@ -35,12 +35,12 @@ class TakeWordTimes:
         Raises NoTimestamps, QueueFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
         async with self._finding.setdefault(take.id, asyncio.Lock()):  # requests at the same time get the same words
-            kept = (await to_thread.run_sync(self._takes.word_times, [take.id])).get(take.id)
-            if kept is None:
+            times = (await to_thread.run_sync(self._takes.word_times, [take.id])).get(take.id)
+            if times is None:
                 async with self._queue.turn(caller):
-                    kept = await self._find(take)
-                await to_thread.run_sync(self._takes.keep_word_times, take.id, kept)
-        return kept
+                    times = await self._find(take)
+                await to_thread.run_sync(self._takes.keep_word_times, take.id, times)
+        return times
 
     async def _find(self, take: Take) -> list[Timed]:
         codes = await to_thread.run_sync(self._takes.codes, take.id)

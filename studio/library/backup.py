@@ -123,13 +123,13 @@ class Backup:
         target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
         with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
             copy = Path(scratch) / "library.db"
-            kept = AudioFiles(self.folder / "audio")
+            copies = AudioFiles(self.folder / "audio")
             wanted = _copy_database(self._database, copy)
-            self._left_out = self._owners(self._copy_files(wanted, kept))
+            self._left_out = self._owners(self._copy_files(wanted, copies))
             with copy.open("rb") as content:
                 write_whole(target, content)
         self._last = time.time()
-        self._prune(kept)
+        self._prune(copies)
         return target
 
     def _copy_files(self, wanted: set[str], kept: AudioFiles) -> list[str]:
@@ -149,8 +149,8 @@ class Backup:
     def _owners(self, digests: list[str]) -> tuple[str, ...]:
         """Whose files these are; what was removed from the library meanwhile is nobody's."""
         with contextlib.closing(sqlite3.connect(self._database)) as library:
-            found = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
-        return tuple(owner[0] for owner in found if owner is not None)
+            rows = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
+        return tuple(owner[0] for owner in rows if owner is not None)
 
     def _run(self) -> None:
         with self.watch.guarded(f"the permissions of the backup in {self.folder} cannot be checked"):
@@ -205,7 +205,7 @@ class Backup:
 
     def _bring_back(self, snapshot: Path) -> None:
         """The audio first and the database last, under its name at once: whenever this ends, it can begin again."""
-        kept = AudioFiles(self.folder / "audio")
+        copies = AudioFiles(self.folder / "audio")
         with tempfile.TemporaryDirectory(prefix="restore-") as scratch:
             copy = Path(scratch) / "library.db"
             shutil.copyfile(snapshot, copy)
@@ -217,7 +217,7 @@ class Backup:
             lost = 0
             for digest in named:
                 try:
-                    self._files.put(kept.read(digest))
+                    self._files.put(copies.read(digest))
                 except StudioError:
                     lost += 1
             if lost:
@@ -231,7 +231,7 @@ class Backup:
         """Newest first."""
         return sorted((path for path in self.folder.glob("backup-*.db") if _number(path)), key=_number, reverse=True)
 
-    def _prune(self, kept: AudioFiles) -> None:
+    def _prune(self, copies: AudioFiles) -> None:
         """Remove snapshots that are too old, and audio that none of the others names."""
         snapshots = self._snapshots()
         for old in snapshots[KEPT:]:
@@ -244,7 +244,7 @@ class Backup:
             except sqlite3.Error as error:  # what it names is unknown, so nothing may go
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
                 return
-        for name, path in kept.everything():
+        for name, path in copies.everything():
             if name not in named:
                 path.unlink()
 
@@ -261,8 +261,8 @@ def _copy_database(source: Path, target: Path) -> set[str]:
 
 
 def _number(path: Path) -> int:
-    found = _SNAPSHOT.fullmatch(path.name)
-    return int(found[1]) if found else 0
+    match = _SNAPSHOT.fullmatch(path.name)
+    return int(match[1]) if match else 0
 
 
 def _version(watch: sqlite3.Connection) -> int:

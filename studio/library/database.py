@@ -294,10 +294,10 @@ class Store:
     def _file(self) -> tuple[int, int] | None:
         """Which file it is, whatever it is called; None where there is none."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _connect(self) -> _Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, factory=_Connection)

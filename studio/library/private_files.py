@@ -86,8 +86,8 @@ def _restrict(folder: Path, paths: Iterable[Path]) -> None:
                 raise
             refusals.append(error)
     if refusals:
-        what = "other users of this machine may read %d files and folders of %s, whose permissions stay: %s"
-        log.warning(what, len(refusals), folder, refusals[0])
+        message = "other users of this machine may read %d files and folders of %s, whose permissions stay: %s"
+        log.warning(message, len(refusals), folder, refusals[0])
 
 
 def _why_left(home: Path) -> str:

@@ -137,13 +137,13 @@ class Trash:
                     "project": project_id or "",
                 }
                 query = f"select place, id {_MINE} and {where} order by place desc"
-                if found := db.execute(query, values).fetchall():
-                    places = [[place] for place, _ in found]
+                if deleted := db.execute(query, values).fetchall():
+                    places = [[place] for place, _ in deleted]
                     rows = [next(select(db, f"select * from {table} where rowid = ?", place)) for place in places]
                     if kind in self.put_back:
                         self.put_back[kind](db, rows)
                     db.conn.executemany(f"update {table} set deleted = null where rowid = ?", places)
-                    restored += [(kind, item_id) for _, item_id in found]
+                    restored += [(kind, item_id) for _, item_id in deleted]
         return restored
 
     def restore_one(
@@ -174,11 +174,11 @@ class Trash:
                 "ids": json.dumps(ids),
             }
             with self.deleting() as db:
-                found = db.execute(query, values).fetchall()
-                for name, place in found:
+                rows = db.execute(query, values).fetchall()
+                for name, place in rows:
                     db.execute(f"update {TABLES[name]} set deleted = 0 where rowid = ?", [place])
-            count += len(found)
-            if len(found) < _MARKED_AT_ONCE:
+            count += len(rows)
+            if len(rows) < _MARKED_AT_ONCE:
                 return count
 
     def expire(self) -> None:

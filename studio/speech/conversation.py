@@ -60,21 +60,21 @@ class Conversation:
 
     async def sounds(self) -> AsyncGenerator[Sound, None]:
         """Piece by piece as it is made; of a dialogue with the times of the turns so far. See ScriptStream.sounds."""
-        begun: _Begun | None = None
+        next_turn: _Begun | None = None
         try:
             for number in range(len(self._parts)):
                 if self._budget is not None and self._budget <= 0:
                     yield self._ending("length")
                     return
-                turn, begun = begun or self._perform(number), None
+                turn, next_turn = next_turn or self._perform(number), None
                 async with aclosing(turn):
                     async for sound in turn:
                         yield self._placed(sound, number)
-                        if begun is None and self._is_due(number):
-                            begun = _Begun(self._perform(number + 1))
+                        if next_turn is None and self._is_due(number):
+                            next_turn = _Begun(self._perform(number + 1))
         finally:
-            if begun is not None:
-                await begun.aclose()
+            if next_turn is not None:
+                await next_turn.aclose()
 
     def _perform(self, number: int) -> AsyncGenerator[Sound, None]:
         part = self._parts[number]

@@ -66,10 +66,10 @@ def read_turns(script: str, reading: Reading = as_written, cut: Cut = read_scrip
     if len(turns) + len(names) > MAX_TURNS:
         count = len(turns) + len(names)
         raise InvalidRequest(f"the script has {count} turns; at most {MAX_TURNS} are allowed", "input")
-    ends = [*(found.start() for found in names[1:]), len(script)]
-    for found, end in zip(names, ends, strict=False):
-        line = script.count("\n", 0, found.start(1)) + 1
-        turns.append(_turn(clean_signs(found[1]), script[found.end() : end], (line, found.end()), reading, cut))
+    ends = [*(match.start() for match in names[1:]), len(script)]
+    for match, end in zip(names, ends, strict=False):
+        line = script.count("\n", 0, match.start(1)) + 1
+        turns.append(_turn(clean_signs(match[1]), script[match.end() : end], (line, match.end()), reading, cut))
     check_pauses(step for turn in turns for step in turn.script)
     return tuple(turns)
 
@@ -95,15 +95,15 @@ def begins_turn(line: str) -> bool:
 
 def turns_of(text: str, is_speaker: Callable[[str], bool]) -> Iterator[tuple[str | None, str]]:
     """Speakers and what they say, in a text where only some names are speakers; None says what nobody is named for."""
-    names = [found for found in _names(text) if is_speaker(clean_signs(found[1]))]
-    ends = [*(found.start() for found in names), len(text)]
-    for found, start, end in zip([None, *names], [0, *(found.end() for found in names)], ends, strict=True):
-        if said := text[start:end].strip():
-            yield clean_signs(found[1]) if found else None, said
+    names = [match for match in _names(text) if is_speaker(clean_signs(match[1]))]
+    ends = [*(match.start() for match in names), len(text)]
+    for match, start, end in zip([None, *names], [0, *(match.end() for match in names)], ends, strict=True):
+        if words := text[start:end].strip():
+            yield clean_signs(match[1]) if match else None, words
 
 
 def _names(script: str) -> list[re.Match[str]]:
-    return [found for found in _NAME.finditer(script) if len(found[1].split()) <= _WORDS_IN_A_NAME]
+    return [match for match in _NAME.finditer(script) if len(match[1].split()) <= _WORDS_IN_A_NAME]
 
 
 def fold_speaker(name: str) -> str:

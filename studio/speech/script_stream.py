@@ -146,13 +146,13 @@ class ScriptStream:
         Another than the first that finds the queue full waits for a place: what was begun is not broken off for that.
         """
         attempt = 0
-        begun = self._heard[number] if number < len(self._heard) else None
+        earlier = self._heard[number] if number < len(self._heard) else None
         while True:
-            heard: list[np.ndarray] = [begun.codes] if begun else []
-            seed = begun.seed if begun else self._seed(number + attempt * RETRY_STEP)
-            quality = QualityCheck(words.text, self._engine.info.frame_rate, begun.codes if begun else None)
+            heard: list[np.ndarray] = [earlier.codes] if earlier else []
+            seed = earlier.seed if earlier else self._seed(number + attempt * RETRY_STEP)
+            quality = QualityCheck(words.text, self._engine.info.frame_rate, earlier.codes if earlier else None)
             try:
-                async with aclosing(self._speak(words, seed, begun)) as chunks:
+                async with aclosing(self._speak(words, seed, earlier)) as chunks:
                     async for chunk in chunks:
                         quality.watch(chunk)
                         heard.append(chunk.codes)
@@ -164,7 +164,7 @@ class ScriptStream:
             except DegenerateSpeech as error:
                 if heard or attempt:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
-                    seeds = " and ".join(map(str, [begun.seed] if begun else tried))
+                    seeds = " and ".join(map(str, [earlier.seed] if earlier else tried))
                     message = f"{error}, with seed {seeds}; try another seed or other words"
                     raise DegenerateSpeech(message) from error
                 attempt += 1
@@ -175,9 +175,9 @@ class ScriptStream:
             else:
                 return
 
-    def _speak(self, words: Words, seed: int, begun: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
+    def _speak(self, words: Words, seed: int, earlier: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
         """``begun``: what was heard of the part. One that had all the frames that a part may have gets as many more."""
-        most, heard = self._utterance.max_frames, begun.codes.shape[1] if begun else 0
+        most, heard = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
         most += heard // most * most
         utterance = replace(
             self._utterance,
@@ -185,7 +185,7 @@ class ScriptStream:
             history=self._heard_again(words),
             sampling=replace(self._utterance.sampling, seed=seed),
             max_frames=min(most, self._budget or most),
-            so_far=begun.codes if begun else None,
+            so_far=earlier.codes if earlier else None,
         )
         return self._engine.speak(utterance)
 

@@ -152,18 +152,18 @@ def split_text(text: str, limit: int, apart: bool = False) -> list[str]:
     ``apart``: as `read_script` has it.
     """
     parts: list[str] = []
-    held = ""
+    rest = ""
     is_manner = False
     for sentence in _with_manners_apart(sentences_of(text)) if apart else sentences_of(text):
         was_manner, is_manner = is_manner, apart and bool(manner_of(sentence))
-        if held and (is_manner or was_manner or _size(held + sentence) > limit):
-            parts.append(held)
-            held = ""
-        held += sentence
-        if _size(held.strip()) > limit:
-            *whole, held = _shorten(held, limit)
+        if rest and (is_manner or was_manner or _size(rest + sentence) > limit):
+            parts.append(rest)
+            rest = ""
+        rest += sentence
+        if _size(rest.strip()) > limit:
+            *whole, rest = _shorten(rest, limit)
             parts += whole
-    return [part.strip() for part in (*parts, held) if not is_blank(part)]
+    return [part.strip() for part in (*parts, rest) if not is_blank(part)]
 
 
 def _with_manners_apart(sentences: Iterable[str]) -> list[str]:
@@ -185,12 +185,12 @@ def sentences_of(text: str) -> list[str]:
 def _shorten(text: str, limit: int) -> list[str]:
     """Pieces of at most ``limit`` bytes: cut after a clause, else at a space, else between two letters."""
     masked, end = _mask(text), len(text.rstrip())
-    tags = [found.span() for found in TAG.finditer(text)]
+    tags = [match.span() for match in TAG.finditer(text)]
     cuts, start, tag = list[int](), 0, 0
     while True:
         at = cuts[-1] if cuts else 0
-        found = _INSIDE.search(text, max(start, at))
-        start = found.start() if found else end
+        match = _INSIDE.search(text, max(start, at))
+        start = match.start() if match else end
         if _size(text[start : min(end, start + limit + 1)]) <= limit:
             return _cut(text, cuts)
         while tag < len(tags) and tags[tag][1] <= at:
@@ -201,8 +201,8 @@ def _shorten(text: str, limit: int) -> list[str]:
 def _last_place(text: str, masked: str, at: int, window: int, tags: list[tuple[int, int]]) -> int:
     """Where to cut what begins ``at``, before ``window``; ``tags`` are the spans of those that come next."""
     third = (window - at) // 3
-    cuts = [found.end() for found in _CLAUSE.finditer(masked, at, window) if found.end() - at > third]
-    cuts = cuts or [found.end() for found in _BLANK.finditer(masked, at, window)]
+    cuts = [match.end() for match in _CLAUSE.finditer(masked, at, window) if match.end() - at > third]
+    cuts = cuts or [match.end() for match in _BLANK.finditer(masked, at, window)]
     return cuts[-1] if cuts else _between_letters(text, at, window, tags)
 
 

@@ -36,8 +36,8 @@ class Metrics:
         self._registry.register(_EngineFigures(host))
         self._registry.register(_BackgroundFigures(background))
         self._takes = Counter("studio_takes", "Takes that ended, by how.", ["state"], registry=self._registry)
-        kept = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
-        self._kept = Counter("studio_takes_kept", kept, ["outcome"], registry=self._registry)
+        help_text = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
+        self._kept = Counter("studio_takes_kept", help_text, ["outcome"], registry=self._registry)
         self._audio = Counter("studio_audio_seconds", "Sound made, in seconds.", registry=self._registry)
         self._first = Histogram(
             "studio_first_audio_seconds",
@@ -83,8 +83,8 @@ class _EngineFigures(Collector):
         yield GaugeMetricFamily("engine_rows", "Utterances that can be spoken at a time.", value=engine.info.max_rows)
         stats = engine.stats()
         labels = ["replica"] if stats.replicas else []
-        for kind, name, told in _FIGURES:
-            family = kind(f"engine_{name}", told, labels=labels)
+        for kind, name, help_text in _FIGURES:
+            family = kind(f"engine_{name}", help_text, labels=labels)
             for replica, own in stats.replicas.items():
                 family.add_metric([replica], getattr(own, name))
             if not stats.replicas:
@@ -99,7 +99,7 @@ class _BackgroundFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         fine = GaugeMetricFamily("studio_background_ok", "1 while this work goes well.", labels=["work"])
         failures = CounterMetricFamily("studio_background_failures", "What went wrong in it.", labels=["work"])
-        for each in self._background:
-            fine.add_metric([each.name], float(each.status.error is None))
-            failures.add_metric([each.name], each.status.failures)
+        for check in self._background:
+            fine.add_metric([check.name], float(check.status.error is None))
+            failures.add_metric([check.name], check.status.failures)
         yield from (fine, failures)

@@ -105,7 +105,7 @@ def duplicate(library: Library, reference: str, name: str) -> Voice:
 
 
 def _again(library: Library, sample: Sample) -> NewSample:
-    same = {each.name for each in fields(NewSample)} - {"data"}
+    same = {field.name for field in fields(NewSample)} - {"data"}
     return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in same})
 
 

@@ -119,8 +119,8 @@ class Fetcher:
     async def _checked_address(self, host: str, port: int) -> Address:
         """An address of the host, if all of its addresses are allowed."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
+        results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [ipaddress.ip_address(entry[4][0]) for entry in results]
         if not addresses:
             raise _Refused("the host has no address")
         for address in addresses:

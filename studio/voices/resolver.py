@@ -153,8 +153,8 @@ class VoiceResolver:
 
     def _kept(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
         """The codes that the library has."""
-        found = ((key, self.library.codes.get(*key)) for key in keys)
-        return {key: codes for key, codes in found if codes is not None}
+        stored = ((key, self.library.codes.get(*key)) for key in keys)
+        return {key: codes for key, codes in stored if codes is not None}
 
     def _remember(self, codes: Mapping[_CodesKey, np.ndarray]) -> None:
         """Cache codes for the next take in this voice; the same cut has the same codes."""

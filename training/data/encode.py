@@ -64,9 +64,9 @@ def _encode_batch(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.nd
     for row, (start, count) in enumerate(zip(starts.tolist(), frames.tolist(), strict=True)):
         piece = audio[start * FRAME_SAMPLES : (start + count) * FRAME_SAMPLES]
         sounds[row, 0, : len(piece)] = piece.float() / 32768
-    found = codec.encode(sounds).transpose(1, 2).to(torch.int16)
+    batch_codes = codec.encode(sounds).transpose(1, 2).to(torch.int16)
     for row, (start, count) in enumerate(zip(starts.tolist(), frames.tolist(), strict=True)):
-        codes[start : start + count] = found[row, :count]
+        codes[start : start + count] = batch_codes[row, :count]
 
 
 def _encode_shards(codec: Codec, data: Path, names: list[str], out: Path, device: torch.device) -> float:
@@ -102,15 +102,15 @@ def main() -> None:
     )
     out = arguments.work / "codes"
     out.mkdir(parents=True, exist_ok=True)
-    hours, said = 0.0, 0.0
+    hours, reported = 0.0, 0.0
     while True:
         is_last = all((arguments.data / f"done.{part}").exists() for part in range(arguments.parts))
         names = sorted(path.stem.removeprefix("meta_") for path in arguments.data.glob("meta_*.json"))
         names = [name for name in names if int(name.split("_")[0]) % arguments.parts == arguments.part]
         for first in range(0, len(names), SHARDS):
             hours += _encode_shards(codec, arguments.data, names[first : first + SHARDS], out, device)
-            if time.monotonic() > said + 10:
-                said = time.monotonic()
+            if time.monotonic() > reported + 10:
+                reported = time.monotonic()
                 print(f"{hours:.1f} h in {time.monotonic() - started:.0f} s", flush=True)
         if is_last:
             break

@@ -75,7 +75,7 @@ class SetCorpus:
             kind = int(file["is_person"][0])
         audio = torch.from_numpy(np.load(self.folder / f"audio_{name}.npy"))
         first, last = self.frames, self.frames + len(audio) // FRAME_SAMPLES
-        begun, ended = self.sets[kind], self.sets[kind] + len(lengths)
+        start, ended = self.sets[kind], self.sets[kind] + len(lengths)
         if last > len(self.codes) or ended > MOST_SETS:
             self.is_full = True
             return
@@ -85,9 +85,9 @@ class SetCorpus:
         every = np.repeat(lengths, TIMBRES)
         starts = first + np.concatenate([[0], np.cumsum(every)[:-1]])
         encode_utterances(self._codec, self.audio, starts, every, self.codes)
-        self.starts[kind, begun:ended] = torch.from_numpy(starts[::TIMBRES]).to(self.device)
-        self.lengths[kind, begun:ended] = torch.from_numpy(lengths).to(self.device)
-        self.styles[kind, begun:ended] = torch.from_numpy(styles).to(self.device)
+        self.starts[kind, start:ended] = torch.from_numpy(starts[::TIMBRES]).to(self.device)
+        self.lengths[kind, start:ended] = torch.from_numpy(lengths).to(self.device)
+        self.styles[kind, start:ended] = torch.from_numpy(styles).to(self.device)
         self.frames, self.sets[kind] = last, ended
         self.counts.copy_(torch.tensor(self.sets))
 
@@ -112,7 +112,9 @@ class SetCorpus:
         target = self.audio[samples.clamp(0, len(self.audio) - 1)].float() / 32768
         phones = self.phones[place[:, None] * SLOTS + torch.arange(frames * SLOTS, device=device)]
         step = torch.randint(1, SENTENCES, (rows,), device=device)
-        clips = [self._clip(kind, index, (index + each) % SENTENCES, voice, clip_frames) for each in (step, 3 - step)]
+        clips = [
+            self._clip(kind, index, (index + offset) % SENTENCES, voice, clip_frames) for offset in (step, 3 - step)
+        ]
         styles = self.styles[kind, index, voice]
         return Rows(codes, target, torch.stack(clips), phones.long().view(rows, frames, SLOTS), styles)
 

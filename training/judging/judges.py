@@ -19,10 +19,10 @@ RATE = 16000
 
 
 def _package(name: str) -> Path:
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
         raise SystemExit(f"the judges' package {name} is missing: pip install -r training/requirements.txt")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def _narrow(audio: np.ndarray) -> np.ndarray:
@@ -72,7 +72,7 @@ class Listener:
         way."""
         heard = self.words(audio)
         both = [self.normal(spoken), self.normal(text)]
-        return min(word_errors(said, heard) for said in both), len(both[0])
+        return min(word_errors(reference, heard) for reference in both), len(both[0])
 
 
 class Naturalness:
@@ -126,10 +126,10 @@ class FilterSpeakers:
         return np.asarray(self._filter._dvec)  # the package has no public way to read it
 
 
-def word_errors(said: list[str], heard: list[str]) -> int:
+def word_errors(reference: list[str], heard: list[str]) -> int:
     """Substitutions, insertions and deletions between two word lists."""
     row = list(range(len(heard) + 1))
-    for i, word in enumerate(said, 1):
+    for i, word in enumerate(reference, 1):
         previous, row[0] = row[0], i
         for j, other in enumerate(heard, 1):
             previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (word != other))

@@ -86,8 +86,8 @@ class Speech:
 
     def split(self) -> tuple[list[int], list[int]]:
         """Indices for training and for validation: by text without tags, so that no sentence is in both."""
-        held = [_is_for_validation(text) for text in self.texts]
-        return [i for i, h in enumerate(held) if not h], [i for i, h in enumerate(held) if h]
+        validation = [_is_for_validation(text) for text in self.texts]
+        return [i for i, h in enumerate(validation) if not h], [i for i, h in enumerate(validation) if h]
 
 
 def _is_for_validation(text: str) -> bool:

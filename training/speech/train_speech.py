@@ -83,12 +83,12 @@ class Trainer:
             stop = answers == MODEL.eos_token
             answers = torch.where(stop, MODEL.semantic_size, answers - MODEL.semantic_start)
             wanted = batch.weights > 0
-            each = F.cross_entropy(
+            losses = F.cross_entropy(
                 logits.float().flatten(0, 1), answers.where(wanted, 0).flatten(), reduction="none"
             ).view_as(batch.weights)
-            slow = (each * batch.weights).sum() / batch.weights.sum()
+            slow = (losses * batch.weights).sum() / batch.weights.sum()
             ends = (stop & wanted).float()
-            stopped = (each.detach() * ends).sum() / ends.sum().clamp(min=1)
+            stopped = (losses.detach() * ends).sum() / ends.sum().clamp(min=1)
             fast = self._fast_loss(hidden, batch)
             heard = (
                 self.phone_heads(hidden).float().unflatten(-1, (2, -1)).permute(0, 3, 2, 1)
@@ -120,11 +120,11 @@ class Trainer:
         self.average.swap()
         compiled, self._block = self._block, _run_block  # other shapes, which are not worth compiling
         self._dropped = 0.0
-        found = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
+        figures = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
         self._block, self._dropped = compiled, self._dropout
         self.average.swap()
-        slow, stop, spoken = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2, 3))
-        fast = torch.stack([f[1] for f in found]).mean(0)
+        slow, stop, spoken = (torch.stack([f[i] for f in figures]).mean().item() for i in (0, 2, 3))
+        fast = torch.stack([f[1] for f in figures]).mean(0)
         books = " ".join(f"{v:.2f}" for v in fast.tolist())
         print(
             f"VALID slow {slow:.4f} stop {stop:.4f} phones {spoken:.4f} fast {fast.mean().item():.4f} [{books}]",
@@ -195,13 +195,13 @@ def main() -> None:
         _dynamo.config.recompile_limit = 64
     torch.manual_seed(0)
     speech = Speech(arguments.speech)
-    training, held = speech.split()
+    training, validating = speech.split()
     dataset = Batches(speech, training, arguments.positions, arguments.fast_frames, arguments.seed)
     loader = DataLoader(
         dataset, batch_size=None, num_workers=arguments.workers, pin_memory=device.type == "cuda",
         prefetch_factor=4 if arguments.workers else None,
     )  # fmt: skip
-    drawn = iter(Batches(speech, held, arguments.positions // 2, arguments.fast_frames // 2, seed=9))
+    drawn = iter(Batches(speech, validating, arguments.positions // 2, arguments.fast_frames // 2, seed=9))
     validation = [next(drawn) for _ in range(4)]
     trainer = Trainer(device, arguments.compile, arguments.dropout)
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -224,13 +224,13 @@ def train(
     out: Path,
 ) -> None:
     """Step until the time is over, the rates falling after the share `hold` of it; validate every minute."""
-    clock, said, saved, recent = Clock(seconds), 0.0, 60.0, []
+    clock, reported, saved, recent = Clock(seconds), 0.0, 60.0, []
     for index, batch in enumerate(loader):
         for optimiser in trainer.optimisers:
             set_rate(optimiser, rate * clock.rate(index, 200, hold=hold, last=0.02))
         recent.append(trainer.step(batch.to(trainer.device)))
-        if clock.elapsed >= said:
-            said = clock.elapsed + max(5.0, seconds / 80)
+        if clock.elapsed >= reported:
+            reported = clock.elapsed + max(5.0, seconds / 80)
             slow, fast, stop, spoken = torch.stack(recent).mean(0).tolist()
             print(
                 f"{index} {clock.elapsed:.0f}s slow {slow:.4f} fast {fast:.4f} stop {stop:.4f} phones {spoken:.4f}",

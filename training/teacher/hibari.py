@@ -38,5 +38,5 @@ class Hibari:
         """Speak tokens (n,), without padding; speed 2 is twice as fast."""
         inputs = {"ids": np.array([[0, *tokens, 0]], np.int64), "speed": np.array([speed], np.float32)}
         *spectra, lengths = self._session.run(None, inputs)
-        audio = self._wave(*(each[0] for each in spectra), self._noise)
+        audio = self._wave(*(spectrum[0] for spectrum in spectra), self._noise)
         return Spoken(audio.astype(np.float32), lengths.reshape(-1).astype(np.int64))

@@ -49,7 +49,7 @@ class Kokoro:
     def __init__(self, path: Path, device: torch.device) -> None:
         saved = torch.load(path, map_location="cpu", weights_only=False, mmap=True)
         self.device = device
-        self.nodes: list[Node] = [Node(*each) for each in saved["nodes"]]
+        self.nodes: list[Node] = [Node(*fields) for fields in saved["nodes"]]
         self.weights: dict[str, Tensor] = {
             name: value.to(device) if value.dtype == torch.float32 or value.dim() >= 2 else value
             for name, value in saved["weights"].items()
@@ -73,7 +73,7 @@ class Kokoro:
             "style": torch.from_numpy(style.astype(np.float32))[None].to(self.device),
             "speed": torch.tensor([speed], dtype=torch.float32, device=self.device),
         }
-        kept: dict[str, np.ndarray] = {}
+        constants: dict[str, np.ndarray] = {}
         for node, done in zip(self.nodes, self._last_used, strict=True):
             inputs = [(values.get(n) if n in values else self.weights[n]) if n else None for n in node.inputs]
             outputs = self._run(node, inputs)
@@ -81,10 +81,10 @@ class Kokoro:
             if node.outputs[0] == _PITCH:
                 values[_PITCH] = values[_PITCH] * pitch
             if node.outputs[0] in (LENGTHS, "audio"):
-                kept[node.outputs[0]] = values[node.outputs[0]].reshape(-1).cpu().numpy()
+                constants[node.outputs[0]] = values[node.outputs[0]].reshape(-1).cpu().numpy()
             for name in done:
                 values.pop(name, None)
-        return Spoken(kept["audio"].astype(np.float32), kept[LENGTHS].astype(np.int64))
+        return Spoken(constants["audio"].astype(np.float32), constants[LENGTHS].astype(np.int64))
 
     def _run(self, node: Node, x: list[Any]) -> tuple[Tensor, ...]:
         if node.kind == "LSTM":
@@ -97,8 +97,8 @@ class Kokoro:
         return y if isinstance(y, tuple) else (y,)
 
     def _on_one_device(self, x: list[Any]) -> list[Any]:
-        if len({each.device for each in x}) > 1:
-            return [each.to(self.device) for each in x]
+        if len({tensor.device for tensor in x}) > 1:
+            return [tensor.to(self.device) for tensor in x]
         return x
 
     def _lstm(self, node: Node, x: list[Any]) -> Tensor:
@@ -282,7 +282,7 @@ def _stft(node: Node, x: list[Any], device: torch.device) -> Tensor:
     signal = x[0].squeeze(-1) if x[0].dim() == 3 else x[0]
     window = x[2].to(device) if x[2] is not None else None
     size = int(x[3]) if x[3] is not None else x[2].shape[0]
-    found = torch.stft(
+    spectrum = torch.stft(
         signal,
         size,
         int(x[1]),
@@ -292,7 +292,7 @@ def _stft(node: Node, x: list[Any], device: torch.device) -> Tensor:
         onesided=bool(node.attributes.get("onesided", 1)),
         return_complex=True,
     )
-    return torch.view_as_real(found).permute(0, 2, 1, 3)
+    return torch.view_as_real(spectrum).permute(0, 2, 1, 3)
 
 
 def _scatter(node: Node, x: list[Any], device: torch.device) -> Tensor:

@@ -71,7 +71,7 @@ class SetReader:
         self._rng = random.Random(seed)
         self._noise = np.random.default_rng(seed)
         self._tables: dict[str, np.ndarray] = {}
-        voices = [self._table(each.timbre[0][0])[USUAL_TOKENS] for each in SPEAKERS]
+        voices = [self._table(speaker.timbre[0][0])[USUAL_TOKENS] for speaker in SPEAKERS]
         self._spread = np.std(voices, axis=0)[:TIMBRE_VALUES]
         self._next = 0
 
@@ -137,13 +137,13 @@ def aligned(
 ) -> SpokenSet | None:
     """A teacher's output in several timbres, trimmed alike and at one level; None if the lengths differ."""
     played = round(TEACHER_RATE * rate / 100) * 100
-    cuts = [speech_bounds(each.audio, played) for each in spoken]
-    if len({len(each.audio) for each in spoken}) > 1 or None in cuts:
+    cuts = [speech_bounds(item.audio, played) for item in spoken]
+    if len({len(item.audio) for item in spoken}) > 1 or None in cuts:
         return None
     first, last = min(cut[0] for cut in cuts if cut), max(cut[1] for cut in cuts if cut)
     sounds = []
-    for each, tone in zip(spoken, tones, strict=True):
-        raw = each.audio[first:last]
+    for item, tone in zip(spoken, tones, strict=True):
+        raw = item.audio[first:last]
         raw = coloured(raw, TEACHER_RATE, tone) if tone else raw
         audio = resampled(raw * (LEVEL / (np.sqrt(np.mean(raw**2)) + 1e-9)), played)
         sounds.append(audio * min(1.0, 0.95 / np.abs(audio).max()))
@@ -159,15 +159,15 @@ def aligned(
 
 def write_sets(out: Path, name: str, sets: Sequence[SpokenSet]) -> None:
     """Write audio_NAME.npy, every set's timbres in order, and last sets_NAME.npz with their positions."""
-    np.save(out / f"audio_{name}.npy", np.concatenate([each.audio.reshape(-1) for each in sets]))
+    np.save(out / f"audio_{name}.npy", np.concatenate([item.audio.reshape(-1) for item in sets]))
     unfinished = out / f"{name}.part"
     with unfinished.open("wb") as file:
         np.savez(
             file,
-            frames=np.array([each.audio.shape[1] // FRAME_SAMPLES for each in sets], np.int64),
-            phones=np.concatenate([np.tile(each.phones, TIMBRES) for each in sets]),
-            styles=np.stack([each.styles for each in sets]),
-            is_person=np.array([each.is_person for each in sets]),
+            frames=np.array([item.audio.shape[1] // FRAME_SAMPLES for item in sets], np.int64),
+            phones=np.concatenate([np.tile(item.phones, TIMBRES) for item in sets]),
+            styles=np.stack([item.styles for item in sets]),
+            is_person=np.array([item.is_person for item in sets]),
         )
     unfinished.rename(out / f"sets_{name}.npz")
 
@@ -186,7 +186,7 @@ def _write_share(worker: int, arguments: argparse.Namespace) -> None:
     shard, seconds, limit = 0, 0.0, 60.0
     for group in reader.groups():
         sets += group
-        seconds += sum(each.audio.size for each in group) / SAMPLE_RATE
+        seconds += sum(item.audio.size for item in group) / SAMPLE_RATE
         enough = (arguments.out / "enough").exists() or time.monotonic() > arguments.end
         if seconds >= limit or enough:
             write_sets(arguments.out, f"{worker:02d}_{shard:04d}", sets)

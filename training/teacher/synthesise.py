@@ -240,7 +240,7 @@ class Reader:
         if kind < PAUSE_SHARE:
             first, second = self._say(speaker), self._say(speaker)
             return joined(first, second) if first and second else None
-        manner = PLAIN if self._only_default else self.rng.choices(MANNERS, [each.share for each in MANNERS])[0]
+        manner = PLAIN if self._only_default else self.rng.choices(MANNERS, [option.share for option in MANNERS])[0]
         spoken = self._say(speaker, manner)
         if spoken is None:
             return None
@@ -280,7 +280,7 @@ def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
     """
     prompts = Prompts(arguments.prompts)
     is_student = worker >= arguments.processes
-    each = arguments.students if is_student else arguments.processes
+    count = arguments.students if is_student else arguments.processes
     place = worker - arguments.processes if is_student else worker
     if is_student:
         speaking: Synthesiser | Student = Student(1000 * arguments.seed + number)
@@ -288,8 +288,8 @@ def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         speaking = Synthesiser(arguments.teacher, arguments.voices, device)
-    place += arguments.part * each
-    rows = range(place, len(prompts), arguments.parts * each)
+    place += arguments.part * count
+    rows = range(place, len(prompts), arguments.parts * count)
     return Reader(speaking, prompts, rows[::-1] if is_student else rows, number, arguments.seed)
 
 

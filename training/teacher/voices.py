@@ -84,7 +84,7 @@ def _in_style(name: str, style: Style) -> Speaker:
     return Speaker(name, style, style, is_british(style))
 
 
-SPEAKERS = tuple(_in_style(each.name, each.style) for each in NAMED)
+SPEAKERS = tuple(_in_style(named.name, named.style) for named in NAMED)
 DEFAULT = SPEAKERS[0]
 STRANGERS = tuple(_in_style(voice, _one(voice)) for voice in HELD_OUT)
 DEFAULT_SHARE, NAMED_SHARE = 0.1, 0.45

@@ -105,7 +105,7 @@ def clean(sentence: str) -> str | None:
 
 def years_read(text: str) -> str:
     """A clean text with its years, the only figures it may contain, written as they are read."""
-    return _YEAR.sub(lambda found: found[1] + year(int(found[2])), text)
+    return _YEAR.sub(lambda match: match[1] + year(int(match[2])), text)
 
 
 def as_sentence(fragment: str) -> str | None:
@@ -118,12 +118,12 @@ def _split(prose: str) -> Iterator[str]:
     """Sentences as they are; long ones are split at semicolons and dashes."""
     prose = re.sub(r"\s+", " ", prose.translate(_PLAIN)).strip()
     start = 0
-    for found in _BREAK.finditer(prose):
-        last = prose[start : found.end()].split()[-1].lower().lstrip("\"'(")
-        if last in _TITLES or re.fullmatch(r"[a-z]\.", last) or found.group().startswith("..."):
+    for match in _BREAK.finditer(prose):
+        last = prose[start : match.end()].split()[-1].lower().lstrip("\"'(")
+        if last in _TITLES or re.fullmatch(r"[a-z]\.", last) or match.group().startswith("..."):
             continue
-        yield from _pieces(prose[start : found.end()].strip())
-        start = found.end()
+        yield from _pieces(prose[start : match.end()].strip())
+        start = match.end()
     yield from _pieces(prose[start:])
 
 
@@ -131,8 +131,8 @@ def _pieces(sentence: str) -> Iterator[str]:
     if len(sentence) <= MAX_CHARS:
         yield sentence
         return
-    for found in re.split(r";\s+|\s*(?:--+|—)\s*", sentence):
-        piece = found.strip().replace('"', "")
+    for clause in re.split(r";\s+|\s*(?:--+|—)\s*", sentence):
+        piece = clause.strip().replace('"', "")
         yield piece[:1].upper() + piece[1:]
 
 

@@ -133,13 +133,13 @@ def time(rng: random.Random) -> Form:
     hour = rng.randint(1, 12)
     half = rng.choice(("am", "pm"))
     written = rng.choice((f" {half}", f"{half}", f" {half.upper()}", f" {half[0]}.m.")) if rng.random() < 0.6 else ""
-    said = f" {half.upper()}" if written else ""
+    suffix = f" {half.upper()}" if written else ""
     if not minute:
         if written and rng.random() < 0.6:
-            return Form(f"{hour}{written}", cardinal(hour) + said)
-        return Form(f"{hour}:00{written}", cardinal(hour) + (said or " o'clock"))
+            return Form(f"{hour}{written}", cardinal(hour) + suffix)
+        return Form(f"{hour}:00{written}", cardinal(hour) + (suffix or " o'clock"))
     zero = "0" if not written and hour < 10 and rng.random() < 0.1 else ""
-    return Form(f"{zero}{hour}:{minute:02d}{written}", f"{cardinal(hour)} {pair(minute)}{said}")
+    return Form(f"{zero}{hour}:{minute:02d}{written}", f"{cardinal(hour)} {pair(minute)}{suffix}")
 
 
 def date(rng: random.Random) -> Form:

@@ -40,10 +40,10 @@ class Phonemiser:
 
     def tokens(self, words: str, british: bool) -> np.ndarray | None:
         """Token ids, uint8; None if a sound is not in the vocabulary or there are more than MAX_TOKENS."""
-        found = [self._ids.get(phoneme) for phoneme in self.phonemes(words, british)]
-        if None in found or not 2 <= len(found) <= MAX_TOKENS:
+        ids = [self._ids.get(phoneme) for phoneme in self.phonemes(words, british)]
+        if None in ids or not 2 <= len(ids) <= MAX_TOKENS:
             return None
-        return np.array(found, np.uint8)
+        return np.array(ids, np.uint8)
 
     def _marked(self, name: re.Match[str], british: bool) -> str:
         """A name with its phonemes, in the phonemiser's notation; a genitive's ending depends on the last sound."""

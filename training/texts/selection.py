@@ -26,7 +26,7 @@ def choose(candidates: Sequence[Candidate], shares: Mapping[int, int], rng: rand
     Rare words among the frequent ones come first: sentences with them contain common words too.
     """
     vocabulary = [set(words(candidate.text)) for candidate in candidates]
-    frequency = Counter(word for found in vocabulary for word in found)
+    frequency = Counter(word for sentence_words in vocabulary for word in sentence_words)
     holders: dict[str, list[int]] = defaultdict(list)
     wanted = sorted(frequency, key=lambda word: (-frequency[word], word))[:FREQUENT_WORDS]
     order = list(range(len(candidates)))

@@ -27,11 +27,11 @@ def lines(name: str) -> list[str]:
 
 def slots(words: Sequence[str]) -> Slots:
     """Everything that a template may name: the lists of slots.txt, the forms, and {word} from a dictionary."""
-    found: dict[str, list[str]] = {"word": list(words)}
+    lists: dict[str, list[str]] = {"word": list(words)}
     for line in lines("slots.txt"):
         name, _, values = line.partition(": ")
-        found.setdefault(name, []).extend(values.split(", "))
-    return {name: _drawn_from(values) for name, values in found.items()} | FORMS
+        lists.setdefault(name, []).extend(values.split(", "))
+    return {name: _drawn_from(values) for name, values in lists.items()} | FORMS
 
 
 def fill(template: str, choices: Slots, rng: random.Random) -> Form:

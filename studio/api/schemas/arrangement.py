@@ -73,8 +73,8 @@ class ReplaceBody(StrictBody):
         return Wanted(self.find, self.replace, self.match_case, self.whole_words)
 
 
-def matches_json(found: Found, is_dry: bool) -> dict[str, Any]:
-    return {"object": "project.replacement", "count": found.count, "parts": found.parts, "dry_run": is_dry}
+def matches_json(matches: Found, is_dry: bool) -> dict[str, Any]:
+    return {"object": "project.replacement", "count": matches.count, "parts": matches.parts, "dry_run": is_dry}
 
 
 def undo_json(undone: Undone) -> dict[str, Any]:

@@ -46,9 +46,9 @@ class Pronunciations:
         """Raises InvalidRequest: it has an entry for these words, is full, or the entry makes no sense."""
         with self._store.writing() as db:
             _check_room(db, dictionary, 1)
-            kept = _insert(db, dictionary, clean_entry(entry))
-            self._on_change(db, dictionary, [kept])
-        return kept
+            stored = _insert(db, dictionary, clean_entry(entry))
+            self._on_change(db, dictionary, [stored])
+        return stored
 
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
@@ -61,9 +61,9 @@ class Pronunciations:
                 match_case=entry.match_case if match_case is None else match_case,
             )
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            kept = _insert(db, dictionary, clean_entry(changed))
-            self._on_change(db, dictionary, [entry, kept])
-        return kept
+            stored = _insert(db, dictionary, clean_entry(changed))
+            self._on_change(db, dictionary, [entry, stored])
+        return stored
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
@@ -94,20 +94,20 @@ class Pronunciations:
 
 
 def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
-    kept = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
+    stored = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
     row: dict[str, object] = {
-        "id": kept.id,
+        "id": stored.id,
         "scope": dictionary.scope,
         "subject": dictionary.subject,
-        "key": kept.key,
-        "phrase": kept.phrase,
+        "key": stored.key,
+        "phrase": stored.phrase,
     }
-    row |= {"said": kept.said, "match_case": int(kept.match_case), "created": kept.created}
+    row |= {"said": stored.said, "match_case": int(stored.match_case), "created": stored.created}
     try:
         db.table("pronunciations").insert(row)
     except sqlite3.IntegrityError:
-        raise InvalidRequest(f"{kept.phrase!r} has an entry here already: change that one", "phrase") from None
-    return kept
+        raise InvalidRequest(f"{stored.phrase!r} has an entry here already: change that one", "phrase") from None
+    return stored
 
 
 def _check_room(db: Database, dictionary: DictionaryScope, more: int) -> int:

@@ -89,16 +89,16 @@ class Takes:
     def page(
         self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
     ) -> list[Take]:
-        """Takes, newest first. ``after`` is the id of the last one of the page before; ``before`` is a number
-        that those of the page are smaller than. Raises NotFound when ``after`` is gone for good.
+        """Takes, newest first. ``after`` is the id of the last one on the previous page; ``before``: only takes with
+        smaller numbers. Raises NotFound when ``after`` is gone for good.
         """
         search = _Search(wanted)
         with self._store.reading() as db:
             if after is not None:
-                found = db.execute("select n from takes where id = ?", [after]).fetchone()
-                if found is None:
+                last = db.execute("select n from takes where id = ?", [after]).fetchone()
+                if last is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
-                before = found[0]
+                before = last[0]
             if before is not None:
                 search.ask(f"{search.order} < ?", before)
             return [take_of(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
@@ -139,7 +139,7 @@ class Takes:
         """Remove all takes but the starred and the newest ``count``, as many as fit into ``most_bytes``; how many."""
         with self._store.reading() as db:
             edge = db.execute(f"select n from takes where {_PASSING} order by n desc limit 1 offset ?", [count])
-            edges = [found[0] for found in edge.fetchall()]
+            edges = [row[0] for row in edge.fetchall()]
             if most_bytes is not None:
                 edges += _beyond(db, most_bytes)
         return self._remove(f"{_PASSING} and n <= ?", max(edges)) if edges else 0

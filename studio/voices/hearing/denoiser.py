@@ -71,10 +71,10 @@ class DeepFilterNet:
             noisy = np.zeros((-(-(late + len(pcm)) // frame), frame), np.float32)
             noisy.reshape(-1)[: len(heard_before) + len(pcm)] = np.concatenate([heard_before, pcm])
             clean = np.zeros_like(noisy)
-            for heard, said in zip(noisy, clean, strict=True):
+            for heard, clean_frame in zip(noisy, clean, strict=True):
                 check_job()
                 self._library.df_process_frame(
-                    state, heard.ctypes.data_as(self._samples), said.ctypes.data_as(self._samples)
+                    state, heard.ctypes.data_as(self._samples), clean_frame.ctypes.data_as(self._samples)
                 )
             return clean.reshape(-1)[late : late + len(pcm)]
         finally:
@@ -107,15 +107,15 @@ class Denoiser:
         if self._filter is None:
             self._filter = DeepFilterNet()
         key = hashlib.sha256(clip.pcm.tobytes() + str(clip.sample_rate).encode()).digest()
-        found = self._results.pop(key, None)
-        if found is None:
+        denoised = self._results.pop(key, None)
+        if denoised is None:
             resampler = Resampler(clip.sample_rate, RATE)
             pcm = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
-            found = replace(clip, pcm=self._filter(np.clip(pcm, -1, 1)), sample_rate=RATE)
-        self._results[key] = found
+            denoised = replace(clip, pcm=self._filter(np.clip(pcm, -1, 1)), sample_rate=RATE)
+        self._results[key] = denoised
         while len(self._results) > _REMEMBERED:
             self._results.popitem(last=False)
-        return found
+        return denoised
 
 
 def wav_of(clip: Clip) -> bytes:

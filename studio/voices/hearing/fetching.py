@@ -164,9 +164,9 @@ class RecogniserFetch:
 def _listed(answer: dict[str, Any]) -> tuple[str, list[_File]]:
     """Raises _NO_LISTING."""
     files = [
-        _File(each["rfilename"], int(each["size"]), (each.get("lfs") or {}).get("sha256"))
-        for each in answer["siblings"]
-        if _WANTED.fullmatch(each["rfilename"])
+        _File(sibling["rfilename"], int(sibling["size"]), (sibling.get("lfs") or {}).get("sha256"))
+        for sibling in answer["siblings"]
+        if _WANTED.fullmatch(sibling["rfilename"])
     ]
     return str(answer["sha"]), files
 
