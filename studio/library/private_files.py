@@ -21,12 +21,12 @@ _OWN_NAMES = frozenset({"audio", "models", "reserve", "sessions.json", "sessions
 _OWN_START = "library.db"
 """The names that the studio writes in its folder; SQLite's files begin as the database does."""
 _NOBODYS_NAMES = frozenset({"lost+found", ".DS_Store"})
-"""What systems put into a folder by themselves."""
+"""Files that systems put into folders by themselves."""
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def open_privately(path: str, flags: int) -> int:
-    """The ``opener`` of a file that its owner alone may read. It changes no file that exists."""
+    """The ``opener`` of a file that only its owner may read. It changes no existing file."""
     return os.open(path, flags, FILE_MODE)
 
 
