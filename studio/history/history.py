@@ -51,8 +51,7 @@ class History:
     @property
     def retention_json(self) -> TakeJson | None:
         """The retention, how long the trash keeps entries, and how many takes since the start could not be stored, or
-        only
-        without audio; None if no takes are stored."""
+        only without audio; None if no takes are stored."""
         if self._recorder is None:
             return None
         retention = self._recorder.retention

@@ -61,8 +61,7 @@ class Regeneration:
             result = await self.regenerate(take, origin, choose)
         except UnknownVoice as error:
             raise CannotRegenerate(
-                "its voice is no longer in the library; restore the voice, or generate the "
-                "take in another one",
+                "its voice is no longer in the library; restore the voice, or generate the take in another one",
                 "take_id",
             ) from error
         take = replace(result.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)

@@ -59,8 +59,7 @@ class ClientFile:
     """One file. ``owner``: the only caller who may use it; None without keys: anyone with the reference.
 
     ``caller``: counts for this caller's limits. ``size`` is in bytes. ``is_spare``: may be removed when its caller
-    needs
-    the room, such as a result, or an upload that a call has used.
+    needs the room, such as a result, or an upload that a call has used.
     """
 
     reference: str
@@ -208,8 +207,7 @@ class TemporaryFolder:
 
     def path(self) -> Path:
         """The folder's path, with a new folder if the one at that path is not ours any more: systems delete old
-        temporary
-        folders, and another user can then take the name. Blocking. Raises OSError."""
+        temporary folders, and another user can then take the name. Blocking. Raises OSError."""
         with self._lock:
             if self._is_closed:
                 raise OSError("the studio has stopped")

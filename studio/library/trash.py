@@ -156,9 +156,9 @@ class Trash:
             raise NotFound(f"this {kind} is not in the trash", param, code)
 
     def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
-        """Remove for good what is in the trash, or what of it is meant; how many.
+        """Remove items in the trash for good, all or those selected; returns their number.
 
-        Voices, which are not only the caller's, are removed for ``owner_filter`` when they are asked for by kind or id.
+        Voices, which the caller shares with others, are removed for ``owner_filter`` only if selected by kind or id.
         """
         shared = owner_filter is None or kind is not None or ids is not None
         meant = (
@@ -184,13 +184,13 @@ class Trash:
                 return count
 
     def expire(self) -> None:
-        """Remove for good what has been in the trash for too long. Raises LibraryUnavailable."""
+        """Remove for good everything that has been in the trash for too long. Raises LibraryUnavailable."""
         until = self.since
         while self._remove_some(until):
             pass
 
     def _remove_some(self, until: float) -> bool:
-        """Remove a few things that were deleted by then, takes first, and their audio; whether there were any."""
+        """Remove a few items deleted by then, takes first, with their audio; returns whether there were any."""
         with self._store.reading() as db:
             due = "select exists (select 1 from {} where deleted <= ?)"
             table = next((table for table in _REMOVE if db.execute(due.format(table), [until]).fetchone()[0]), None)
@@ -204,13 +204,13 @@ class Trash:
 
 
 def mark(db: Database, kind: Kind, ids: Sequence[str]) -> None:
-    """Put things into the trash, within `Trash.deleting`."""
+    """Put items into the trash, within `Trash.deleting`."""
     query = f"update {TABLES[kind]} set deleted = ? where id in (select value from json_each(?))"
     db.execute(query, [time.time(), json.dumps(ids)])
 
 
 def remove_takes(db: Database, where: str, value: float | str) -> list[Row]:
-    """Remove the oldest REMOVED_AT_ONCE of the takes of a condition for good; their numbers and audio."""
+    """Remove the oldest REMOVED_AT_ONCE takes of a condition for good; returns their numbers and audio."""
     gone = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
     db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in gone])
     return gone
@@ -221,9 +221,9 @@ def _remove_takes(db: Database, until: float) -> set[str]:
 
 
 def _remove_projects(db: Database, until: float) -> set[str]:
-    """A piece of the first project, or of a deleted part's: its takes, then its parts, then itself."""
+    """Remove a piece of the first project, or of a deleted part's: its takes, then its parts, then the project."""
     for [project_id] in db.execute("select id from projects where deleted <= ? limit 1", [until]).fetchall():
-        # Nobody restores what is left of it now, nor its deleted parts.
+        # Neither the rest of it nor its deleted parts can be restored now.
         db.execute(
             "update projects set deleted = 0 where deleted > 0 and (id = ?1 or kind = ?2 || ?1)", [project_id, BIN]
         )
@@ -260,4 +260,4 @@ _REMOVE: dict[str, Callable[[Database, float], set[str]]] = {
     "voices": _remove_voices,
     "replaced_texts": _remove_texts,
 }
-"""What removes a few rows of a table for good and returns their audio; in the order in which room is made."""
+"""Functions that remove a few rows of a table for good and return their audio, in the order in which they are used."""

@@ -1,4 +1,4 @@
-"""The studio's figures for Prometheus: what became of takes, how long they waited, how busy the engine is."""
+"""The studio's metrics for Prometheus: outcomes of takes, waiting times, load of the engine."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FIGURES: tuple[tuple[type[GaugeMetricFamily] | type[CounterMetricFamily], str, 
     (CounterMetricFamily, "prefix_misses", "Takes whose voice was not."),
     (CounterMetricFamily, "book_errors", "Caches that miscounted."),
 )
-"""Those of EngineStats that are told, each by its own name; of several engines each has its own, and none is a sum."""
+"""Figures of EngineStats by metric name; several engines have one value each, without a sum."""
 
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 5)
 
 
 class Metrics:
-    """One registry for one studio; takes are added as they end, the engine is read when asked."""
+    """One registry per studio; takes are added as they end, the engine is read on request."""
 
     def __init__(self, host: EngineHost, background: list[HealthCheck]) -> None:
         self._registry = CollectorRegistry()
@@ -51,11 +51,11 @@ class Metrics:
         )
 
     def recorded(self, outcome: str) -> None:
-        """Count a take by what the library kept of it. Any thread may call it."""
+        """Count a take by its outcome in the library. Any thread may call it."""
         self._kept.labels(outcome).inc()
 
     def ended(self, take: Take) -> None:
-        """Count a take that has come to its end, whatever end."""
+        """Count an ended take, however it ended."""
         self._takes.labels(take.state).inc()
         self._audio.inc(take.audio_s)
         if take.first_audio_ms is not None:

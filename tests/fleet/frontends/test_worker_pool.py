@@ -59,7 +59,7 @@ def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) 
             with studio.client_at(number, headers=bearer(key)) as client:
                 refused = client.post(SPEECH, json=said())
             assert refused.status_code == 429, "wherever the next one comes to"
-            assert "you have 2 requests under way; at most 2" in refused.json()["error"]["message"]
+            assert "you have 2 active requests; at most 2" in refused.json()["error"]["message"]
             assert refused.headers["retry-after"] == "1"
         with studio.client_at(0, headers=bearer("key-0")) as client:
             assert client.post(SPEECH, json=said()).status_code == 200, "another caller has a share of their own"
