@@ -116,7 +116,7 @@ class CodecThreads:
             with own_stream(self._device, HIGH_PRIORITY):
                 while due := self._wait_for(awaited):
                     self._decode(due)
-        except Exception as error:  # noqa: BLE001  (whatever kills a thread is told to every caller)
+        except Exception as error:  # noqa: BLE001  (every error goes to all callers)
             self._on_failure(f"the codec died: {type(error).__name__}: {error}")
 
     def _wait_for(self, awaited: bool | None) -> dict[Row, CodecJob]:
@@ -180,5 +180,5 @@ class CodecThreads:
             log.error("codec streams: %d were open without a take and are closed", len(stale))
             for name in stale:
                 self._streams.close(name)
-            self.book_errors += 1  # only now: whoever sees the count finds it corrected
+            self.book_errors += 1  # only now, when the streams are corrected
             self._changed.notify_all()

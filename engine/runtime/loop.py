@@ -154,7 +154,7 @@ class Loop:
                     self._turn(self._scheduler.plan())
                     self._busy += time.perf_counter() - started
                     self._advance_gap_work()
-        except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
+        except Exception as error:  # noqa: BLE001  (every error goes to all callers)
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
@@ -222,7 +222,7 @@ class Loop:
         for name, (counted, actual) in books:
             if counted != actual:
                 self._book_errors += 1
-                log.error("%s: %s counted, %s actual; the count has been corrected", name, counted, actual)
+                log.error("%s: %s counted, %s held; the count has been corrected", name, counted, actual)
         self._codec.check()
 
     def _turn(self, plan: Plan) -> None:

@@ -72,10 +72,10 @@ async def test_an_answer_that_breaks_off_is_no_take() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["127.0.0.1:7860"], "no URL of a server"),
-        (["http://"], "no URL of a server"),
-        (["http://127.0.0.1:1", "--fields", "voice"], "no JSON"),
-        (["http://127.0.0.1:1", "--fields", "[]"], "no JSON object"),
+        (["127.0.0.1:7860"], "not a server's URL"),
+        (["http://"], "not a server's URL"),
+        (["http://127.0.0.1:1", "--fields", "voice"], "not JSON"),
+        (["http://127.0.0.1:1", "--fields", "[]"], "not a JSON object"),
         (["http://127.0.0.1:1", "--fields", "{}", "--fields", "{}"], "more --fields than URLs"),
     ],
 )

@@ -1,6 +1,6 @@
 """A stand-in for the engine where the real one cannot show the case: a full line, a slow start, a death.
 
-It keeps the contract of engine.Engine and makes a tone whose pitch is told by the seed.
+It keeps the contract of engine.Engine and generates a tone whose pitch depends on the seed.
 """
 
 from __future__ import annotations

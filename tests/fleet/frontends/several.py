@@ -47,7 +47,7 @@ class Several:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that there are: one that has ended has none until it is begun anew."""
+        """For running processes: one that has ended has none until it is restarted."""
         return [made.pid for each in self.processes._processes.values() if (made := each._process)]
 
     def spoken_by(self, number: int) -> set[str]:
