@@ -86,7 +86,7 @@ class FakeEngine:
             raise EngineFull("no place")
         if self.running >= self.rows:
             if self.waiting >= self.config.max_waiting:
-                raise EngineFull(f"all {self.rows} rows are speaking and {self.waiting} utterances are waiting")
+                raise EngineFull(f"all {self.rows} rows are busy and {self.waiting} utterances are waiting")
             self.waiting += 1
             try:
                 await self._until(lambda: self.running < self.rows)
