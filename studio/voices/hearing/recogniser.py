@@ -118,7 +118,7 @@ class FasterWhisper:
     def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Heard:
         self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
-        found, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
+        stream, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
         segments = []
         for segment in stream:  # a generator, which does the work here
             check_job()
