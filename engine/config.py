@@ -53,7 +53,7 @@ class EngineConfig:
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
     weights: Weights | None = None
-    """None: on a GPU by what memory is free, elsewhere bf16."""
+    """None: on a GPU by what memory is free; on a CPU int8 for models much larger than the bundled one; else bf16."""
     twelve_bits: bool = True
     """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
     which changes their products by less than float32's own rounding; up to eight rows the largest weights."""

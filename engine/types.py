@@ -173,6 +173,8 @@ class EngineInfo:
     """In how many bits the weights are held."""
     memory: str = ""
     """What the engine holds, item by item, in GiB."""
+    memory_bytes: int = 0
+    """The sum of that."""
     frame_path: str = "plain torch"
     """How a frame is drawn."""
     kv_attention: str = "off"

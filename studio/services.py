@@ -11,6 +11,7 @@ from studio.errors import LibraryUnavailable, SettingsError
 from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
+from studio.models.model_service import ModelService
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
@@ -40,6 +41,7 @@ class Studio:
     proofs: ProofRuns
     clips: ClipService
     recogniser_fetch: RecogniserFetch
+    models: ModelService
     client_files: ClientFiles
 
 
@@ -67,6 +69,9 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         proofs=ProofRuns(library, transcriber, queues.proofs),
         clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
+        models=ModelService(
+            settings, host, lambda: service.in_use, lambda: service.warming.restart_forever(service.warm_voices)
+        ),
         client_files=ClientFiles(),
     )
     return studio, worker

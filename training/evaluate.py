@@ -1,6 +1,7 @@
 """Measure a checkpoint on a CPU, through the engine with its default sampling. Writes evaluation.json into it.
 
     python -m training.evaluate assets/fry TEACHER.pt VOICES --scratch WORK --against OLD_CHECKPOINT --pictures OUT
+    python -m training.evaluate assets/fry --only-words --weights int8 --scratch WORK --out int8.json
 
 Sentences that training never had (training/texts/data/evaluation.txt). Every figure that is a mean of sentences has a
 95 % bootstrap interval beside it, under its name with `_95`. `source` is the teacher's own audio of the sentences.
@@ -16,12 +17,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 
 from engine import Engine, EngineConfig, Reference, Sampling, Utterance
 from engine.codec import Codec, load_codec
+from engine.config import Weights
 from training.judging.judges import FilterSpeakers, Listener, Naturalness, Speakers, VoiceJudge
 from training.judging.measures import interval, median_pitch, read_wave, voiced_share
 from training.judging.people import Cloning, judge_people, read_people
@@ -71,6 +74,13 @@ class Tally:
     scores: list[float] = field(default_factory=list)
     is_number: list[bool] = field(default_factory=list)
 
+    def add(self, listeners: dict[str, Listener], audio: np.ndarray, sentence: Judged) -> None:
+        """Count one sentence's word errors."""
+        for size, listener in listeners.items():
+            wrong, words = listener.errors(audio, sentence.text, sentence.words)
+            self.wrong[size].append(wrong)
+            self.words[size].append(words)
+
     def figures(self, kind: str) -> dict[str, object]:
         """wer_base, wer_tiny and mos of this kind, with their intervals, sentences with figures apart."""
         suffix = f"_{kind}" if kind else ""
@@ -111,10 +121,7 @@ class Evaluation:
 
     def judge(self, tally: Tally, audio: np.ndarray, sentence: Judged) -> None:
         """Add one sentence's errors and score."""
-        for size, listener in self.listeners.items():
-            wrong, words = listener.errors(audio, sentence.text, sentence.words)
-            tally.wrong[size].append(wrong)
-            tally.words[size].append(words)
+        tally.add(self.listeners, audio, sentence)
         tally.scores.append(self.naturalness.score(audio))
         tally.is_number.append(sentence.kind == "number")
 
@@ -272,9 +279,29 @@ async def speed(checkpoint: Path, against: Path | None, takes: int = 12) -> dict
     return found
 
 
+async def only_words(arguments: argparse.Namespace, sentences: list[Judged]) -> dict[str, object]:
+    """Word errors of the default voice, as `Evaluation.default_voice` counts them, also sentence by sentence."""
+    listeners = {"base": Listener("base", arguments.scratch), "tiny": Listener("tiny.en", arguments.scratch)}
+    config = EngineConfig(str(arguments.checkpoint), device="cpu", weights=arguments.weights, max_rows=1)
+    engine, tally, stopped = Engine.start(config), Tally(), []
+    try:
+        for index, sentence in enumerate(sentences):
+            take = await speak(engine, Utterance(sentence.text, (), Sampling(seed=100 + index), LONGEST))
+            tally.add(listeners, take.audio, sentence)
+            stopped.append(take.stopped)
+    finally:
+        engine.stop()
+    rates = [_rate(f"wer_{size}", tally.wrong[size], tally.words[size]) for size in listeners]
+    shared = {"weights": engine.info.weights, "sentences": len(sentences), "stop_rate": float(np.mean(stopped))}
+    return shared | rates[0] | rates[1] | {"wrong": tally.wrong, "words": tally.words["base"]}
+
+
 async def measure(arguments: argparse.Namespace) -> dict[str, object]:
     """All figures of one checkpoint."""
     checkpoint: Path = arguments.checkpoint
+    if arguments.only_words:
+        sentences = evaluation_sentences()
+        return await only_words(arguments, sentences[:: max(1, len(sentences) // arguments.sentences)])
     figures = await speed(checkpoint, arguments.against)
     sentences = evaluation_sentences()
     sentences = sentences[:: max(1, len(sentences) // arguments.sentences)]
@@ -305,16 +332,22 @@ def _rounded(value: object) -> object:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("teacher", type=Path)
-    parser.add_argument("voices", type=Path)
+    parser.add_argument("teacher", type=Path, nargs="?")
+    parser.add_argument("voices", type=Path, nargs="?")
     parser.add_argument("--scratch", type=Path, required=True, help="where Whisper's weights are put together")
     parser.add_argument("--sentences", type=int, default=219)
     parser.add_argument("--against", type=Path, help="another checkpoint, for speed beside it")
     parser.add_argument("--only-model", action="store_true", help="leave the teacher's own audio and strangers out")
+    parser.add_argument("--only-words", action="store_true", help="only word errors of the default voice; no teacher")
+    parser.add_argument("--weights", choices=get_args(Weights), help="with --only-words: how weights are held")
     parser.add_argument("--people", type=Path, help="recordings of people, CORPUS-PERSON-NUMBER.*, to be cloned")
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--out", type=Path, help="default: evaluation.json in the checkpoint")
     arguments = parser.parse_args()
+    if arguments.only_words == bool(arguments.voices):
+        parser.error("TEACHER.pt and VOICES are needed, and unused with --only-words")
+    if arguments.weights and not arguments.only_words:
+        parser.error("--weights needs --only-words")
     if arguments.pictures:
         arguments.pictures.mkdir(parents=True, exist_ok=True)
     figures = {name: _rounded(value) for name, value in asyncio.run(measure(arguments)).items()}

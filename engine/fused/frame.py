@@ -124,9 +124,11 @@ class FusedTransformer:
             qkv = self._product(ready, layer.qkv, norm=layer.attention_norm, dtype=x.dtype)
             if layer.qkv_bias is not None:
                 qkv.add_(layer.qkv_bias)
-            y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             after = self._layers[index + 1] if index + 1 < len(self._layers) else None
-            if sharing == "pairs" and not after:  # of the first of two only its keys and values are of use
+            halves = sharing == "pairs" and not after  # of the first of two only its keys and values are of use
+            memory = cache.keys[index], cache.values[index], slots, positions
+            y = self._attended(qkv, layer.norms, *memory, sharing, x.dtype if halves else self._input_type(x))
+            if halves:
                 x, y = x[len(x) // 2 :], y[len(y) // 2 :]
             kind = self._input_type(x)
             x, ready = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, kind, preload=True)
@@ -141,7 +143,8 @@ class FusedTransformer:
 
     def _input_type(self, x: Tensor) -> torch.dtype:
         """The type of what a product takes from the kernel before it: see `linear`."""
-        return torch.float16 if self._is_quantised and x.dtype == torch.bfloat16 else x.dtype
+        has_integers = self._is_quantised and x.dtype == torch.bfloat16 and not self._has_gemv(x)
+        return torch.float16 if has_integers else x.dtype
 
     def _attended(
         self,
@@ -152,16 +155,17 @@ class FusedTransformer:
         slots: Tensor,
         positions: Tensor,
         sharing: Sharing,
+        dtype: torch.dtype,
     ) -> Tensor:
-        """The attended heads (rows, heads, head_dim); keys and values are of one layer."""
+        """The attended heads (rows, heads, head_dim) of this type; keys and values are of one layer."""
         how = qkv, norms, self._sizes.norm_eps, self._table, keys, values, slots, positions
         if sharing == "prompts":
-            return prefill_attention(*how)
+            return prefill_attention(*how, dtype)
         if not self._kernel_attention:
-            return masked_attention(*how)
+            return masked_attention(*how).to(dtype)
         if sharing == "pairs" or keys.shape[1] <= SHORT:
-            return short_attention(*how, sharing == "pairs")
-        return decode_attention(*how, self._batch_invariant)
+            return short_attention(*how, sharing == "pairs", dtype)
+        return decode_attention(*how, self._batch_invariant, dtype)
 
     def _product(
         self, ready: Tensor, weight: Weight, norm: Tensor | None = None, dtype: torch.dtype | None = None, **fused: Any

@@ -149,9 +149,8 @@ def _gemv(
     if PDL and not HAS_RESIDUAL and not GATED:
         launch_dependents()
     y_1 = tl.zeros((BLOCK_N, BLOCK_K // PART), tl.float32)
-    u_1, y_2, u_2 = y_1, y_1, y_1
     squares_1 = tl.zeros((BLOCK_K,), tl.float32)
-    squares_2 = squares_1
+    u_1, y_2, u_2, squares_2 = y_1, y_1, y_1, squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
         ws = _weights(weight + line, start, depth, BLOCK_K, SIX, PTX)
         w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)

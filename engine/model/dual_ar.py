@@ -137,7 +137,7 @@ class DualAR(nn.Module):
         A semantic token's embedding is the sum of its own and its frame's codebook rows, code 0 included, scaled as
         the config says; codes at other tokens are not looked at.
         """
-        return self.embed_codes(sent(self.text(tokens), codes.device), tokens.to(codes.device), codes)
+        return self.embed_codes(sent(self.text(tokens), codes.device), sent(tokens, codes.device), codes)
 
     @property
     def text_on_host(self) -> bool:

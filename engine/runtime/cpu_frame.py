@@ -1,7 +1,7 @@
 """One frame on a CPU, where calling an operator costs as much as what it computes: few of them, in buffers made once.
 
-Weights are shared with the plain model, except that gate and up rows are laid one after the other. What is drawn is
-drawn in numpy, a row at a time. `PlainFrame` is the oracle.
+Weights, in float32 or quantised, are shared with the plain model, except that gate and up rows are laid one after the
+other. What is drawn is drawn in numpy, a row at a time. `PlainFrame` is the oracle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.config import TransformerSizes
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
-from engine.model.held_weight import give, held_by
+from engine.model.held_weight import HeldWeight, give, held_by
 from engine.model.host_sampling import SlotDraws
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -42,18 +42,38 @@ class Norm:
         return torch.div(x, length, out=out).mul_(self._gain)
 
 
+class CpuProduct:
+    """The product of steps (steps, inputs) with a weight, held in float32 or in fewer bits."""
+
+    def __init__(self, held: HeldWeight) -> None:
+        self._quantised = held if held.scales is not None else None
+        self._columns = held.values.t()
+
+    def into(self, out: Tensor, x: Tensor) -> None:
+        if self._quantised:
+            self._quantised.times(x, out)
+        else:
+            torch.mm(x, self._columns, out=out)
+
+    def onto(self, total: Tensor, x: Tensor) -> None:
+        if self._quantised:
+            total.add_(self._quantised.times(x))
+        else:
+            total.addmm_(x, self._columns)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class CpuLayer:
-    """One block's weights, those of products as (inputs, outputs)."""
+    """One block's weights."""
 
     attention_norm: Norm
-    qkv: Tensor
+    qkv: CpuProduct
     qkv_bias: Tensor | None
     qk_norm: Norm | None
-    output: Tensor
+    output: CpuProduct
     ffn_norm: Norm
-    gate_up: Tensor
-    down: Tensor
+    gate_up: CpuProduct
+    down: CpuProduct
 
     @classmethod
     def of(cls, block: Block) -> CpuLayer:
@@ -69,13 +89,13 @@ class CpuLayer:
             qk_norm = Norm(gains, sizes.norm_eps)
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
-            qkv=held_by(attention.wqkv).values.t(),
+            qkv=CpuProduct(held_by(attention.wqkv)),
             qkv_bias=None if attention.wqkv.bias is None else attention.wqkv.bias.detach(),
             qk_norm=qk_norm,
-            output=held_by(attention.wo).values.t(),
+            output=CpuProduct(held_by(attention.wo)),
             ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
-            gate_up=gate_up.values.t(),
-            down=held_by(ffn.w2).values.t(),
+            gate_up=CpuProduct(gate_up),
+            down=CpuProduct(held_by(ffn.w2)),
         )
 
 
@@ -115,15 +135,15 @@ class CpuTransformer:
         """
         own = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
         for index, layer in enumerate(self._layers):
-            torch.mm(layer.attention_norm(x, own.length, own.normed), layer.qkv, out=own.qkv)
+            layer.qkv.into(own.qkv, layer.attention_norm(x, own.length, own.normed))
             if layer.qkv_bias is not None:
                 own.qkv.add_(layer.qkv_bias)
             if layer.qk_norm is not None:
                 layer.qk_norm(own.qk, own.lengths, own.qk)
             own.pairs.mul_(rope)
-            x.addmm_(attend(index, own.q, own.k, own.v), layer.output)
-            torch.mm(layer.ffn_norm(x, own.length, own.normed), layer.gate_up, out=own.gate_up)
-            x.addmm_(F.silu(own.gate, inplace=True).mul_(own.up), layer.down)
+            layer.output.onto(x, attend(index, own.q, own.k, own.v))
+            layer.gate_up.into(own.gate_up, layer.ffn_norm(x, own.length, own.normed))
+            layer.down.onto(x, F.silu(own.gate, inplace=True).mul_(own.up))
         return self._norm(x, own.length, own.normed)
 
 

@@ -16,6 +16,7 @@ from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
+from engine.model.held_weight import multiplies_eight_bits
 from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes
 
@@ -24,6 +25,8 @@ MARGIN = GIB // 4
 """Left free beside the encoder of clips where that is on the GPU only while it works."""
 UNPLANNED = GIB // 2
 """Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
+CACHED = GIB // 4
+"""Bytes of layers in float32 up to which a CPU is fast enough with them: the bundled model has 42 MiB."""
 VOICES, VOICES_COMPACT = 2**29, 2**27
 """Bytes for known voices where they are not set: a voice of ten seconds takes 38 MB of S2 Pro's."""
 
@@ -126,6 +129,14 @@ def largest(
     return size, memory
 
 
+def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
+    """What a CPU holds where that is not set: float32, called bf16, or int8 where reading float32 takes too long."""
+    model, _ = _shapes(config, codec, "bf16")
+    layers = [*model.slow.layers, *model.fast.layers]
+    is_large = sum(4 * p.numel() for layer in layers for p in layer.parameters()) > CACHED
+    return "int8" if is_large and multiplies_eight_bits() else "bf16"
+
+
 def voices_bytes(prefix_bytes: int | None, size: Size) -> int:
     """For known voices: as set, else what an engine of this size has."""
     if prefix_bytes is not None:
@@ -178,9 +189,9 @@ def plan_memory(
     return MemoryPlan(tuple(items), (encoder + clips + MARGIN) * size.compact)
 
 
-@functools.lru_cache(maxsize=3)
+@functools.lru_cache(maxsize=12)
 def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[DualAR, Codec]:
-    """Made once for all plans of a start."""
+    """Made once for all plans of a start, and for a list of models."""
     with only_shapes():
         return DualAR(config, weights), Codec(codec)
 
@@ -235,3 +246,45 @@ def _graph_bytes(codec: CodecConfig, precision: Precision) -> int:
     """Of the largest codec graphs, of eight and of four frames, for one row: a layer's two inputs and two results."""
     widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
     return 5 * (8 + 4) * codec.frame_samples * widest * (4 if precision == "float32" else 2)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCost:
+    """What a frame of one row costs, whatever the device."""
+
+    passes: int
+    """Layers that are gone through, those of the fast AR once for each residual code."""
+    weight_bytes: int
+    """Of both autoregressive models, as often as they are read."""
+    codec_operations: int
+    """Of floating-point numbers, additions and multiplications."""
+
+
+def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weights: Weights) -> FrameCost:
+    """Of weights that are held in so many bits."""
+    model, plain = _shapes(config, codec, weights)
+    residual = config.num_codebooks - 1
+
+    def held(*parts: nn.Module) -> int:
+        return sum(_held_bytes(name, value, dtype) for part in parts for name, value in part.state_dict().items())
+
+    read = held(model.slow.layers) + residual * held(model.fast.layers, model.fast_output)
+    passes = config.slow.n_layer + residual * config.fast.n_layer
+    head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
+    return FrameCost(passes, read + head, 2 * _codec_products(plain))
+
+
+def _codec_products(codec: Codec) -> int:
+    """Multiplications with weights to decode a frame, which becomes longer with every layer of a stride."""
+    quantizer, rate, total = codec.quantizer, 1, 0
+    total += sum(p.numel() for p in quantizer.post_module.parameters())
+    for part in (quantizer.upsample, codec.decoder):
+        for module in part.modules():
+            if isinstance(module, CausalConvTranspose1d):
+                total += module.conv.weight.numel() * rate
+                rate *= module.conv.stride[0]
+            elif isinstance(module, CausalConv1d):
+                total += module.conv.weight.numel() * rate
+            elif isinstance(module, nn.Linear):
+                total += module.weight.numel() * rate
+    return total

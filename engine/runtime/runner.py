@@ -55,7 +55,7 @@ class Runner:
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], Tensor]
         self._read_frame: Callable[[int, int, Tensor], object]
-        if weight.device.type == "cpu" and weight.dtype == torch.float32 and model.weights == "bf16":
+        if weight.device.type == "cpu" and weight.dtype == torch.float32:
             frame: CpuFrame | PlainFrame = CpuFrame(model, self._cache, self._slots, rows, context)
         else:
             frame = PlainFrame(model, self._cache, self._slots)

@@ -13,8 +13,8 @@ import torch
 
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint, Source
-from engine.codec import ONLY_ENCODES, Codec, Precision, part_on
-from engine.config import EngineConfig, TwelveBits
+from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
+from engine.config import EngineConfig, ModelConfig, TwelveBits
 from engine.engine_errors import ConfigError
 from engine.model_card import ModelCard
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
@@ -30,6 +30,7 @@ from engine.runtime.memory_plan import (
     plan_memory,
     sizes,
     voices_bytes,
+    weights_on_cpu,
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
@@ -63,6 +64,57 @@ class _Plan:
     memory: MemoryPlan
     kernel_settings: str
     """All that decides which kernels there are, beside the GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an engine with a config would run on this machine, whatever its model."""
+
+    device: torch.device
+    codec_device: torch.device
+    dtype: torch.dtype
+    missing: str | None
+    """Why the fused kernels are not used; None when they are."""
+
+
+def place_of(config: EngineConfig) -> Place:
+    """Raises ConfigError for a device that this machine lacks."""
+    device = _device(config.device)
+    codec_device = _device(config.codec_device) if config.codec_device else device
+    return Place(device, codec_device, _dtype(config.dtype, device), _missing_kernels(device, config))
+
+
+class Sizing:
+    """The sizes that an engine of a model may have at a place, and what each needs."""
+
+    def __init__(self, config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig) -> None:
+        is_fused = place.missing is None and place.codec_device.type == "cuda" and codec.timbre is None
+        self.precision: Precision | None = (config.codec_dtype or "tf32") if is_fused else None
+        """Of the codec's fused decoder; None where plain torch decodes."""
+        self._config, self._place, self._model, self._codec = config, place, model, codec
+        on_gpu = place.device.type == "cuda"
+        compact = is_fused and not any(codec.encoder_transformer_layers[:-1])  # as `FusedEncoder` reads
+        rows = config.rows_on(place.device.type)
+        weights = config.weights
+        if weights is None and place.device.type == "cpu" and place.dtype == torch.float32:
+            weights = weights_on_cpu(model, codec)
+        self._tries = sizes(config.max_rows, config.max_context, weights, rows, model.max_context, on_gpu, compact)
+
+    def plan(self, size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
+        place, prefix_bytes = self._place, self._config.prefix_bytes
+        fixed = self._model, self._codec, place.dtype, size, prefix_bytes, self.precision
+        return plan_memory(*fixed, twelve_bits, on_gpu=place.device.type == "cuda")
+
+    def largest(self, budget: int | None) -> tuple[Size, MemoryPlan]:
+        """The best that a budget, in bytes, has room for. Raises ConfigError."""
+        config = self._config
+        is_set = (config.max_rows and config.max_context) or self._place.device.type == "cpu"
+        return largest(self._tries, self.plan, budget, spare=0 if is_set else UNPLANNED)
+
+    def smallest(self) -> tuple[Size, MemoryPlan]:
+        """The one that needs the least."""
+        size = self._tries[-1]
+        return size, self.plan(size)
 
 
 def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
@@ -122,42 +174,31 @@ def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder | None) ->
 
 
 def _plan(config: EngineConfig, tell: Progress) -> _Plan:
-    device = _device(config.device)
-    codec_device = _device(config.codec_device) if config.codec_device else device
+    place = place_of(config)
+    device, missing = place.device, place.missing
     _set_up_torch(device, config.threads)
-    dtype = _dtype(config.dtype, device)
     tell("finding the checkpoint", 0.0)
     source = checkpoints.open_source(checkpoints.find(config.model))
-    missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
     model, codec = source.config, source.codec_config
-    _check(config, device, codec_device, missing, kernel)
+    _check(config, device, place.codec_device, missing, kernel)
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
-    is_fused = missing is None and codec_device.type == "cuda" and codec.timbre is None
-    precision = (config.codec_dtype or "tf32") if is_fused else None
-
-    def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
-        fixed = model, codec, dtype, size, config.prefix_bytes, precision
-        return plan_memory(*fixed, twelve_bits, on_gpu=device.type == "cuda")
-
     if config.max_context and config.max_context > model.max_context:
         raise ConfigError(f"max_context {config.max_context} is more than the checkpoint's {model.max_context}")
-    rows, quantise = config.rows_on(device.type), device.type == "cuda"
-    compact = is_fused and not any(codec.encoder_transformer_layers[:-1])  # as `FusedEncoder` reads
-    tries = sizes(config.max_rows, config.max_context, config.weights, rows, model.max_context, quantise, compact)
-    budget, is_set = _budget(config, device), config.max_rows and config.max_context
-    size, memory = largest(tries, plan, budget, spare=0 if is_set or device.type == "cpu" else UNPLANNED)
+    sizing = Sizing(config, place, model, codec)
+    size, memory = sizing.largest(_budget(config, device))
     twelve_bits: TwelveBits = "none"
-    for more in _twelve_bits(config, dtype, missing, size):
-        if (larger := plan(size, more)).fits(budget, spare=GIB):
+    for more in _twelve_bits(config, place.dtype, missing, size):
+        if (larger := sizing.plan(size, more)).fits(_budget(config, device), spare=GIB):
             twelve_bits, memory = more, larger
-    settings = model.family, model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
+    precision = sizing.precision
+    settings = model.family, model, codec, place.dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
         source,
         device,
-        codec_device,
-        dtype,
+        place.codec_device,
+        place.dtype,
         size,
         missing,
         kernel,
@@ -185,6 +226,7 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         fingerprint=checkpoint.fingerprint,
         weights=plan.size.weights,
         memory=str(plan.memory),
+        memory_bytes=plan.memory.total,
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
         card=card,

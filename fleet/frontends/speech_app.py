@@ -31,7 +31,7 @@ class SpeechApi:
         self.app = FastAPI(openapi_url=None)
         install_layers(self.app, settings)
         for router in routers:
-            self.app.include_router(router)
+            self.app.router.routes.extend(router.routes)
         self._ways = {way for router in routers for route in router.routes for way in _ways(route)}
 
     def answers(self, scope: Scope) -> bool:

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
-_OWN_NAMES = frozenset({"audio", "models", "reserve", "sessions.json", "sessions.part"})
+_OWN_NAMES = frozenset({"audio", "model.json", "models", "reserve", "sessions.json", "sessions.part"})
 _OWN_START = "library.db"
 """The names that the studio writes in its folder; SQLite's files begin as the database does."""
 _NOBODYS_NAMES = frozenset({"lost+found", ".DS_Store"})

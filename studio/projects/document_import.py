@@ -10,6 +10,7 @@ from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.cast import characters_of, with_speakers
 from studio.projects.casting.characters import Character
 from studio.projects.documents import Document, Passage, into_parts, read_document
+from studio.projects.documents.matter import Section, chosen_sections, sections_of
 from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.speech.dialogue import fold_speaker
 from studio.work.work_queue import WorkQueue
@@ -39,6 +40,9 @@ class DocumentImport:
     """Whether quoted speech in prose gets the voice of its speaker in ``cast``."""
     file_name: str = ""
     """The name given by the sender; blank if there is none."""
+    chapters: tuple[int, ...] | None = None
+    """The chapters to import, by their numbers in `sections_of`; None: all."""
+    with_cover: bool = True
 
     @property
     def is_small(self) -> bool:
@@ -47,10 +51,13 @@ class DocumentImport:
         return self.kind in TEXTS and len(self.source) <= SMALL
 
     def document(self) -> Document:
-        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument."""
+        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument, InvalidRequest."""
         if isinstance(self.source, Document):
-            return self.source
-        return read_document(self.source, self.kind, self.with_notes)
+            document = self.source
+        else:
+            document = read_document(self.source, self.kind, self.with_notes)
+        document = document if self.with_cover else replace(document, cover=None)
+        return document if self.chapters is None else chosen_sections(document, self.chapters)
 
     async def read(self, queue: WorkQueue, caller: str, is_voice: KnownVoices) -> Document:
         """The document, with the parts of a project as its passages. Cancelling the call stops the work.
@@ -61,11 +68,22 @@ class DocumentImport:
             return await queue.run(caller, cut_document, self, is_voice)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover), cut_document, self, is_voice)
 
+    async def preview(self, queue: WorkQueue, caller: str) -> tuple[Document, tuple[Section, ...]]:
+        """The document in paragraphs, and its chapters; errors as for `read`."""
+        if self.is_small:
+            return await queue.run(caller, _preview, self)
+        return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover, Section), _preview, self)
+
     async def characters(self, queue: WorkQueue, caller: str) -> list[Character]:
         """The characters of the document, those with most lines first; errors as for `read`."""
         if self.is_small:
             return await queue.run(caller, _characters, self)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Character,), _characters, self)
+
+
+def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:
+    document = request.document()
+    return document, sections_of(document)
 
 
 def _characters(request: DocumentImport) -> list[Character]:

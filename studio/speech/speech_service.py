@@ -147,6 +147,13 @@ class SpeechService:
         """The engine's counters. Raises NotReady, Unavailable."""
         return self.host.engine().stats()
 
+    @property
+    def in_use(self) -> int:
+        """How many takes, clips and word times the engine is busy with or awaited for."""
+        queues = (self.queues.encodings, self.queues.alignments)
+        beside = sum(queue.figures["running"] + queue.figures["waiting"] for queue in queues)
+        return self.register.active_count + beside
+
     async def speak(
         self,
         request: SpeechRequest,

@@ -8,25 +8,35 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
-/** state: only parts in this state; blank: all. */
-export const readParts = (id, offset, limit, state = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${state ? `&state=${state}` : ""}`));
+/** filter: a state, "silent" for parts without audio, or "" for all. */
+const filtered = (filter) => (filter === "silent" ? "&audio=false" : filter ? `&state=${filter}` : "");
+export const readParts = (id, offset, limit, filter = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${filtered(filter)}`));
+export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id, `/parts/ids?offset=${offset}&limit=${limit}${filtered(filter)}`))).data;
+/** The chapters, each with the sums of its parts. */
+export const readOutline = async (id) => (await ask(at(id, "/outline"))).data;
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length and notes. Raises Refusal. */
-export function makeProject(source, voice, cast, how) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...how }));
+/** Read a document, a File or a text, without creating a project: its id, title, chapters. Raises Refusal. */
+export function previewDocument(source, notes) {
+  if (typeof source === "string") return ask("/v1/projects/preview", json("POST", { input: source, notes }));
   const body = new FormData();
   body.append("file", source);
-  body.append("voice", voice);
-  body.append("cast", JSON.stringify(cast));
-  for (const [name, value] of Object.entries(how)) body.append(name, value);
-  return ask("/v1/projects", { method: "POST", body });
+  body.append("notes", String(notes));
+  return ask("/v1/projects/preview", { method: "POST", body });
 }
+
+export const previewCover = (id) => address(`/v1/projects/previews/${encodeURIComponent(id)}/cover`);
+
+/** body: as the API takes it. Raises Refusal. */
+export const createProject = (body) => ask("/v1/projects", json("POST", body));
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Returns {undo_seconds}, how long it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
 export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
+
+/** changes: voice, speed and more, of many parts at once. */
+export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 
 /** A new part after another one; null: before the first. */
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
@@ -42,8 +52,8 @@ export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE"
 export const replaceWords = (id, query) => ask(at(id, "/replace"), json("POST", query));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
 
-/** parts: "missing", "stale", "all" or a list of ids. */
-export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { parts }));
+/** parts: "missing", "stale", "all" or a list of ids; chapter: the id of its first part, for one chapter alone. */
+export const speakParts = (id, parts, chapter = null) => ask(at(id, "/speak"), json("POST", chapter ? { parts, chapter } : { parts }));
 
 /** verb: pause, resume or cancel. */
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });

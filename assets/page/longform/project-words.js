@@ -21,7 +21,7 @@ export function stateWords({ state, parts, seconds, eta_s: eta }) {
 }
 
 /**
- * Which parts can be shown: pairs of a state, "" for all, and its words.
+ * Which parts can be shown: pairs of a state, "" for all, "silent" for those without audio, and its words.
  *
  * @param {Record<string, number>} parts how many are in each state
  * @returns {[string, string][]}
@@ -29,5 +29,5 @@ export function stateWords({ state, parts, seconds, eta_s: eta }) {
 export function filterChoices(parts) {
   /** @type {[string, string][]} */
   const states = SHOWN.map((state) => [state, phrase("project.filter.state", { state: phrase(`longform.part.${state}`), count: parts[state] ?? 0 })]);
-  return [["", phrase("project.filter.all")], ...states];
+  return [["", phrase("project.filter.all")], ["silent", phrase("project.filter.silent")], ...states];
 }

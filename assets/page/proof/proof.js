@@ -19,19 +19,27 @@ const BEFORE = 0.5; // s that are heard before a spot
 const MOST = 100; // spots that are shown; the next ones follow as these are settled
 const FIELDS = "input, textarea, select, [contenteditable]";
 
-/** Show the check of a project in this element. changed(): a part has another take. */
-export function mountProof(parent, project, changed) {
-  const proof = new Proof(project);
-  proof.addEventListener("changed", changed);
-  parent.replaceChildren(proof.element);
+/**
+ * The panel of a project's check.
+ *
+ * @param {HTMLElement} container
+ * @param {any} project as panels.js gives it
+ */
+export function mountProof(container, project) {
+  const proof = new Proof({ id: project.id, nowPlaying: project.playback.nowPlaying, signal: project.signal });
+  proof.addEventListener("changed", () => project.changed());
+  proof.addEventListener("asked", () => project.show("check"));
+  container.replaceChildren(proof.element);
+  return { open: () => proof.open(), close: () => proof.close() };
 }
 
-/** Put `element` into the page. Fires "changed" when a part has another take. */
+/** Put `element` into the page. Fires "changed" when a part has another take, "asked" when it has to be seen. */
 export class Proof extends EventTarget {
   #rows = new Map(); // by the spot's id
   #current = ""; // the spot's id
   #looks = new Latest();
   #timer = 0;
+  #isOpen = false;
   /** @type {any} */
   #last = null; // the last state
   #marked = { take: "", at: 0 }; // where a note is being written
@@ -56,13 +64,20 @@ export class Proof extends EventTarget {
     this.list.addEventListener("keydown", (event) => this.#press(event));
     this.note = this.#noteForm();
     this.bar = element("div", { className: "long-bar" }, [this.start, this.cancel, this.progress]);
-    const body = element("div", {}, [this.bar, this.state, this.note, this.keys, this.list, this.reports]);
-    this.element = element("details", { className: "proof long-finish" }, [element("summary", { textContent: phrase("proof.title") }), body]);
-    this.element.addEventListener("toggle", () => this.element.open && this.look());
+    this.element = element("div", { className: "proof long-finish" }, [this.bar, this.state, this.note, this.keys, this.list, this.reports]);
     document.addEventListener("keydown", (event) => this.#markOn(event), { signal });
     nowPlaying.addEventListener("state", () => this.#showPlaying(), { signal });
     nowPlaying.addEventListener("show", () => this.#showPlaying(), { signal });
     signal.addEventListener("abort", () => this.#leave());
+  }
+
+  open() {
+    this.#isOpen = true;
+    return this.look();
+  }
+
+  close() {
+    this.#isOpen = false;
   }
 
   #leave() {
@@ -104,7 +119,7 @@ export class Proof extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (isLatest()) this.state.textContent = problem.why;
     }
-    if (this.#isUnderWay && this.element.open && !this.signal.aborted) this.#timer = setTimeout(() => this.look(), AGAIN);
+    if (this.#isUnderWay && this.#isOpen && !this.signal.aborted) this.#timer = setTimeout(() => this.look(), AGAIN);
   }
 
   get #isUnderWay() {
@@ -238,7 +253,7 @@ export class Proof extends EventTarget {
     if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey || isField || current?.of?.project !== this.id) return;
     event.preventDefault();
     this.#marked = { take: current.of.take, at: Math.min(position, current.seconds) };
-    this.element.open = true;
+    this.dispatchEvent(new Event("asked"));
     this.note.hidden = false;
     this.noteText.value = "";
     this.noteText.setAttribute("aria-label", phrase("proof.note", { number: current.of.position + 1, time: clock(position) }));

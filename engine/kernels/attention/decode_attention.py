@@ -233,6 +233,7 @@ def decode_attention(
     slots: Tensor,
     positions: Tensor,
     batch_invariant: bool = False,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
@@ -240,7 +241,7 @@ def decode_attention(
     head_dim), and it sees all up to there; both (rows,) int64 on the device, never read by the host. norms: gains of
     queries and keys (head_dim,), or None for no norm. table: `rope_angles` of every position as float32
     (context, head_dim / 2, 2). Each row has a slot of its own, or the spare one. batch_invariant: a row's result must
-    not depend on how many rows there are.
+    not depend on how many rows there are. dtype: of the result; None: that of qkv.
     """
     rows = qkv.shape[0]
     _, context, kv_heads, head_dim = keys.shape
@@ -254,7 +255,7 @@ def decode_attention(
     one_block = not batch_invariant and block >= min(tiles.split, context)
     partial = torch.empty(rows, n_head, splits, head_dim, device=qkv.device, dtype=torch.float32)
     stats = torch.empty(rows, n_head, splits, 2, device=qkv.device, dtype=torch.float32)
-    out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
+    out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=dtype or qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
     launch(
         _decode_attention, (rows, kv_heads, splits),

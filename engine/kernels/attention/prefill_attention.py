@@ -88,6 +88,7 @@ def prefill_attention(
     values: Tensor,
     slots: Tensor,
     positions: Tensor,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
@@ -97,7 +98,7 @@ def prefill_attention(
     queries = rope(qkv, norms, eps, table, slots, positions, keys, values)
     rows, n_head, head_dim = queries.shape
     kv_heads = keys.shape[2]
-    out = torch.empty_like(queries)
+    out = torch.empty_like(queries, dtype=dtype)
     group = triton.next_power_of_2(n_head // kv_heads)
     tile = max(ROWS, 16 // group)  # a tensor core's tile has sixteen lines at least
     launch(

@@ -91,11 +91,13 @@ def short_attention(
     slots: Tensor,
     positions: Tensor,
     pairs: bool = False,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
     Parameters and twin are those of `decode_attention`, for a cache of at most SHORT positions. pairs: row i and row
     rows / 2 + i are of one slot and stand at its positions 0 and 1. A row's result is the same in any company.
+    dtype: of the result; None: that of qkv.
     """
     rows = qkv.shape[0]
     context, kv_heads, head_dim = keys.shape[1:]
@@ -103,7 +105,7 @@ def short_attention(
     if n_head % kv_heads or not (pairs or context <= SHORT) or (pairs and rows % 2):
         raise ValueError(f"{rows} rows of {n_head} heads over {kv_heads} key heads of {context} positions do not fit")
     check_layout(qkv, keys, values, table)
-    out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
+    out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=dtype or qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
     launch(
         _short_attention, (rows, n_head),

@@ -13,12 +13,13 @@ from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store, once_more_with_room
+from studio.library.projects.chapters import Chapter, chapters_of, positions_of_chapter
 from studio.library.projects.covers import put_cover
+from studio.library.projects.part_filter import ALL_PARTS, PartFilter
 from studio.library.projects.project_records import (
     SPOKEN_WITH,
     NewPart,
     Part,
-    PartState,
     Project,
     ProjectSettings,
     Recipes,
@@ -52,6 +53,7 @@ MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
+_ASKED = {"missing": "state in ('new', 'stale', 'failed')", "stale": "state = 'stale'", "all": "state != 'speaking'"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +187,37 @@ class Projects:
         owner_filter: str | None,
         offset: int = 0,
         limit: int | None = None,
-        state: PartState | None = None,
+        shown: PartFilter = ALL_PARTS,
         only_chosen: bool = False,
     ) -> list[Part]:
         """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
-        where = "project_id = ?1" if state is None else "project_id = ?1 and state = ?2"
+        where, values = shown.where(project_id)
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            return parts_of(db, where, [project_id, state][: where.count("?")], limit, offset, only_chosen)
+            return parts_of(db, where, values, limit, offset, only_chosen)
+
+    def part_ids(
+        self, project_id: str, owner_filter: str | None, shown: PartFilter = ALL_PARTS, offset: int = 0, limit: int = -1
+    ) -> list[str]:
+        """The ids of parts in order; all of them with -1. Raises NotFound."""
+        where, values = shown.where(project_id)
+        query = f"select id from parts where {where} order by position limit ? offset ?"
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return [row[0] for row in db.execute(query, [*values, limit, offset]).fetchall()]
+
+    def count_parts(self, project_id: str, owner_filter: str | None, shown: PartFilter) -> int:
+        """Raises NotFound."""
+        where, values = shown.where(project_id)
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return int(db.execute(f"select count(*) from parts where {where}", values).fetchone()[0])
+
+    def chapters(self, project_id: str, owner_filter: str | None) -> list[Chapter]:
+        """The chapters of a project in order. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return chapters_of(db, project_id)
 
     def part(self, project_id: str, owner_filter: str | None, part_id: str) -> Part:
         """Raises NotFound."""
@@ -233,17 +258,18 @@ class Projects:
                 touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def ask(self, project_id: str, owner_filter: str | None, which: Which) -> Project:
-        """Have parts spoken, and go on if the project was paused. Raises NotFound for a part that there is not."""
+    def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
+        """Have parts spoken, and go on if the project was paused. ``chapter``: only those of the chapter that begins
+        with this part. Raises NotFound for a part or a chapter that there is not."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
-            if which == "missing":
-                db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
-            elif which == "stale":
-                db.execute(f"{fresh} and state = 'stale'", [project_id])
-            elif which == "all":
-                db.execute(f"{fresh} and state != 'speaking'", [project_id])
+            if isinstance(which, str):
+                limits = (0, 2**31) if chapter is None else positions_of_chapter(db, project_id, chapter)
+                within = f"{_ASKED[which]} and position >= ? and position < ?"
+                db.execute(f"{fresh} and {within}", [project_id, *limits])
+            elif chapter is not None:
+                raise InvalidRequest("parts already names the parts by their ids; leave out chapter", "chapter")
             else:
                 among = [project_id, json.dumps(list(dict.fromkeys(which)))]
                 are = "project_id = ? and id in (select value from json_each(?))"

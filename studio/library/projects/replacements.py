@@ -61,6 +61,8 @@ class Found:
 
     count: int
     parts: int
+    positions: tuple[int, ...] = ()
+    """Of these parts, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class Replacements:
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             texts = _texts(db, project_id)
-        counts = [len(pattern.findall(text)) for _, _, text in texts]
-        return Found(sum(counts), sum(count > 0 for count in counts))
+        counts = {position: count for _, position, text in texts if (count := len(pattern.findall(text)))}
+        return Found(sum(counts.values()), len(counts), tuple(counts))
 
     def replace(self, project_id: str, owner_filter: str | None, wanted: Wanted) -> Found:
         """Replace it wherever it is; parts with other words than before become stale.

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.screen import Screen
-from tests.browser.tabs.test_longform import area_of, table
+from tests.browser.tabs.test_longform import area_of, import_file, table
 from tests.browser.test_looks import serious_violations
 from tests.studio.projects.proof.script import RECOGNISER, scripted
 from tests.studio.server import Served
@@ -23,12 +23,10 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     script = scripted(monkeypatch)
     screen = open_page(steered(transcriber=RECOGNISER)).ready()
     area, page = area_of(screen), screen.page
-    area.get_by_label("Choose a document").set_input_files(
-        table("text,voice\nOne two three.,anna\nThe end is near.,anna\nAll is well here.,anna\n")
-    )
+    import_file(area, table("text,voice\nOne two three.,anna\nThe end is near.,anna\nAll is well here.,anna\n"))
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
-    area.locator("summary", has_text="Check the audio").click()
+    area.get_by_role("button", name="Check", exact=True).click()
     script.texts = ["one mango three", "the end is", "all is well here"]
     area.get_by_role("button", name="Check the audio").click()
     expect(area.locator(".proof")).to_contain_text("3 of 3 parts with audio checked")
@@ -67,7 +65,7 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
 
 def test_without_a_recogniser_the_page_says_how_to_get_one(studio: Served, open_page: Open) -> None:
     area = area_of(open_page(studio).ready())
-    area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\n"))
-    area.locator("summary", has_text="Check the audio").click()
+    import_file(area, table("text,voice\nOne.,anna\n"))
+    area.get_by_role("button", name="Check", exact=True).click()
     expect(area.locator(".proof")).to_contain_text("No speech recogniser is set up here")
     expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)

@@ -15,12 +15,12 @@ import httpx
 import pytest
 
 from fleet.frontends.worker_pool import WorkerPool
-from studio.engine_host import StartEngine
+from studio.engine_host import StartEngine, engine_config
 from studio.serving.public_port import PublicPort
 from studio.serving.server import StudioServer, config_of
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
-from studio.start.startup import create_app, engine_config
+from studio.start.startup import create_app
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import NO_TLS
 

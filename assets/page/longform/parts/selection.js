@@ -1,0 +1,87 @@
+// Which parts of a project are selected, wherever they are, and the bar that says what can be done with them.
+
+import { labelOf } from "../../client/voices.js";
+import { element } from "../../lib/elements.js";
+import { phrase } from "../../lib/phrases.js";
+
+/** Fires "change" when the selection changes, and "set" with {changes} of the selected parts: their voice, their speed. */
+export class Selection extends EventTarget {
+  /** @type {Set<string>} */
+  #ids = new Set();
+  /** The index of the part that was ticked last: a range begins there. @type {number | null} */
+  #anchor = null;
+
+  /**
+   * part: finds what the page shows; idsBetween: of the parts from one index to another.
+   *
+   * @param {(name: string) => any} part
+   * @param {{ signal: AbortSignal, voices: any[], idsBetween: (first: number, last: number) => Promise<string[]> }} project
+   */
+  constructor(part, { signal, voices, idsBetween }) {
+    super();
+    this.part = part;
+    this.idsBetween = idsBetween;
+    const options = voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) }));
+    const unchanged = element("option", { value: "-", textContent: phrase("project.selection.voice") });
+    part("selected-voice").replaceChildren(unchanged, element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);
+    const set = (changes) => this.dispatchEvent(new CustomEvent("set", { detail: { changes } }));
+    part("clear").addEventListener("click", () => this.clear(), { signal });
+    part("selected-voice").addEventListener("change", ({ target }) => target.value !== "-" && set({ voice: target.value }), { signal });
+    part("selected-speed").addEventListener("change", ({ target }) => target.reportValidity() && set({ speed: target.value ? target.valueAsNumber : -1 }), { signal });
+    this.#show();
+  }
+
+  /** Their ids. */
+  get ids() {
+    return [...this.#ids];
+  }
+
+  /** @param {string} id */
+  has(id) {
+    return this.#ids.has(id);
+  }
+
+  /**
+   * Select or deselect the part at an index; with isRange all between it and the previous one. Raises Refusal.
+   *
+   * @param {string} id
+   * @param {number} index
+   * @param {boolean} isSelected
+   * @param {boolean} isRange
+   */
+  async press(id, index, isSelected, isRange) {
+    const from = this.#anchor;
+    this.#anchor = index;
+    const isLong = isRange && from !== null && from !== index;
+    this.set(isLong ? await this.idsBetween(Math.min(from, index), Math.max(from, index)) : [id], isSelected);
+  }
+
+  /**
+   * @param {string[]} ids
+   * @param {boolean} isSelected
+   */
+  set(ids, isSelected) {
+    for (const id of ids) this.#ids[isSelected ? "add" : "delete"](id);
+    this.#show();
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+
+  clear() {
+    this.set(this.ids, false);
+  }
+
+  /** Indexes mean other parts now. */
+  forgetAnchor() {
+    this.#anchor = null;
+  }
+
+  #show() {
+    const count = this.#ids.size;
+    this.part("selection").hidden = !count;
+    this.part("selected").textContent = phrase("project.speak.count", { count });
+    this.part("delete-selected").textContent = phrase("project.delete.count", { count });
+    if (count) return;
+    this.part("selected-voice").value = "-";
+    this.part("selected-speed").value = "";
+  }
+}
