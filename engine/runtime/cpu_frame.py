@@ -47,7 +47,7 @@ class CpuProduct:
 
     def __init__(self, held: HeldWeight) -> None:
         self._quantised = held if held.scales is not None else None
-        self._columns = held.values.t()
+        self._columns = held.values if held.scales is not None else held.values.t()
 
     def into(self, out: Tensor, x: Tensor) -> None:
         if self._quantised:
