@@ -11,6 +11,7 @@ from studio.errors import LibraryUnavailable, SettingsError
 from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
+from studio.projects.casting.cast_service import CastService
 from studio.projects.project_service import ProjectService
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
@@ -36,6 +37,7 @@ class Studio:
     speech: SpeechService
     history: History
     projects: ProjectService
+    cast: CastService
     clips: ClipService
     recogniser_fetch: RecogniserFetch
     client_files: ClientFiles
@@ -62,6 +64,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         speech=service,
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
+        cast=CastService(library, service),
         clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         client_files=ClientFiles(),

@@ -22,6 +22,7 @@ from studio.api.routes.batch import batch_routes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
+from studio.api.routes.projects.cast_routes import CastRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
 from studio.api.routes.projects.project_routes import ProjectRoutes
@@ -75,7 +76,8 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
-        ProjectRoutes(studio.projects).router(),
+        ProjectRoutes(studio.projects, studio.cast).router(),
+        CastRoutes(studio.library, studio.cast).router(),
         ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
         ProjectFiles(studio.projects, times, speech.queues).router(),
         cover_routes(studio.library),

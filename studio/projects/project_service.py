@@ -14,18 +14,17 @@ from studio.library.projects.project_records import NewPart, Part, Project, Proj
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
-from studio.projects.casting.cast import CharacterVoice, proposed_voices
+from studio.projects.casting.cast_service import MOST_PROPOSED
+from studio.projects.casting.voice_proposals import Role, proposed_voices
 from studio.projects.document_import import DocumentImport
-from studio.projects.documents import Document
+from studio.projects.documents import Document, Passage
+from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
 from studio.projects.worker import ProjectWorker
 from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
-
-MOST_PROPOSED = 100
-"""Voices of the library among which those of characters are chosen."""
 
 
 class ProjectService:
@@ -62,17 +61,17 @@ class ProjectService:
         document = await request.read(self._documents, owner, is_voice)
         return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
 
-    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[CharacterVoice]:
+    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[Role]:
         """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
 
         Raises as `create`.
         """
-        characters = await wanted.characters(self._documents, caller)
+        roles = await wanted.roles(self._documents, caller)
 
-        def proposed() -> list[CharacterVoice]:
+        def proposed() -> list[Role]:
             voice = self._voices.find(narrator)
             voices = self.library.voices.page(limit=MOST_PROPOSED)
-            return proposed_voices(characters, voices, voice.slug if voice else None)
+            return proposed_voices(roles, voices, voice.slug if voice else None)
 
         return await to_thread.run_sync(proposed)
 
@@ -89,9 +88,8 @@ class ProjectService:
         settings: ProjectSettings,
         start: bool,
     ) -> Project:
-        parts = [
-            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end) for part in document.passages
-        ]
+        ids = {character.name: character.id for character in document.cast}
+        parts = [_new_part(passage, ids.get(passage.speaker)) for passage in document.passages]
         file_title = " ".join(request.file_name.rpartition(".")[0].split())[:MAX_TITLE]
         title = title.strip() or document.title or file_title or parts[0].text.splitlines()[0][:80]
         settings = replace(
@@ -99,7 +97,8 @@ class ProjectService:
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, request.kind, parts, settings, document.cover, document.skipped)
+        extras = (document.cover, document.skipped, document.cast)
+        project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -200,3 +199,19 @@ class ProjectService:
             cover=self.library.covers.get(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )
+
+
+def _new_part(passage: Passage, character: str | None) -> NewPart:
+    is_scene_end = passage.pause == SCENE_PAUSE
+    return NewPart(
+        passage.text,
+        passage.chapter,
+        passage.voice,
+        None if is_scene_end else passage.pause,
+        passage.start,
+        passage.end,
+        is_scene_end,
+        character,
+        passage.confidence,
+        passage.reason,
+    )

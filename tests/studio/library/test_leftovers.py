@@ -66,6 +66,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "project_id": project["id"],
         "part_id": part["id"],
         "request_id": take,
+        "character_id": client.post(f"/v1/projects/{project['id']}/cast", json={"name": "Ann"}).json()["id"],
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],
         "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
         "model_id": "test/model",

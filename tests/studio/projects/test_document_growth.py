@@ -46,7 +46,7 @@ HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lin
 def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
     def read(text: str) -> object:
         document = read_document(DOCUMENTS[format_name](text), format_name.partition(",")[0])
-        return into_parts(document, lambda name: None)
+        return into_parts(document)
 
     check(read, pieces(HARD[kind]), 2048)
 
@@ -154,7 +154,7 @@ def test_the_longest_book_is_read_in_seconds() -> None:
     pages = {f"{number}.xhtml": page(f"<h1>Chapter {number}</h1>{sentence * 580}") for number in range(100)}
 
     def read(book: bytes) -> None:
-        assert len(into_parts(read_document(book, "epub"), lambda name: None)) > 10_000
+        assert len(into_parts(read_document(book, "epub"))) > 10_000
 
     book = epub(pages)
     begun = time.thread_time()
@@ -185,6 +185,6 @@ def pdf_of_bookmarks(size: int) -> str:
 @pytest.mark.parametrize(("make", "size"), [(pdf_of_equal_lines, 1 << 16), (pdf_of_bookmarks, 1 << 13)])
 def test_a_pdf_is_read_in_linear_time(make: Callable[[int], str], size: int) -> None:
     def read(text: str) -> object:
-        return into_parts(read_document(text.encode("latin-1"), "pdf"), lambda name: None)
+        return into_parts(read_document(text.encode("latin-1"), "pdf"))
 
     check(read, make, size)

@@ -176,8 +176,10 @@ class ProjectFiles:
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again."""
         timeline = await self._timeline(project_id, request, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)).title
-        pieces = await self._start_stream(request, zipped(timeline, self._library.files))
+        owner_filter = request.state.owner_filter
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)).title
+        names = await to_thread.run_sync(self._library.cast.names, project_id, owner_filter)
+        pieces = await self._start_stream(request, zipped(timeline, self._library.files, names))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
 
     async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:

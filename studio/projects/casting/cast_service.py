@@ -1,0 +1,121 @@
+"""The cast of a project for the API: characters changed and given voices, lines to decide, direction of many parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from studio.errors import InvalidRequest, StudioError
+from studio.library import Library
+from studio.library.projects.cast_repository import CastMember, CharacterChanges
+from studio.library.projects.project_records import NewCharacter, Part
+from studio.library.projects.project_repository import PartChanges, PartRange
+from studio.projects.casting.direction import MAX_TAGS, with_tags
+from studio.projects.casting.voice_proposals import proposed_voices, roles_of
+from studio.speech.speech_service import SpeechService
+
+MOST_PROPOSED = 100
+"""Voices of the library among which those of characters are chosen."""
+MAX_CONTEXT = 300
+"""Letters of the parts before and after that are shown with a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsureLine:
+    """A line whose speaker is to be decided, with the text around it."""
+
+    part: Part
+    before: str
+    after: str
+
+
+class CastService:
+    """Calls block for milliseconds, on any thread; ``owner_filter`` is as for Projects."""
+
+    def __init__(self, library: Library, speech: SpeechService) -> None:
+        self._library = library
+        self._cast = library.cast
+        self._speech = speech
+
+    def add(self, project_id: str, owner_filter: str | None, new: NewCharacter) -> CastMember:
+        """Raises NotFound, InvalidRequest, UnknownVoice."""
+        self._check_voice(new.voice)
+        return self._cast.add(project_id, owner_filter, new)
+
+    def edit(
+        self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
+    ) -> CastMember:
+        """Raises NotFound, InvalidRequest, UnknownVoice."""
+        self._check_voice(changes.voice)
+        return self._cast.edit(project_id, owner_filter, character_id, changes)
+
+    def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> None:
+        """Give all characters the voices that are proposed for them; ``only_missing``: those who have none.
+
+        Raises NotFound.
+        """
+        settings = self._library.projects.get(project_id, owner_filter).settings
+        members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
+        narrator = self._speech.voices.find(settings.voice)
+        voices = self._library.voices.page(limit=MOST_PROPOSED)
+        characters = (
+            NewCharacter(each.name, each.aliases, each.gender, each.voice, each.is_narrator, str(each.id))
+            for each in members
+        )
+        roles = roles_of(characters, self._cast.speakers(project_id, owner_filter))
+        proposals = proposed_voices(roles, voices, narrator.slug if narrator else None, only_missing)
+        chosen = {role.character.id: role.character.voice for role in proposals if not role.character.is_narrator}
+        self._cast.recast(project_id, owner_filter, chosen)
+
+    def unsure(
+        self, project_id: str, owner_filter: str | None, offset: int, limit: int
+    ) -> tuple[list[UnsureLine], int]:
+        """Some of the lines to decide, and how many there are. Raises NotFound."""
+        parts, total = self._cast.unsure(project_id, owner_filter, offset, limit)
+        texts = self._cast.texts_at(project_id, {part.position + step for part in parts for step in (-1, 1)})
+        lines = [
+            UnsureLine(
+                part,
+                texts.get(part.position - 1, "")[-MAX_CONTEXT:],
+                texts.get(part.position + 1, "")[:MAX_CONTEXT],
+            )
+            for part in parts
+        ]
+        return lines, total
+
+    def direct(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        which: Sequence[str] | PartRange,
+        changes: PartChanges,
+        tags: Sequence[str] | None,
+    ) -> int:
+        """Change many parts at once; how many. ``tags``: those with which each sentence begins; None: as they are.
+
+        Raises NotFound, InvalidRequest, UnknownVoice.
+        """
+        self._check_voice(changes.voice)
+        return self._library.projects.edit_parts(project_id, owner_filter, which, self.tagged(changes, tags))
+
+    def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
+        """The changes with these tags too. Raises InvalidRequest for one that the model does not know."""
+        if tags is None:
+            return changes
+        names = [" ".join(tag.strip().strip("[]").split()) for tag in tags]
+        if len(names) > MAX_TAGS or not all(names):
+            raise InvalidRequest(f"tags must be up to {MAX_TAGS} words such as whisper", "tags")
+        try:
+            known = self._speech.host.engine().info.card.tags
+        except StudioError:  # it is not ready yet: an unknown tag is then read as words
+            known = None
+        for name in names:
+            if any(sign in "[]<>|\n" for sign in name):
+                raise InvalidRequest(f"a tag has no brackets or bars in it: {name[:40]!r}", "tags")
+            if known is not None and name.lower() not in {tag.lower() for tag in known}:
+                raise InvalidRequest(f"the model has no tag {name[:40]!r}; it has {', '.join(known)}", "tags")
+        return replace(changes, reword=lambda text: with_tags(text, names))
+
+    def _check_voice(self, name: str | None) -> None:
+        if name:
+            self._speech.voices.find(name)
