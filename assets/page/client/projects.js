@@ -12,16 +12,17 @@ export const readProject = (id) => ask(at(id));
 export const readParts = (id, offset, limit, state = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${state ? `&state=${state}` : ""}`));
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length and notes. Raises Refusal. */
-export function makeProject(source, voice, cast, how) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...how }));
+/** A request with a document, a File or a text, and fields. */
+export function documentBody(source, fields) {
+  if (typeof source === "string") return json("POST", { input: source, ...fields });
   const body = new FormData();
   body.append("file", source);
-  body.append("voice", voice);
-  body.append("cast", JSON.stringify(cast));
-  for (const [name, value] of Object.entries(how)) body.append(name, value);
-  return ask("/v1/projects", { method: "POST", body });
+  for (const [name, value] of Object.entries(fields)) body.append(name, typeof value === "object" ? JSON.stringify(value) : value);
+  return { method: "POST", body };
 }
+
+/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length, notes and speakers. Raises Refusal. */
+export const makeProject = (source, voice, cast, how) => ask("/v1/projects", documentBody(source, { voice, cast, ...how }));
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Returns {undo_seconds}, how long it can be restored. */
@@ -55,3 +56,20 @@ export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
 export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));
 export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
 export const removeCover = (id) => ask(at(id, "/cover"), { method: "DELETE" });
+
+const characterAt = (id, who, path = "") => at(id, `/cast/${encodeURIComponent(who)}${path}`);
+
+/** {narrator, data, unsure, assistant} of a project. */
+export const readCast = (id) => ask(at(id, "/cast"));
+/** which: unsure or character. Returns {data, total, has_more}. */
+export const readLines = (id, which, offset, limit) => ask(at(id, `/cast/lines?${new URLSearchParams({ ...which, offset, limit })}`));
+export const addCharacter = (id, name) => ask(at(id, "/cast"), json("POST", { name }));
+export const changeCharacter = (id, who, changes) => ask(characterAt(id, who), json("PATCH", changes));
+export const mergeCharacter = (id, who, into) => ask(characterAt(id, who, "/merge"), json("POST", { into }));
+export const deleteCharacter = (id, who) => ask(characterAt(id, who), { method: "DELETE" });
+/** Gives characters proposed voices; missing: only those without one. */
+export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", { missing }));
+/** Changes many parts at once: changes as for one part, but text and take. */
+export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
+/** Who speaks in a File or a text, with proposed voices: {data}. */
+export const findSpeakers = (source, voice) => ask("/v1/projects/characters", documentBody(source, { voice }));

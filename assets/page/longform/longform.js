@@ -3,13 +3,15 @@
 import { speakers, voiceNamed } from "../speak/dialogue.js";
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
-import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
+import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
+import { PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { keep, kept } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
+import { Playback } from "./playback.js";
 import { Project } from "./project.js";
-import { listProjects, makeProject } from "../client/projects.js";
+import { findSpeakers, listProjects, makeProject } from "../client/projects.js";
 import { restore } from "../client/trash.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
@@ -60,6 +62,7 @@ export class LongForm extends EventTarget {
     });
     this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
     this.part("make").addEventListener("click", once(() => this.#make(this.#source, this.#cast)));
+    this.part("names").addEventListener("click", ({ target }) => this.#hear(target.closest("button")));
     this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
@@ -150,26 +153,47 @@ export class LongForm extends EventTarget {
     });
   }
 
-  #begin(source, text) {
+  async #begin(source, text) {
+    if (this.part("speakers").checked) return this.#findSpeakers(source);
     const names = speakers(text, typeof source === "string" ? 1 : 2).filter((name) => !voiceNamed(name, this.#voices));
     if (!names.length) return this.#make(source, {});
     this.#say("");
-    return this.#askForCast(source, names.slice(0, MOST_NAMES));
+    return this.#askForCast(source, names.slice(0, MOST_NAMES).map((name) => ({ name })));
   }
 
-  #askForCast(source, names) {
+  async #findSpeakers(source) {
+    this.#say(phrase("longform.speakers.finding"));
+    const isLatest = this.#sources.join();
+    const { data } = await findSpeakers(source, this.part("voice").value);
+    if (!isLatest()) return;
+    this.#say(data.length ? "" : phrase("longform.speakers.none"));
+    this.#askForCast(source, data);
+  }
+
+  /** Play the sample of the voice chosen beside a button. */
+  #hear(button) {
+    const voice = button && this.#voices.find(({ id }) => id === button.previousElementSibling.value);
+    if (voice) new Playback("", this.nowPlaying).sample(voice);
+  }
+
+  /** found: names, and of those that the server has found the lines and a proposed voice. */
+  #askForCast(source, found) {
     this.#source = source;
     this.part("cast").hidden = !source;
+    this.part("who-about").textContent = phrase(found[0]?.lines === undefined ? "longform.who.about" : "longform.speakers.about");
     this.part("file").value = "";
     const option = (value, textContent) => element("option", { value, textContent });
     this.part("names").replaceChildren(
-      ...names.map((name) => {
-        const options = [option("", phrase("longform.who.asWritten")), ...this.#voices.map((voice) => option(voice.id, labelOf(voice)))];
-        const select = labelled(element("select", { name }, options), phrase("speak.cast.voice", { name }));
-        return element("label", {}, [element("span", { textContent: name }), select]);
+      ...found.map(({ name, names = [name], lines, voice = "" }) => {
+        const first = phrase(lines === undefined ? "longform.who.asWritten" : "part.voice.project");
+        const select = labelled(element("select", { name }, [option("", first), ...this.#voices.map((each) => option(each.id, labelOf(each)))]), phrase("speak.cast.voice", { name }));
+        select.value = voice ?? "";
+        const play = labelled(element("button", { type: "button", className: "plain" }, [icon(PLAY)]), phrase("cast.hear", { name }));
+        const about = lines === undefined ? [] : [element("small", { className: "quiet", textContent: phrase("cast.lines", { count: lines }) })];
+        return element("label", {}, [element("span", { textContent: name, title: names.join(", ") }), ...about, select, play]);
       }),
     );
-    if (source) this.part("names").querySelector("select").focus();
+    if (source) (this.part("names").querySelector("select") ?? this.part("make")).focus();
   }
 
   get #cast() {
@@ -186,7 +210,7 @@ export class LongForm extends EventTarget {
   async #make(source, cast) {
     this.#say(phrase("longform.reading"));
     await this.#do(async () => {
-      const how = { ...this.#cut, notes: this.part("notes").checked };
+      const how = { ...this.#cut, notes: this.part("notes").checked, speakers: this.part("speakers").checked };
       const project = await makeProject(source, this.part("voice").value, cast, how);
       this.#say("");
       this.#askForCast(null, []);

@@ -1,5 +1,6 @@
 // An open project: its progress, its parts page by page, their actions, and playback.
 
+import { foldCast } from "../cast/cast-fold.js";
 import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
@@ -21,7 +22,7 @@ import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50; // parts shown at a time
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
-const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number]]);
+const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
 const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", phrase("project.file.m4b")]];
 
 /** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when there is no such project any more. */
@@ -53,6 +54,7 @@ export class Project extends EventTarget {
     this.finding = new FindReplace(part, { id, signal: this.#leave.signal, ready: () => this.#changes.ended(), changed: () => this.look() });
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
+    foldCast(part("cast-panel"), { id, voices, signal: this.#leave.signal, playback: this.playback, changed: async () => void (await this.look()), project: () => this.#project });
     this.#listen();
   }
 
@@ -78,8 +80,7 @@ export class Project extends EventTarget {
       if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: phrase("project.gone") } }));
       this.part("told").textContent = problem.why;
     }
-    const wait = this.#project?.state === "running" ? BUSY : IDLE;
-    this.#timer = setTimeout(() => this.look(), wait);
+    this.#timer = setTimeout(() => this.look(), this.#project?.state === "running" ? BUSY : IDLE);
   }
 
   #listen() {
@@ -124,8 +125,7 @@ export class Project extends EventTarget {
 
   #hearVoice() {
     const chosen = this.part("project-voice").value;
-    const voice = this.voices.find(({ id, isFirstChoice }) => (chosen ? id === chosen : isFirstChoice));
-    return voice && this.playback.sample(voice);
+    return this.playback.sample(this.voices.find(({ id, isFirstChoice }) => (chosen ? id === chosen : isFirstChoice)));
   }
 
   #showProject(project) {
@@ -141,8 +141,7 @@ export class Project extends EventTarget {
     fill("project-voice", settings.voice ?? "");
     fill("speed", settings.speed);
     fill("normalize", JSON.stringify(settings.normalize));
-    fill("gap", settings.pause);
-    fill("chapter-gap", settings.chapter_pause);
+    for (const [name, field] of [["gap", "pause"], ["chapter-gap", "chapter_pause"], ["scene-gap", "scene_pause"]]) fill(name, settings[field]);
     const summary = stateWords(project);
     if (this.part("state").textContent !== summary) this.part("state").textContent = summary;
     this.part("progress").value = parts.done / parts.total;

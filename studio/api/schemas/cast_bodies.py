@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from pydantic import Field
 from studio.api.schemas.field_types import StrictBody, VoiceName
 from studio.library.projects.cast_repository import CastMember, CharacterChanges
 from studio.library.projects.project_records import MAX_NAME, NewCharacter
-from studio.projects.casting.cast_service import UnsureLine
+from studio.projects.casting.cast_service import LineInContext
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 GENDER = "female, male or neutral; blank: unknown."
@@ -62,16 +63,18 @@ def cast_json(members: list[CastMember], unsure: int, assistant: str | None) -> 
 
 
 def member_json(member: CastMember) -> dict[str, Any]:
-    sample = None
-    if member.sample is not None:
-        part_id, text, take = member.sample
-        sample = {"part": part_id, "text": text, "take": take}
+    sample = None if member.sample is None else asdict(member.sample)
     names = {"id": member.id, "object": "project.character", "name": member.name, "aliases": list(member.aliases)}
     voices = {"gender": member.gender, "voice": member.voice, "narrator": member.is_narrator}
     return names | voices | {"lines": member.lines, "words": member.words, "sample": sample}
 
 
-def unsure_json(line: UnsureLine) -> dict[str, Any]:
+def line_json(line: LineInContext) -> dict[str, Any]:
     part = line.part
     where = {"id": part.id, "position": part.position, "text": part.text, "before": line.before, "after": line.after}
-    return where | {"character": part.character, "confidence": part.confidence, "reason": part.reason}
+    return where | {
+        "character": part.character,
+        "confidence": part.confidence,
+        "reason": part.reason,
+        "confirmed": part.confirmed,
+    }

@@ -25,6 +25,27 @@ _WORDS = "length(text) - length(replace(replace(text, char(10), ' '), ' ', '')) 
 
 
 @dataclass(frozen=True, slots=True)
+class LineFilter:
+    """Which parts are listed."""
+
+    is_unsure: bool = False
+    """Only those whose speaker is for a person to decide."""
+    character: str | None = None
+    """Only those of this character; blank: the narrator's."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLine:
+    """A typical part of a character: with audio if one has any."""
+
+    part: str
+    position: int
+    text: str
+    take: str | None
+    """None: without audio of its current text."""
+
+
+@dataclass(frozen=True, slots=True)
 class CastMember:
     """A character of a project, or the narrator, who has no id."""
 
@@ -38,8 +59,7 @@ class CastMember:
     lines: int = 0
     """Parts."""
     words: int = 0
-    sample: tuple[str, str, str | None] | None = None
-    """Id and text of a typical part, one with audio if there is one, and the id of its take."""
+    sample: SampleLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +109,19 @@ class Cast:
             row_of(db, project_id, owner_filter)
             return [name for [name] in db.execute(query, [project_id]).fetchall()]
 
-    def unsure(self, project_id: str, owner_filter: str | None, offset: int, limit: int) -> tuple[list[Part], int]:
-        """Some of the parts whose speaker is to be decided, in order, and how many there are. Raises NotFound."""
-        where = f"project_id = ? and {UNSURE}"
+    def lines(
+        self, project_id: str, owner_filter: str | None, which: LineFilter, offset: int, limit: int
+    ) -> tuple[list[Part], int]:
+        """Some of the parts in order, and how many there are. Raises NotFound."""
+        where, values = "project_id = ?", [project_id]
+        if which.is_unsure:
+            where += f" and {UNSURE}"
+        if which.character is not None:
+            where, values = f"{where} and coalesce(character, '') = ?", [*values, which.character]
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            [total] = db.execute(f"select count(*) from parts where {where}", [project_id]).fetchone()
-            return parts_of(db, where, [project_id], limit, offset, only_chosen=True), int(total)
+            [total] = db.execute(f"select count(*) from parts where {where}", values).fetchone()
+            return parts_of(db, where, values, limit, offset, only_chosen=True), int(total)
 
     def texts_at(self, project_id: str, positions: Collection[int]) -> dict[int, str]:
         """The texts of parts by their positions."""
@@ -248,18 +274,18 @@ def _row(db: Database, project_id: str, character_id: str) -> dict[str, Any]:
     raise NotFound(f"the project has no character {character_id[:80]!r}", "character")
 
 
-Figures = dict[str | None, tuple[int, int, tuple[str, str, str | None] | None]]
+Figures = dict[str | None, tuple[int, int, SampleLine | None]]
 
 
 def _figures(db: Database, project_id: str) -> Figures:
     """Lines, words and a sample by character."""
     typical = f"max((state = 'done') * 1000 + case when characters <= {_SAMPLE_LETTERS} then characters else 1 end)"
     query = (
-        f"select character, count(*), sum({_WORDS}), {typical}, id, substr(text, 1, 400),"
+        f"select character, count(*), sum({_WORDS}), {typical}, id, position, substr(text, 1, 400),"
         " case when state = 'done' then chosen end from parts where project_id = ? group by character"
     )
     found = db.execute(query, [project_id]).fetchall()  # the bare columns are those of the row with the maximum
-    return {character: (lines, words, (*sample,)) for character, lines, words, _, *sample in found}
+    return {character: (lines, words, SampleLine(*sample)) for character, lines, words, _, *sample in found}
 
 
 def _member(row: dict[str, Any], figures: Figures) -> CastMember:

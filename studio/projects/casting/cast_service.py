@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest, StudioError
 from studio.library import Library
-from studio.library.projects.cast_repository import CastMember, CharacterChanges
+from studio.library.projects.cast_repository import CastMember, CharacterChanges, LineFilter
 from studio.library.projects.project_records import NewCharacter, Part
 from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.projects.casting.direction import MAX_TAGS, with_tags
@@ -21,8 +21,8 @@ MAX_CONTEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class UnsureLine:
-    """A line whose speaker is to be decided, with the text around it."""
+class LineInContext:
+    """A line with the text around it, by which a person can tell who speaks."""
 
     part: Part
     before: str
@@ -67,14 +67,14 @@ class CastService:
         chosen = {role.character.id: role.character.voice for role in proposals if not role.character.is_narrator}
         self._cast.recast(project_id, owner_filter, chosen)
 
-    def unsure(
-        self, project_id: str, owner_filter: str | None, offset: int, limit: int
-    ) -> tuple[list[UnsureLine], int]:
-        """Some of the lines to decide, and how many there are. Raises NotFound."""
-        parts, total = self._cast.unsure(project_id, owner_filter, offset, limit)
+    def lines(
+        self, project_id: str, owner_filter: str | None, which: LineFilter, offset: int, limit: int
+    ) -> tuple[list[LineInContext], int]:
+        """Some of the lines, and how many there are. Raises NotFound."""
+        parts, total = self._cast.lines(project_id, owner_filter, which, offset, limit)
         texts = self._cast.texts_at(project_id, {part.position + step for part in parts for step in (-1, 1)})
         lines = [
-            UnsureLine(
+            LineInContext(
                 part,
                 texts.get(part.position - 1, "")[-MAX_CONTEXT:],
                 texts.get(part.position + 1, "")[:MAX_CONTEXT],

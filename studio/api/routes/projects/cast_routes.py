@@ -17,11 +17,12 @@ from studio.api.schemas.cast_bodies import (
     NewCharacterBody,
     RecastBody,
     cast_json,
+    line_json,
     member_json,
-    unsure_json,
 )
 from studio.api.schemas.projects import PartsBody
 from studio.library import Library
+from studio.library.projects.cast_repository import LineFilter
 from studio.library.projects.project_records import MAX_PARTS
 from studio.projects.casting.cast_service import CastService
 
@@ -41,7 +42,7 @@ class CastRoutes:
         routes.get(project + "/cast")(self.get_cast)
         routes.post(project + "/cast", openapi_extra=reads(NewCharacterBody))(self.add_character)
         routes.post(project + "/cast/recast", openapi_extra=reads(RecastBody))(self.recast)
-        routes.get(project + "/cast/unsure")(self.list_unsure)
+        routes.get(project + "/cast/lines")(self.list_lines)
         routes.patch(character, openapi_extra=reads(CharacterBody))(self.edit_character)
         routes.delete(character)(self.delete_character)
         routes.post(character + "/merge", openapi_extra=reads(MergeCharacterBody))(self.merge_character)
@@ -85,16 +86,20 @@ class CastRoutes:
         await to_thread.run_sync(self._service.recast, project_id, owner_filter, body.missing)
         return await to_thread.run_sync(self._listed, project_id, request)
 
-    def list_unsure(
+    def list_lines(
         self,
         project_id: str,
         request: Request,
+        unsure: bool = False,
+        character: str | None = None,
         offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
         limit: Limit = 50,
     ) -> JSONResponse:
-        """Lines whose speaker is unsure and not confirmed, in order, with the text before and after."""
-        lines, total = self._service.unsure(project_id, request.state.owner_filter, offset, limit)
-        data = [unsure_json(line) for line in lines]
+        """Lines in order, with the text before and after. ``unsure``: only those whose speaker is unsure and not
+        confirmed; ``character``: only those of this character, blank: the narrator's."""
+        which = LineFilter(unsure, character)
+        lines, total = self._service.lines(project_id, request.state.owner_filter, which, offset, limit)
+        data = [line_json(line) for line in lines]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
 
     async def edit_parts(self, project_id: str, request: Request) -> JSONResponse:
@@ -108,5 +113,5 @@ class CastRoutes:
     def _listed(self, project_id: str, request: Request) -> JSONResponse:
         owner_filter = request.state.owner_filter
         members = self._cast.members(project_id, owner_filter)
-        _, unsure = self._cast.unsure(project_id, owner_filter, 0, 1)
+        _, unsure = self._cast.lines(project_id, owner_filter, LineFilter(is_unsure=True), 0, 1)
         return JSONResponse(cast_json(members, unsure, None))

@@ -104,15 +104,15 @@ def test_unsure_lines_are_listed_until_somebody_decides(steered: Steer) -> None:
     served, _ = steered()
     _, at, cast = novel(served)
     with served.client() as client:
-        listed = client.get(f"{at}/cast/unsure").json()
+        listed = client.get(f"{at}/cast/lines?unsure=true").json()
         [line] = listed["data"]
         assert (line["text"], line["before"], listed["total"]) == ("“Somebody is here.”", "The kitchen was dark.", 1)
         parts, eleanor = f"{at}/parts", cast["Eleanor"]["id"]
         assert client.patch(parts, json={"ids": [line["id"]], "character": eleanor}).json()["count"] == 1
-        assert client.get(f"{at}/cast/unsure").json()["total"] == 0
+        assert client.get(f"{at}/cast/lines?unsure=true").json()["total"] == 0
         undone = {"ids": [line["id"]], "character": line["character"] or "", "confirmed": False}
         assert client.patch(parts, json=undone).status_code == 200
-        assert client.get(f"{at}/cast/unsure").json()["data"] == [line]
+        assert client.get(f"{at}/cast/lines?unsure=true").json()["data"] == [line]
         client.patch(parts, json={"ids": [line["id"]], "confirmed": True})
         assert client.get(f"{at}/cast").json()["unsure"] == 0
 

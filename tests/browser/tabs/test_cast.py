@@ -1,0 +1,70 @@
+"""The cast of a project on the page: found before the import, changed, decided by single keys, merged and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.screen import Screen
+from tests.browser.test_looks import serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+NOVEL = (
+    "“Come in,” said Eleanor. “She is waiting.”\n\nMr Thornton wiped his boots.\n\n"
+    "“Then I wait,” said Mr Thornton.\n\nThe rain went on.\n\nIt rained.\n\nIt went on.\n\n“Somebody is here.”\n\n"
+    "The rain went on.\n\nIt rained.\n\nIt went on.\n\n“Who is it?”"
+)
+
+
+def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Locator]:
+    """A project of the novel, whose speakers were found, with its cast shown."""
+    screen = open_page(studio, **size).ready()
+    screen.page.get_by_role("tab", name="Long form").click()
+    area = screen.page.get_by_role("tabpanel", name="Long form")
+    area.get_by_label("Find the speakers").check()
+    area.get_by_label("Choose a document").set_input_files(
+        {"name": "Novel.txt", "mimeType": "text/plain", "buffer": NOVEL.encode()}
+    )
+    expect(area.locator("[data-part=names] label")).to_have_count(2)
+    area.get_by_label("Voice of Eleanor").select_option("bert")
+    area.get_by_role("button", name="Create the project").click()
+    area.get_by_text("Cast", exact=True).click()
+    expect(area.locator(".cast-list > li")).to_have_count(3)
+    return screen, area
+
+
+def test_a_novel_gets_a_cast_that_can_be_changed(studio: Served, open_page: Open) -> None:
+    screen, area = imported(studio, open_page)
+    expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
+    area.get_by_label("Voice of Eleanor").select_option("anna")
+    expect(area.locator("tbody tr").first.get_by_role("combobox")).to_have_value("anna")
+    assert serious_violations(screen) == []
+    thornton = area.locator(".cast-list > li").nth(1)
+    thornton.get_by_label("More for Mr Thornton").click()
+    thornton.get_by_label("Merge into").select_option("Eleanor")
+    expect(area.locator(".cast-list > li")).to_have_count(2)
+    screen.page.get_by_role("button", name="Undo").click()
+    expect(area.locator(".cast-list > li")).to_have_count(3)
+
+
+def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
+    screen, area = imported(studio, open_page)
+    area.get_by_role("button", name="Decide 2 unsure lines").click()
+    lines = area.locator(".cast-lines > li")
+    expect(lines).to_have_count(2)
+    lines.first.focus()
+    press = screen.page.keyboard.press
+    press("1")
+    expect(lines.nth(0)).to_contain_text("Decided: Mr Thornton")
+    expect(lines.nth(1)).to_be_focused()
+    press("u")
+    expect(lines.nth(0)).to_contain_text("Probably")
+    expect(lines.nth(0)).to_be_focused()
+    press("0")
+    expect(lines.nth(0)).to_contain_text("Decided: Narrator")
+    press("Enter")
+    expect(lines.nth(1)).to_contain_text("Decided:")
+    expect(area.locator(".cast-bar button").first).to_be_hidden()
+    assert serious_violations(screen) == []
