@@ -86,7 +86,8 @@ def main() -> None:
     if options.within:
         nbytes = int(options.within * GIB)
         torch.cuda.set_per_process_memory_fraction(nbytes / torch.cuda.get_device_properties(0).total_memory)
-        report.add({"measured": measure(EngineConfig(options.checkpoint, memory_bytes=nbytes))})
+        config = EngineConfig(options.checkpoint, memory_bytes=nbytes, codec_dtype="tf32")  # as the studio has it
+        report.add({"measured": measure(config)})
         report.close()
         return
     found = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))

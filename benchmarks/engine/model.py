@@ -64,5 +64,4 @@ def random_model() -> DualAR:
         else:
             parameter.data.normal_(0, 0.02)
     model.slow.embeddings.weight.data[S2_PRO.eos_token] = 0  # else a frame in 4,097 would end a take
-    model.slow.embeddings.weight.data = model.slow.embeddings.weight.data.cpu()  # as the loader does
     return model.eval().requires_grad_(False)

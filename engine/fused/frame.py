@@ -108,6 +108,7 @@ class FusedTransformer:
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
+        self._is_quantised = any(layer.gate_up.held.scales is not None for layer in self._layers)
         self._table = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
 
     def __call__(
@@ -117,24 +118,30 @@ class FusedTransformer:
 
         Of pairs only the second of each has one.
         """
-        ready = x if self._has_gemv(x) else rms_norm(x, self._layers[0].attention_norm, self._sizes.norm_eps)
+        first = self._layers[0].attention_norm
+        ready = x if self._has_gemv(x) else rms_norm(x, first, self._sizes.norm_eps, dtype=self._input_type(x))
         for index, layer in layers_alike(list(enumerate(self._layers))):
-            qkv = self._product(ready, layer.qkv, norm=layer.attention_norm)
+            qkv = self._product(ready, layer.qkv, norm=layer.attention_norm, dtype=x.dtype)
             if layer.qkv_bias is not None:
                 qkv.add_(layer.qkv_bias)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             after = self._layers[index + 1] if index + 1 < len(self._layers) else None
             if sharing == "pairs" and not after:  # of the first of two only its keys and values are of use
                 x, y = x[len(x) // 2 :], y[len(y) // 2 :]
-            x, ready = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, preload=True)
-            y = self._product(ready, layer.gate_up, norm=layer.ffn_norm, gated=True, prefetch=layer.down.gemv_weights)
+            kind = self._input_type(x)
+            x, ready = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, kind, preload=True)
+            y = self._product(ready, layer.gate_up, layer.ffn_norm, kind, gated=True, prefetch=layer.down.gemv_weights)
             norm, weights = (after.attention_norm, after.qkv.gemv_weights) if after else (self._norm, None)
-            x, ready = self._added(y, layer.down, x, norm, prefetch=weights)
+            x, ready = self._added(y, layer.down, x, norm, kind if after else x.dtype, prefetch=weights)
         return x, ready
 
     def _has_gemv(self, x: Tensor) -> bool:
         """Whether the products with x (rows, dim) are GEMV's, which has the norm built in."""
         return len(x) <= GEMV_ROWS and not self._batch_invariant
+
+    def _input_type(self, x: Tensor) -> torch.dtype:
+        """The type of what a product takes from the kernel before it: see `linear`."""
+        return torch.float16 if self._is_quantised and x.dtype == torch.bfloat16 else x.dtype
 
     def _attended(
         self,
@@ -156,7 +163,9 @@ class FusedTransformer:
             return short_attention(*how, sharing == "pairs")
         return decode_attention(*how, self._batch_invariant)
 
-    def _product(self, ready: Tensor, weight: Weight, norm: Tensor | None = None, **fused: Any) -> Tensor:
+    def _product(
+        self, ready: Tensor, weight: Weight, norm: Tensor | None = None, dtype: torch.dtype | None = None, **fused: Any
+    ) -> Tensor:
         """`linear` of an input that has its norm already, unless GEMV does that."""
         return linear(
             ready,
@@ -165,15 +174,18 @@ class FusedTransformer:
             eps=self._sizes.norm_eps,
             packed12=weight.packed12,
             batch_invariant=self._batch_invariant,
+            dtype=dtype,
             **fused,
         )
 
-    def _added(self, y: Tensor, weight: Weight, x: Tensor, norm: Tensor, **fused: Any) -> tuple[Tensor, Tensor]:
-        """x plus a product, and the same as the next product takes it: with this norm, unless GEMV does that."""
+    def _added(
+        self, y: Tensor, weight: Weight, x: Tensor, norm: Tensor, kind: torch.dtype, **fused: Any
+    ) -> tuple[Tensor, Tensor]:
+        """x plus a product, and that as the next product takes it: of this type and normed, unless GEMV does that."""
         if self._has_gemv(y):
             x = self._product(y, weight, residual=x, **fused)
             return x, x
-        return linear_norm(y, weight.held, x, norm, self._sizes.norm_eps, self._batch_invariant)
+        return linear_norm(y, weight.held, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
 
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """The final norm (rows, dim), into ``out`` where that is given."""

@@ -24,6 +24,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from engine.kernels.eight_bits import as_bfloat16, as_float16, converts_by_ptx
 from engine.kernels.gemv import MatmulTiles, store
 from engine.kernels.launch import SCRATCH, has_tma, launch, shared_memory
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
@@ -39,7 +40,7 @@ EARLY_LINES: tl.constexpr = tl.constexpr(2)
 def _split_k_gemm(
     x, weight, x_tiles, weight_tiles, scales, residual, out, partial, semaphore, rows, columns, depth, share,
     SIX: tl.constexpr, SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-    SPLITS: tl.constexpr, SUM: tl.constexpr, TMA: tl.constexpr,
+    SPLITS: tl.constexpr, SUM: tl.constexpr, TMA: tl.constexpr, PTX: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N, SPLITS, rows / BLOCK_M): a part `share` deep of a tile of x · Wᵀ, then `store`.
@@ -76,13 +77,13 @@ def _split_k_gemm(
             xs = x_tiles.load([tl.program_id(2) * BLOCK_M, start])
         else:
             xs = tl.load(x_at + start, mask=inside, other=0.0)
-        if (SIX or SCALED) and xs.dtype == tl.bfloat16:  # integers become float16 in one step, bfloat16 in more
-            xs = tl.clamp(xs.to(tl.float32), -65504.0, 65504.0).to(tl.float16)
-        total = _added(total, lines, weight_tiles, block * BLOCK_N, scales, line, start, depth, inside, xs, SIX, TMA)
+        total = _added(
+            total, lines, weight_tiles, block * BLOCK_N, scales, line, start, depth, inside, xs, SIX, TMA, PTX
+        )
         if GATED:
             total_up = _added(
                 total_up, lines + up, weight_tiles, columns + block * BLOCK_N, scales, columns + line,
-                start, depth, inside, xs, SIX, TMA,
+                start, depth, inside, xs, SIX, TMA, PTX,
             )  # fmt: skip
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
@@ -106,7 +107,8 @@ def _split_k_gemm(
 
 @triton.jit
 def _added(
-    total, lines, tiles, first, scales, line, start, depth, inside, xs, SIX: tl.constexpr, TMA: tl.constexpr
+    total, lines, tiles, first, scales, line, start, depth, inside, xs,
+    SIX: tl.constexpr, TMA: tl.constexpr, PTX: tl.constexpr,
 ):  # fmt: skip
     """total (lines, rows) plus the product of x (rows, BLOCK_K) with the weights from `start` on of these lines.
 
@@ -123,6 +125,10 @@ def _added(
             ws = tiles.load([first, start])
         else:
             ws = tl.load(lines + start + tl.arange(0, xs.shape[1])[None, :], mask=inside, other=0.0)
+        if xs.dtype == tl.bfloat16:
+            ws = as_bfloat16(ws, PTX)
+        elif xs.dtype == tl.float16:
+            ws = as_float16(ws, PTX)
         total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
     return total
 
@@ -141,10 +147,11 @@ def gemm(
     weight: HeldWeight,
     gated: bool,
     residual: Tensor | None,
+    dtype: torch.dtype,
 ) -> Tensor:
     """`linear` for x (rows, depth) that is normed already; parameters and result as there."""
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
-    out = torch.empty(len(x), columns, device=x.device, dtype=x.dtype)
+    out = torch.empty(len(x), columns, device=x.device, dtype=dtype)
     _run(x, weight, gated, residual, out)
     return out
 
@@ -164,7 +171,7 @@ def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, ou
     """The partial sums, and where ``out`` is given the result there."""
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
-    block_m = min(64, max(16, triton.next_power_of_2(rows)))
+    block_m = 128 if 0 <= -rows % 128 < 64 and rows > 64 else min(64, max(16, triton.next_power_of_2(rows)))
     values, six = weight.values, weight.has_six_bits
     tiles = _fitted(_tiles(columns, depth, gated, weight), block_m, x, weight, gated)
     partial = x if tiles.splits == 1 else torch.empty(tiles.splits, rows, columns, device=x.device)
@@ -178,7 +185,7 @@ def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, ou
         x if weight.scales is None else weight.scales, x if residual is None else residual,
         x if out is None else out, partial, semaphores(x.device, "gemm"), rows, columns, depth, share,
         SIX=six, SCALED=weight.row_scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
-        SPLITS=tiles.splits, SUM=out is not None, TMA=tma,
+        SPLITS=tiles.splits, SUM=out is not None, TMA=tma, PTX=converts_by_ptx(x.device),
         BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
     )  # fmt: skip
@@ -194,7 +201,7 @@ def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: HeldWeight, gat
 
 
 def _tiles(columns: int, depth: int, gated: bool, weight: HeldWeight) -> MatmulTiles:
-    """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are.
+    """The best measured on an H200, those of eight bits on an H100, by shape alone: so are a row's sums.
 
     Those of six bits were never measured.
     """
@@ -205,8 +212,8 @@ def _tiles(columns: int, depth: int, gated: bool, weight: HeldWeight) -> MatmulT
         return MatmulTiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
     if item == 1:
         if gated:
-            return MatmulTiles(128, 128, 8, 3)
-        return MatmulTiles(64, 128, 4, 4, 1 if columns > depth else 4)
+            return MatmulTiles(128, 128, 8, 4)
+        return MatmulTiles(64, 256, 4, 4, 1 if columns > depth else 3)
     if gated:
         return MatmulTiles(128, 64, 4, 5)
     return MatmulTiles(64, 128, 4, 6) if columns > depth else MatmulTiles(64, 128, 4, 5, splits=3)

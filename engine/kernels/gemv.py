@@ -22,6 +22,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.eight_bits import as_float32, converts_by_ptx
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
 from engine.kernels.six_bits import GROUP, six_bits
@@ -69,6 +70,8 @@ def store(y, u, residual, out, cell, mask, GATED: tl.constexpr, HAS_RESIDUAL: tl
     if HAS_RESIDUAL:
         y = y.to(out.dtype.element_ty).to(tl.float32)
         y += tl.load(residual + cell, mask=mask, other=0.0).to(tl.float32)
+    if out.dtype.element_ty == tl.float16:
+        y = tl.clamp(y, -65504.0, 65504.0)
     tl.store(out + cell, y.to(out.dtype.element_ty), mask=mask)
 
 
@@ -97,7 +100,7 @@ def _partial_sums(products, LINES: tl.constexpr, DEPTH: tl.constexpr, PART: tl.c
 
 
 @triton.jit
-def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
+def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PTX: tl.constexpr):
     """BLOCK_K weights of each line from `start` on as float32, before their scales."""
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
@@ -105,7 +108,7 @@ def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
         ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
     else:
         k = start + tl.arange(0, BLOCK_K)[None, :]
-        ws = tl.load(lines + k, mask=k < depth, other=0.0).to(tl.float32)
+        ws = as_float32(tl.load(lines + k, mask=k < depth, other=0.0), PTX)
     return ws
 
 
@@ -126,7 +129,7 @@ def _gemv(
     x, weight, scales, norm, residual, prefetch, out, columns, depth, eps, prefetch_bytes, ROWS: tl.constexpr,
     SIX: tl.constexpr, SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr,
-    PART: tl.constexpr, PREFETCH: tl.constexpr, PDL: tl.constexpr,
+    PART: tl.constexpr, PREFETCH: tl.constexpr, PTX: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N,); shapes and constants in the module's docstring."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -150,10 +153,10 @@ def _gemv(
     squares_1 = tl.zeros((BLOCK_K,), tl.float32)
     squares_2 = squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
-        ws = _weights(weight + line, start, depth, BLOCK_K, SIX)
+        ws = _weights(weight + line, start, depth, BLOCK_K, SIX, PTX)
         w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)
         if GATED:
-            ups = _weights(weight + up + line, start, depth, BLOCK_K, SIX)
+            ups = _weights(weight + up + line, start, depth, BLOCK_K, SIX, PTX)
             up_scales = _group_scales(scales, columns + own_line, start, depth, BLOCK_K, SIX)
         wide, more = load_inputs(x, norm, start, depth, BLOCK_K, HAS_NORM)
         squares_1 += more
@@ -173,12 +176,13 @@ def _gemv(
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if PRELOAD > 0:
-        y += tl.sum(preloaded.to(tl.float32) * preloaded_x1[None, :], 1)
+        early = as_float32(preloaded, PTX)
+        y += tl.sum(early * preloaded_x1[None, :], 1)
     epilogue(y, u, squares_1, scales, residual, out, column, columns, depth, eps, SCALED, HAS_NORM, GATED, HAS_RESIDUAL)
     if ROWS == 2:
         y, u = tl.sum(y_2, 1), tl.sum(u_2, 1)
         if PRELOAD > 0:
-            y += tl.sum(preloaded.to(tl.float32) * preloaded_x2[None, :], 1)
+            y += tl.sum(early * preloaded_x2[None, :], 1)
         epilogue(
             y, u, squares_2, scales, residual + columns, out + columns, column, columns, depth, eps,
             SCALED, HAS_NORM, GATED, HAS_RESIDUAL,
@@ -213,31 +217,29 @@ def gemv(
         BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
         PRELOAD=min(PRELOAD, triton.next_power_of_2(depth) // 2) if preload else 0,
         PART=1 if weight.scales is None and rows == 1 else part,
-        PREFETCH=0 if prefetch is None else PREFETCH,
+        PREFETCH=0 if prefetch is None else PREFETCH, PTX=converts_by_ptx(x.device),
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, **pdl_launch(x.device),
     )  # fmt: skip
     return out
 
 
 def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: HeldWeight, preload: bool) -> MatmulTiles:
-    """The best measured on an H200 for one row and for two. Of six bits, never measured, a thread loads four words."""
-    if preload:
-        return MatmulTiles(2, 512, 2, 4)
+    """The best measured in a frame for one row and for two, on an H200, those of eight bits on an H100.
+
+    Of six bits, for which no others were tried, a thread loads four words.
+    """
     if weight.has_six_bits:
         return MatmulTiles(8, 512, 2, 2 if gated else 3)
-    item = weight.values.element_size()
+    if weight.values.element_size() > 1:
+        if preload:
+            return MatmulTiles(2, 512, 2, 4)
+        if gated:
+            return MatmulTiles(4, 256, 2, 3) if rows == 1 else MatmulTiles(4, 256, 2, 6)
+        return MatmulTiles(8, 256, 2, 4) if columns > depth else MatmulTiles(4, 512, 2, 4)
+    if preload:
+        return MatmulTiles(2, 512, 1, 4)
     if gated:
-        one, two = (
-            (MatmulTiles(4, 256, 2, 3), MatmulTiles(4, 256, 2, 6))
-            if item > 1
-            else (MatmulTiles(8, 512, 2, 2), MatmulTiles(8, 256, 2, 4))
-        )
-    elif columns > depth:
-        one, two = (
-            (MatmulTiles(8, 256, 2, 4), MatmulTiles(8, 256, 2, 4))
-            if item > 1
-            else (MatmulTiles(16, 256, 2, 4), MatmulTiles(4, 512, 1, 6))
-        )
-    else:
-        one, two = MatmulTiles(4, 512, 2, 4) if item > 1 else MatmulTiles(4, 1024, 4, 4), MatmulTiles(4, 512, 2, 4)
-    return one if rows == 1 else two
+        return MatmulTiles(8, 512, 2, 2) if rows == 1 else MatmulTiles(8, 256, 2, 3)
+    if columns > depth:
+        return MatmulTiles(8, 512, 2, 3)
+    return MatmulTiles(4, 512, 1, 5) if rows == 1 else MatmulTiles(4, 512, 2, 4)

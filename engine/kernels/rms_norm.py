@@ -61,9 +61,14 @@ def _normed(xs, weight, depth, eps):
     return (xs * scale).to(weight.dtype) * weight
 
 
-def rms_norm(x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None) -> Tensor:
-    """x (rows, depth), contiguous, RMS-normalised with gains (depth,), into ``out`` where that is given."""
-    out = torch.empty_like(x) if out is None else out
+def rms_norm(
+    x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None, dtype: torch.dtype | None = None
+) -> Tensor:
+    """x (rows, depth), contiguous, RMS-normalised with gains (depth,), into ``out`` where that is given.
+
+    dtype: of the result; None: that of x.
+    """
+    out = torch.empty_like(x, dtype=dtype) if out is None else out
     if out.shape != x.shape or not (x.is_contiguous() and out.is_contiguous()):
         raise ValueError(f"x {tuple(x.shape)} and out {tuple(out.shape)} are not contiguous and of one shape")
     launch(
@@ -73,19 +78,25 @@ def rms_norm(x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None) ->
     return out
 
 
-def rms_norm_twin(x: Tensor, gains: Tensor, eps: float) -> Tensor:
+def rms_norm_twin(x: Tensor, gains: Tensor, eps: float, dtype: torch.dtype | None = None) -> Tensor:
     """The same in plain torch."""
-    return F.rms_norm(x.float(), x.shape[-1:], None, eps).to(x.dtype) * gains
+    return (F.rms_norm(x.float(), x.shape[-1:], None, eps).to(x.dtype) * gains).to(dtype or x.dtype)
 
 
 def add_rms_norm(
-    parts: Tensor, scales: Tensor | None, residual: Tensor, gains: Tensor, eps: float
+    parts: Tensor,
+    scales: Tensor | None,
+    residual: Tensor,
+    gains: Tensor,
+    eps: float,
+    dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """residual (rows, depth) plus the sum of parts (splits, rows, depth) float32, and the same RMS-normalised.
 
     The sum is rounded to the residual's type before it is added, as `linear` does; scales (depth,) are applied first.
+    dtype: of the second result; None: that of the residual.
     """
-    total, out = torch.empty_like(residual), torch.empty_like(residual)
+    total, out = torch.empty_like(residual), torch.empty_like(residual, dtype=dtype)
     rows, depth = residual.shape
     launch(
         _add_rms_norm, (rows,), parts, parts if scales is None else scales, residual, gains, total, out,

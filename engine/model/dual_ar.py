@@ -16,7 +16,7 @@ from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.model.held_weight import BITS, Quantiser, product
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
 from engine.model.shapes import only_shapes
-from engine.transfer import sent
+from engine.transfer import sent, taken
 
 TEXT_TABLE = "slow.embeddings.weight"
 """Of the tensors the one that only prompts need."""
@@ -139,9 +139,17 @@ class DualAR(nn.Module):
         """
         return self.embed_codes(sent(self.text(tokens), codes.device), tokens.to(codes.device), codes)
 
+    @property
+    def text_on_host(self) -> bool:
+        """Whether the table of text tokens is in the host's memory, beside a model that may be on a GPU."""
+        return self.slow.embeddings.weight.device.type == "cpu"
+
     def text(self, tokens: Tensor) -> Tensor:
         """Rows of the table of text tokens, where that is; beside few bytes it is in the host's memory."""
-        return self.slow.embeddings(sent(tokens, self.slow.embeddings.weight.device))
+        table = self.slow.embeddings.weight
+        if self.text_on_host and not table.requires_grad:
+            return taken(table, tokens)
+        return self.slow.embeddings(sent(tokens, table.device))
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
         """`embed` with the tokens' `text` at hand."""

@@ -263,20 +263,26 @@ class PrefillGraphs(GraphSet[int]):
         self,
         read: Read,
         text: Callable[[Tensor], Tensor],
+        text_on_host: bool,
         codebooks: int,
         like: Tensor,
         spare_slot: int,
         sizes: Sequence[int] = PREFILL_SIZES,
     ) -> None:
-        """text: embeddings of tokens, wherever these are. like: a tensor of embeddings (…, dim) on the device."""
+        """text: embeddings of tokens. text_on_host: of tokens on the host, else in the graph.
 
-        def work(embeddings: Tensor, lines: Tensor) -> Tensor:
+        like: a tensor of embeddings (…, dim) on the device.
+        """
+
+        def work(lines: Tensor, embeddings: Tensor | None = None) -> Tensor:
+            embeddings = text(lines[0]) if embeddings is None else embeddings
             return read(embeddings, lines[0], lines[3:], lines[1], lines[2])
 
-        self._spare, self._lines, self._text, self._sizes = spare_slot, codebooks + 3, text, sizes
-        inputs = {
-            size: (like.new_zeros(size, like.shape[-1]), self._blank(size).to(like.device)) for size in self._sizes
-        }
+        self._spare, self._lines, self._sizes = spare_slot, codebooks + 3, sizes
+        self._text = text if text_on_host else None
+        inputs: dict[int, tuple[Tensor, ...]] = {size: (self._blank(size).to(like.device),) for size in sizes}
+        if text_on_host:
+            inputs = {size: (*lines, like.new_zeros(size, like.shape[-1])) for size, lines in inputs.items()}
         super().__init__(work, inputs, like.device, first=set(FIRST_PREFILL_SIZES).intersection(sizes))
 
     def replay(self, pieces: Sequence[PrefillChunk]) -> Tensor:
@@ -293,7 +299,8 @@ class PrefillGraphs(GraphSet[int]):
             lines[1, part] = piece.slot
             lines[2, part] = torch.arange(piece.start, piece.start + len(piece.ids))
             lines[3:, part] = torch.from_numpy(piece.codes)
-        return self[size].replay(self._text(lines[0]), lines)[:count]
+        embeddings = () if self._text is None else (self._text(lines[0]),)
+        return self[size].replay(lines, *embeddings)[:count]
 
     def _blank(self, size: int) -> Tensor:
         """Tokens, slots, positions and codes of nothing, at position 0 of the spare slot."""

@@ -104,7 +104,9 @@ class Runner:
             return [frames]
         read = FusedPrefill(self._model, step.slow, self._cache)
         like = self._slots.input
-        prefill = PrefillGraphs(read, self._model.text, self.config.num_codebooks, like, self._rows, prefills)
+        prefill = PrefillGraphs(
+            read, self._model.text, self._model.text_on_host, self.config.num_codebooks, like, self._rows, prefills
+        )
         self._read, self._positions = prefill.replay, max(prefills)
         if batch_invariant:  # a prompt's last position is read as in a frame, wherever it stands
             return [frames, prefill]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 import torch
 from torch import Tensor
 
 from engine.codec.fused.encoder import FusedEncoder
 from engine.codec.load import ONLY_DECODES, part_on
 from engine.codec.model import Codec
+
+log = logging.getLogger(__name__)
 
 
 class OnDemandEncoder:
@@ -20,8 +24,11 @@ class OnDemandEncoder:
     @torch.inference_mode()
     def __call__(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64."""
-        if torch.cuda.mem_get_info(audio.device)[0] < self._needed:
-            return self._codec.encode(audio.cpu()).to(audio.device)
-        codes = FusedEncoder(part_on(self._codec, audio.device, without=ONLY_DECODES), len(audio))(audio)
-        torch.cuda.empty_cache()
-        return codes
+        if torch.cuda.mem_get_info(audio.device)[0] >= self._needed:
+            try:
+                return FusedEncoder(part_on(self._codec, audio.device, without=ONLY_DECODES), len(audio))(audio)
+            except torch.OutOfMemoryError:  # another program was faster, or this process has a limit of its own
+                log.info("a clip is encoded on the CPU: the GPU has no memory to spare for the encoder")
+            finally:
+                torch.cuda.empty_cache()
+        return self._codec.encode(audio.cpu()).to(audio.device)

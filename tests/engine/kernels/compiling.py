@@ -65,7 +65,9 @@ def be_on(capability: int) -> None:
     for name in (*products, *attention, "rms_norm", "sample", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
         module.supports_pdl, module.pdl_launch = lambda device: is_hopper, lambda device: pdl
+    sys.modules["engine.kernels.gemv"].converts_by_ptx = lambda device: True  # type: ignore[attr-defined]
     module = sys.modules["engine.kernels.gemm"]
+    module.converts_by_ptx = lambda device: True
     module.has_tma, module.shared_memory = lambda device: is_hopper, lambda device: SHARED[capability]
     module = sys.modules["engine.kernels.codec.conv"]
     module._tiles = functools.partial(tiles_of_a_gpu, SHARED[capability])
