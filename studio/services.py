@@ -12,6 +12,7 @@ from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.projects.casting.cast_service import CastService
+from studio.projects.casting.chat_endpoint import ChatEndpoint
 from studio.projects.project_service import ProjectService
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
@@ -64,12 +65,18 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         speech=service,
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
-        cast=CastService(library, service),
+        cast=CastService(library, service, _chat(settings)),
         clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         client_files=ClientFiles(),
     )
     return studio, worker
+
+
+def _chat(settings: Settings) -> ChatEndpoint | None:
+    if not settings.chat_url or not settings.chat_model:
+        return None
+    return ChatEndpoint(settings.chat_url, settings.chat_model, settings.chat_key)
 
 
 def _open_library(settings: Settings) -> Library:

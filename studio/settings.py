@@ -174,6 +174,9 @@ def _with_and_without_prefix(name: str) -> AliasChoices:
 
 
 Device = Annotated[str, _matches(r"cpu|mps|cuda(:[0-9]{1,2})?", "cpu, cuda, cuda:N or mps")]
+ChatUrl = Annotated[
+    str, _matches(r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?", "an address such as http://127.0.0.1:11434/v1")
+]
 RayAddress = Annotated[
     str,
     _matches(
@@ -219,6 +222,10 @@ class Settings(BaseSettings):
     """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
     transcriber: str | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
+    chat_url: ChatUrl | None = None
+    """Base address of an OpenAI-compatible chat endpoint that proposes speakers; None: no text leaves this machine."""
+    chat_model: str | None = None
+    chat_key: str | None = Field(default=None, repr=False)
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
     """Number of takes kept, besides starred ones. 0 on a Space, where visitors without keys would hear each other's
     takes."""
@@ -282,6 +289,12 @@ class Settings(BaseSettings):
         if on_zero_gpu() and (self.has_fleet or not self.page):
             names = "STUDIO_PAGE=0, STUDIO_ENGINES and STUDIO_RAY_ADDRESS"
             raise ValueError(f"{names} cannot be used on ZeroGPU, which serves only the page, on a borrowed GPU")
+        return self
+
+    @model_validator(mode="after")
+    def _has_whole_chat(self) -> Settings:
+        if bool(self.chat_url) != bool(self.chat_model):
+            raise ValueError("STUDIO_CHAT_URL and STUDIO_CHAT_MODEL need each other: set both, or neither")
         return self
 
     @property

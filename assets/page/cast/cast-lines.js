@@ -1,8 +1,9 @@
 // Lines of a project with who speaks them, decided by single keys: 1 to 9 a character, 0 the narrator, Enter accepts, U undoes.
 
-import { changeParts, readLines } from "../client/projects.js";
+import { addCharacter, changePart, changeParts, proposeSpeakers, readLines } from "../client/projects.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50;
@@ -12,6 +13,8 @@ const KEYS = 9; // characters that have a key of their own
 export class CastLines extends EventTarget {
   #looks = new Latest();
   #which = {};
+  /** @type {string | null} */
+  #assistant = null;
   #characters = [];
   #lines = [];
   #at = 0;
@@ -27,13 +30,17 @@ export class CastLines extends EventTarget {
     this.hint = element("p", { className: "quiet", textContent: phrase("cast.keys") });
     this.list = element("ol", { className: "cast-lines" });
     this.more = element("button", { type: "button", className: "plain", textContent: phrase("cast.next"), onclick: () => run(() => this.#load(this.#lines.length)) });
-    this.element = element("section", { hidden: true }, [this.title, this.hint, this.list, this.more]);
+    this.ask = element("button", { type: "button", className: "plain", onclick: once(() => run(() => this.#propose())) });
+    this.element = element("section", { hidden: true }, [this.title, this.hint, this.ask, this.list, this.more]);
     this.list.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  /** which: {unsure: true} or {character: id}. */
-  async open(which, title, characters) {
+  /** which: {unsure: true} or {character: id}; assistant: the model that may be asked, or null. */
+  async open(which, title, { characters, assistant }) {
     this.#which = which;
+    this.#assistant = assistant;
+    this.ask.hidden = !assistant;
+    this.ask.textContent = phrase("cast.ask", { model: assistant ?? "" });
     this.#done = [];
     this.#at = 0;
     this.title.textContent = title;
@@ -66,7 +73,7 @@ export class CastLines extends EventTarget {
     const isHere = number === this.#at;
     const name = this.#nameOf(line.character);
     const guess = line.confidence === null ? name : phrase("cast.guess", { name, percent: String(Math.round(100 * line.confidence)) });
-    const state = line.confirmed ? phrase("cast.decided", { name }) : guess;
+    const state = line.confirmed ? phrase("cast.decided", { name }) : line.proposal ? this.#proposed(line.proposal) : guess;
     const row = element("li", { tabIndex: isHere ? 0 : -1, onfocus: () => this.#go(number, false) }, [
       element("p", { dir: "auto" }, [
         element("span", { className: "quiet", textContent: `${line.before} ` }), element("strong", { textContent: line.text }),
@@ -88,7 +95,7 @@ export class CastLines extends EventTarget {
     const named = this.#characters.map((one, i) => choice(i < KEYS ? String(i + 1) : "", one.name, () => this.#decide(line, { character: one.id })));
     return element("div", { className: "cast-choices" }, [
       ...named, choice("0", phrase("cast.narrator"), () => this.#decide(line, { character: "" })),
-      choice("⏎", phrase("cast.accept"), () => this.#decide(line, { confirmed: true })),
+      choice("⏎", phrase("cast.accept"), () => this.#accept(line)),
     ]);
   }
 
@@ -105,7 +112,7 @@ export class CastLines extends EventTarget {
       ArrowDown: () => this.#go(this.#at + 1), ArrowUp: () => this.#go(this.#at - 1),
       u: () => this.run(() => this.#undo()), 0: () => this.run(() => this.#decide(line, { character: "" })),
     };
-    if (!isButton) keys.Enter = () => this.run(() => this.#decide(line, { confirmed: true }));
+    if (!isButton) keys.Enter = () => this.run(() => this.#accept(line));
     for (const [i, one] of this.#characters.slice(0, KEYS).entries()) keys[i + 1] = () => this.run(() => this.#decide(line, { character: one.id }));
     const work = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!work) return;
@@ -126,10 +133,41 @@ export class CastLines extends EventTarget {
     row.scrollIntoView({ block: "nearest" });
   }
 
+  #proposed({ name, tags }) {
+    const words = [name || phrase("cast.narrator"), ...tags.map((tag) => `[${tag}]`)].join(" ");
+    return phrase("cast.proposal", { model: this.#assistant ?? "", name: words });
+  }
+
+  async #propose() {
+    this.ask.textContent = phrase("cast.asking", { model: this.#assistant ?? "" });
+    try {
+      const open = this.#lines.filter((line) => !line.confirmed).slice(0, PAGE);
+      const { data } = open.length ? await proposeSpeakers(this.id, open.map(({ id }) => id)) : { data: [] };
+      for (const proposal of data) open.find(({ id }) => id === proposal.part).proposal = proposal;
+    } finally {
+      this.ask.textContent = phrase("cast.ask", { model: this.#assistant ?? "" });
+    }
+    this.#draw();
+    this.#go(this.#at);
+  }
+
+  /** Take what is proposed, or else what the line has; a person who is not in the cast joins it. */
+  async #accept(line) {
+    if (!line.proposal || line.confirmed) return this.#decide(line, { confirmed: true });
+    const { name, tags } = line.proposal;
+    let { character } = line.proposal;
+    if (name && !character) {
+      const known = this.#characters.find((one) => one.name.toLowerCase() === name.toLowerCase()) ?? (await addCharacter(this.id, name));
+      if (!this.#characters.includes(known)) this.#characters.push(known);
+      character = known.id;
+    }
+    await this.#decide(line, { character: character ?? "", ...(tags.length ? { tags } : {}) });
+  }
+
   async #decide(line, changes) {
     await changeParts(this.id, [line.id], changes);
-    const { character, confirmed } = line;
-    this.#done.push({ line, character, confirmed });
+    const { character, confirmed, text } = line;
+    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null });
     Object.assign(line, { confirmed: true }, "character" in changes ? { character: changes.character || null } : {});
     this.#redraw(line);
     this.#go(this.#lines.indexOf(line) + 1);
@@ -139,7 +177,8 @@ export class CastLines extends EventTarget {
   async #undo() {
     const last = this.#done.pop();
     if (!last) return;
-    const { line, character, confirmed } = last;
+    const { line, character, confirmed, text } = last;
+    if (text !== null) await changePart(this.id, line.id, { text });
     await changeParts(this.id, [line.id], { character: character ?? "", confirmed });
     Object.assign(line, { character, confirmed });
     this.#redraw(line);

@@ -15,8 +15,8 @@ class CastPanel {
   #looks = new Latest();
   /** @type {Map<string | null, CharacterRow>} */
   #rows = new Map();
-  /** @type {any[]} */
-  #characters = [];
+  /** @type {{ characters: any[], assistant: string | null }} */
+  #cast = { characters: [], assistant: null };
 
   constructor(container, project) {
     this.project = project;
@@ -27,7 +27,7 @@ class CastPanel {
     this.lines = new CastLines(project.id, (work) => this.#do(work));
     this.lines.addEventListener("decided", () => this.#changed());
     const button = (words, work) => element("button", { type: "button", className: "plain", textContent: words, onclick: once(() => this.#do(work)) });
-    this.unsure = button("", () => this.lines.open({ unsure: true }, phrase("cast.unsure.title"), this.#characters));
+    this.unsure = button("", () => this.lines.open({ unsure: true }, phrase("cast.unsure.title"), this.#cast));
     this.recast = button(phrase("cast.recast"), () => this.#recast());
     this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200 });
     this.name.setAttribute("aria-label", phrase("cast.add.name"));
@@ -61,9 +61,9 @@ class CastPanel {
 
   async #look() {
     const isLatest = this.#looks.begin();
-    const { narrator, data, unsure } = await readCast(this.project.id);
+    const { narrator, data, unsure, assistant } = await readCast(this.project.id);
     if (!isLatest() || this.project.signal.aborted) return;
-    this.#characters = data;
+    this.#cast = { characters: data, assistant };
     const members = [narrator, ...data];
     this.#rows = new Map(members.map((member) => [member.id, this.#rows.get(member.id) ?? this.#row()]));
     for (const member of members) this.#rows.get(member.id)?.show(member, data.filter(({ id }) => id !== member.id));
@@ -79,7 +79,7 @@ class CastPanel {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.member, detail)));
     on("change", (member, changes) => this.#change(member, changes));
     on("hear", (member) => this.#hear(member));
-    on("lines", (member) => this.lines.open({ character: member.id ?? "" }, phrase("cast.of", { name: member.name || phrase("cast.narrator") }), this.#characters));
+    on("lines", (member) => this.lines.open({ character: member.id ?? "" }, phrase("cast.of", { name: member.name || phrase("cast.narrator") }), this.#cast));
     on("merge", async (member, { into }) => this.#undoable(member, await mergeCharacter(this.project.id, member.id, into), "cast.merged"));
     on("delete", async (member) => this.#undoable(member, await deleteCharacter(this.project.id, member.id), "cast.deleted"));
     return row;

@@ -69,6 +69,8 @@ export const mergeCharacter = (id, who, into) => ask(characterAt(id, who, "/merg
 export const deleteCharacter = (id, who) => ask(characterAt(id, who), { method: "DELETE" });
 /** Gives characters proposed voices; missing: only those without one. */
 export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", { missing }));
+/** What the chat endpoint proposes for lines: {data: [{part, character, name, tags}]}. */
+export const proposeSpeakers = (id, ids) => ask(at(id, "/cast/proposals"), json("POST", { ids }));
 /** Changes many parts at once: changes as for one part, but text and take. */
 export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 /** Who speaks in a File or a text, with proposed voices: {data}. */

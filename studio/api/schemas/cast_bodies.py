@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from studio.api.schemas.field_types import StrictBody, VoiceName
-from studio.library.projects.cast_repository import CastMember, CharacterChanges
+from studio.library.projects.cast_repository import MAX_ALIASES, CastMember, CharacterChanges
 from studio.library.projects.project_records import MAX_NAME, NewCharacter
 from studio.projects.casting.cast_service import LineInContext
+from studio.projects.casting.chat_endpoint import MAX_LINES, Proposal
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 GENDER = "female, male or neutral; blank: unknown."
-MAX_ALIASES = 50
 
 
 class NewCharacterBody(StrictBody):
@@ -53,6 +53,17 @@ class RecastBody(StrictBody):
     """Which characters get a proposed voice."""
 
     missing: bool = Field(False, description="Only those without a voice.")
+
+
+class ProposeBody(StrictBody):
+    """Which lines the chat endpoint is asked about."""
+
+    ids: list[str] = Field(min_length=1, max_length=MAX_LINES)
+
+
+def proposal_json(part: str, character: str | None, proposal: Proposal) -> dict[str, Any]:
+    """``character`` is null for the narrator, whose ``name`` is blank, and for somebody who is not in the cast."""
+    return {"part": part, "character": character, "name": proposal.speaker, "tags": list(proposal.tags)}
 
 
 def cast_json(members: list[CastMember], unsure: int, assistant: str | None) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from typing import Any
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text
 from studio.library.database import Store
-from studio.library.projects.project_records import MAX_CAST, MAX_NAME, SURE, NewCharacter, Part
+from studio.library.projects.project_records import MAX_ALIASES, MAX_CAST, MAX_NAME, SURE, NewCharacter, Part
 from studio.library.projects.row_mapping import AT_REST, parts_of, recipes_of, row_of, row_to_restore_to, settle, touch
 from studio.library.sqlite import Database, select
 from studio.library.trash import Trash, mark
 
-MAX_ALIASES = 50
 UNSURE = f"confidence < {SURE} and confirmed = 0"
 """Parts whose speaker is for a person to decide."""
 _SAMPLE_LETTERS = 240
@@ -32,6 +31,8 @@ class LineFilter:
     """Only those whose speaker is for a person to decide."""
     character: str | None = None
     """Only those of this character; blank: the narrator's."""
+    ids: Sequence[str] | None = None
+    """Only these parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,9 @@ class Cast:
             where += f" and {UNSURE}"
         if which.character is not None:
             where, values = f"{where} and coalesce(character, '') = ?", [*values, which.character]
+        if which.ids is not None:
+            where = f"{where} and id in (select value from json_each(?))"
+            values = [*values, json.dumps(list(which.ids))]
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             [total] = db.execute(f"select count(*) from parts where {where}", values).fetchone()

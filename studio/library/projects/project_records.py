@@ -22,6 +22,8 @@ MAX_AUTHOR = 200
 """Length, like MAX_NAME."""
 MAX_NAME = 200
 """Of a character."""
+MAX_ALIASES = 50
+"""Other names of one character."""
 MAX_CAST = 1000
 """Characters in the cast of one project."""
 SURE = 0.7

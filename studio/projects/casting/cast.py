@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from studio.library.projects.project_records import NewCharacter
+from studio.errors import InvalidDocument
+from studio.library.projects.project_records import MAX_ALIASES, MAX_CAST, NewCharacter
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
 from studio.projects.casting.characters import NARRATOR_SELF
@@ -45,10 +46,12 @@ class Casting:
         known = next((self._by_name[key] for each in names if (key := fold_speaker(each)) in self._by_name), None)
         if known is None:
             voice = next((voice for each in names if (voice := self._voice_of(each)) is not None), None)
-            known = NewCharacter(name, tuple(aliases), gender, voice, voice is None and name == NARRATOR_SELF)
+            known = NewCharacter(
+                name, tuple(aliases)[:MAX_ALIASES], gender, voice, voice is None and name == NARRATOR_SELF
+            )
         elif aliases or gender:
             others = dict.fromkeys([*known.aliases, *(each for each in names if each != known.name)])
-            known = replace(known, aliases=tuple(others), gender=known.gender or gender)
+            known = replace(known, aliases=tuple(others)[:MAX_ALIASES], gender=known.gender or gender)
         for each in (known.name, *names):
             self._by_name[fold_speaker(each)] = known
         return known
@@ -69,7 +72,7 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
     """The document with each line as a passage of its speaker, and the characters as its cast.
 
     ``find_speakers``: also quoted speech in prose, and every name before a colon where the text is a script. Blocking:
-    some 1.5 s of a core for a million characters.
+    some 1.5 s of a core for a million letters. Raises InvalidDocument.
     """
     if find_speakers and document.prose:
         for name in _script_names(document, only_scripts=True):
@@ -81,7 +84,10 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
     if find_speakers and document.prose:
         passages = _quotations_apart(passages, casting)
     passages = [_voiced(passage, casting) if passage.speaker else passage for passage in passages]
-    return replace(document, passages=tuple(passages), cast=casting.among(passages))
+    cast = casting.among(passages)
+    if len(cast) > MAX_CAST:
+        raise InvalidDocument(f"the document has {len(cast)} characters; at most {MAX_CAST} are allowed", "file")
+    return replace(document, passages=tuple(passages), cast=cast)
 
 
 def speakers_in(document: Document) -> Document:

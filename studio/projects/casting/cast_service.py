@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from studio.errors import InvalidRequest, StudioError
+from anyio import to_thread
+
+from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.library import Library
 from studio.library.projects.cast_repository import CastMember, CharacterChanges, LineFilter
 from studio.library.projects.project_records import NewCharacter, Part
 from studio.library.projects.project_repository import PartChanges, PartRange
+from studio.projects.casting.chat_endpoint import MAX_LINES, ChatEndpoint, Proposal, Question
 from studio.projects.casting.direction import MAX_TAGS, with_tags
 from studio.projects.casting.voice_proposals import proposed_voices, roles_of
 from studio.speech.speech_service import SpeechService
@@ -32,8 +35,9 @@ class LineInContext:
 class CastService:
     """Calls block for milliseconds, on any thread; ``owner_filter`` is as for Projects."""
 
-    def __init__(self, library: Library, speech: SpeechService) -> None:
+    def __init__(self, library: Library, speech: SpeechService, chat: ChatEndpoint | None = None) -> None:
         self._library = library
+        self._chat = chat
         self._cast = library.cast
         self._speech = speech
 
@@ -83,6 +87,44 @@ class CastService:
         ]
         return lines, total
 
+    @property
+    def assistant(self) -> str | None:
+        """The model that `propose` asks; None: there is none."""
+        return self._chat.model if self._chat else None
+
+    async def propose(
+        self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]
+    ) -> list[tuple[str, str | None, Proposal]]:
+        """Part, character (None: the narrator, or somebody new) and proposal, for the lines that have one.
+
+        Raises NotFound, InvalidRequest, ChatFailed.
+        """
+        if self._chat is None:
+            message = "no chat endpoint is set up: set STUDIO_CHAT_URL and STUDIO_CHAT_MODEL, and restart the studio"
+            raise InvalidRequest(message, "ids")
+        which = LineFilter(ids=part_ids)
+        lines, _ = await to_thread.run_sync(self.lines, project_id, owner_filter, which, 0, MAX_LINES)
+        if len(lines) < len(set(part_ids)):
+            raise NotFound("the project does not have all of these parts", "ids")
+        members = await to_thread.run_sync(self._cast.members, project_id, owner_filter)
+        by_name = {name.casefold(): each.id for each in members if each.id for name in (each.name, *each.aliases)}
+        questions = [Question(line.part.text, line.before, line.after) for line in lines]
+        names = [each.name for each in members if each.id]
+        proposals = await self._chat.propose(questions, names, self._known_tags)
+        return [
+            (line.part.id, by_name.get(proposal.speaker.casefold()), proposal)
+            for line, proposal in zip(lines, proposals, strict=True)
+            if proposal is not None
+        ]
+
+    @property
+    def _known_tags(self) -> tuple[str, ...] | None:
+        """The tags of the speech model; None: any, or it is not ready yet."""
+        try:
+            return self._speech.host.engine().info.card.tags
+        except StudioError:
+            return None
+
     def direct(
         self,
         project_id: str,
@@ -105,10 +147,7 @@ class CastService:
         names = [" ".join(tag.strip().strip("[]").split()) for tag in tags]
         if len(names) > MAX_TAGS or not all(names):
             raise InvalidRequest(f"tags must be up to {MAX_TAGS} words such as whisper", "tags")
-        try:
-            known = self._speech.host.engine().info.card.tags
-        except StudioError:  # it is not ready yet: an unknown tag is then read as words
-            known = None
+        known = self._known_tags
         for name in names:
             if any(sign in "[]<>|\n" for sign in name):
                 raise InvalidRequest(f"a tag has no brackets or bars in it: {name[:40]!r}", "tags")

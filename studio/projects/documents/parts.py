@@ -45,7 +45,8 @@ def into_parts(document: Document, cut: Cutting = BY_LENGTH) -> list[Passage]:
     passages = iter(document.passages)
     parts = list(islice(_prose(passages, cut) if document.prose else passages, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
-        raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
+        message = f"the document has more than {MAX_PARTS} parts; at most that many are allowed"
+        raise InvalidDocument(f"{message}: make the parts longer, or divide the document", "file")
     if not parts:
         raise InvalidDocument("the document has no text to speak, only speaker names or invisible characters", "file")
     for number, part in enumerate(parts, start=1):

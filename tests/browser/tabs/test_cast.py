@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
@@ -68,3 +69,24 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     expect(lines.nth(1)).to_contain_text("Decided:")
     expect(area.locator(".cast-bar button").first).to_be_hidden()
     assert serious_violations(screen) == []
+
+
+def test_what_a_chat_endpoint_proposes_is_shown_and_taken_or_not(steered: Any, open_page: Open) -> None:
+    served = steered(chat_url="http://127.0.0.1:9/v1", chat_model="tiny")
+    screen, area = imported(served, open_page)
+
+    def propose(route: Route) -> None:
+        part = (route.request.post_data_json or {})["ids"][0]
+        route.fulfill(json={"data": [{"part": part, "character": None, "name": "The Cook", "tags": []}]})
+
+    area.get_by_role("button", name="Decide 2 unsure lines").click()
+    area.get_by_role("button", name="Ask tiny").click()
+    expect(area.locator(".cast-panel [role=status]")).to_contain_text("it cannot be reached")
+    screen.page.route("**/cast/proposals", propose)
+    area.get_by_role("button", name="Ask tiny").click()
+    lines = area.locator(".cast-lines > li")
+    expect(lines.first).to_contain_text("tiny proposes: The Cook")
+    expect(lines.first).to_be_focused()
+    screen.page.keyboard.press("Enter")
+    expect(lines.first).to_contain_text("Decided: The Cook")
+    expect(area.get_by_label("Name of The Cook")).to_have_value("The Cook")

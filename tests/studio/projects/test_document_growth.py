@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.projects.casting.attribution import attribute
-from studio.projects.documents import into_parts, read_document
+from studio.projects.casting.cast import Casting, divided
+from studio.projects.documents import Document, Passage, into_parts, read_document
 from tests.growth import PIECES, check, pieces
 from tests.studio.documents import docx, epub, page, pdf
 
@@ -63,13 +63,19 @@ DIALOGUE = {name: PIECES[name] for name in ("sentences", "letters", "blanks", "n
     "tags": "\u201ca,\u201d said Anna. ",
     "addressed": "\u201ca, Anna, a.\u201d said Ben. ",
     "capitals": "Aa Bb Cc ",
+    "unbalanced": "\u201ca \u00abb \u2018c\u201d ",
+    "script": "Anna: a\n\nBen: b\n\n",
     "turns": "\u201ca.\u201d\n\n",
 }
 
 
 @pytest.mark.parametrize("kind", DIALOGUE)
 def test_speakers_are_found_in_linear_time(kind: str) -> None:
-    check(lambda text: attribute(text.split("\n\n")), pieces(DIALOGUE[kind]), 16_384)
+    def cast(text: str) -> object:
+        passages = tuple(Passage(paragraph) for paragraph in text.split("\n\n"))
+        return divided(Document(passages, prose=True), Casting({}), find_speakers=True)
+
+    check(cast, pieces(DIALOGUE[kind]), 16_384)
 
 
 PAGES = {

@@ -10,15 +10,18 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads
 from studio.api.schemas.cast_bodies import (
     CharacterBody,
     MergeCharacterBody,
     NewCharacterBody,
+    ProposeBody,
     RecastBody,
     cast_json,
     line_json,
     member_json,
+    proposal_json,
 )
 from studio.api.schemas.projects import PartsBody
 from studio.library import Library
@@ -43,6 +46,7 @@ class CastRoutes:
         routes.post(project + "/cast", openapi_extra=reads(NewCharacterBody))(self.add_character)
         routes.post(project + "/cast/recast", openapi_extra=reads(RecastBody))(self.recast)
         routes.get(project + "/cast/lines")(self.list_lines)
+        routes.post(project + "/cast/proposals", openapi_extra=reads(ProposeBody))(self.propose)
         routes.patch(character, openapi_extra=reads(CharacterBody))(self.edit_character)
         routes.delete(character)(self.delete_character)
         routes.post(character + "/merge", openapi_extra=reads(MergeCharacterBody))(self.merge_character)
@@ -102,6 +106,13 @@ class CastRoutes:
         data = [line_json(line) for line in lines]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
 
+    async def propose(self, project_id: str, request: Request) -> JSONResponse:
+        """Ask the chat endpoint of the settings who speaks lines, and how. Nothing is changed by it."""
+        body = as_model(await read_json(request), ProposeBody)
+        work = self._service.propose(project_id, request.state.owner_filter, body.ids)
+        data = [proposal_json(*entry) for entry in await until_hangup(request, work)]
+        return JSONResponse({"object": "list", "model": self._service.assistant, "data": data})
+
     async def edit_parts(self, project_id: str, request: Request) -> JSONResponse:
         """Change many parts at once, by ids or from first to last: voice, pause, speed, sampling, tags, scene end,
         character. Parts that are spoken differently by that become stale. All are changed, or none."""
@@ -114,4 +125,4 @@ class CastRoutes:
         owner_filter = request.state.owner_filter
         members = self._cast.members(project_id, owner_filter)
         _, unsure = self._cast.lines(project_id, owner_filter, LineFilter(is_unsure=True), 0, 1)
-        return JSONResponse(cast_json(members, unsure, None))
+        return JSONResponse(cast_json(members, unsure, self._service.assistant))
