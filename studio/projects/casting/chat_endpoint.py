@@ -61,7 +61,7 @@ class ChatEndpoint:
     url: str
     model: str
     key: str | None = field(default=None, repr=False)
-    _places: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE), repr=False)
+    _places: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE), init=False, repr=False)
 
     async def propose(
         self, questions: Sequence[Question], characters: Sequence[str], tags: Sequence[str] | None
@@ -93,10 +93,10 @@ class ChatEndpoint:
             with anyio.fail_after(SECONDS):
                 async with client.stream("POST", url, json=body) as response:
                     if response.status_code in (401, 403):
-                        raise ChatFailed(f"it refused the key ({response.status_code}): check STUDIO_CHAT_KEY")
+                        raise ChatFailed(f"it refused the key ({response.status_code}): check STUDIO_CHAT")
                     if response.status_code != 200:
                         message = f"it answered with status {response.status_code}"
-                        raise ChatFailed(f"{message}: check STUDIO_CHAT_URL and STUDIO_CHAT_MODEL")
+                        raise ChatFailed(f"{message}: check STUDIO_CHAT")
                     answer = bytearray()
                     async for piece in response.aiter_raw():
                         answer += piece
@@ -106,7 +106,7 @@ class ChatEndpoint:
         except (TimeoutError, httpx.TimeoutException):
             raise ChatFailed(f"it did not answer within {SECONDS:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ChatFailed(f"it cannot be reached ({type(error).__name__}): check STUDIO_CHAT_URL") from None
+            raise ChatFailed(f"it cannot be reached ({type(error).__name__}): check STUDIO_CHAT") from None
         except (ValueError, LookupError, TypeError, RecursionError):
             raise _nonsense() from None
         if not isinstance(content, str):

@@ -72,7 +72,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
 
 
 def test_what_a_chat_endpoint_proposes_is_shown_and_taken_or_not(steered: Any, open_page: Open) -> None:
-    served = steered(chat_url="http://127.0.0.1:9/v1", chat_model="tiny")
+    served = steered(chat=("http://127.0.0.1:9/v1", "tiny"))
     screen, area = imported(served, open_page)
 
     def propose(route: Route) -> None:

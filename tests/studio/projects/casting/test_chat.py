@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from studio.diagnostics import settings_in_force
 from studio.projects.casting import chat_endpoint
 from studio.settings import Settings
 from tests.studio.answers import assert_envelope
@@ -69,7 +70,7 @@ def chat() -> Iterator[tuple[FakeChat, str]]:
 
 
 def project_of(steered: Steer, url: str) -> tuple[Served, str, list[str]]:
-    served, _ = steered(chat_url=url, chat_model="tiny", chat_key=KEY)
+    served, _ = steered(chat=(url, "tiny", KEY))
     items: list[Any] = [{"input": "“Go!”", "character": "Ann"}, {"input": "“No.”"}, {"input": "It rained."}]
     project = made(served, items=items)
     return served, f"{PROJECTS}/{project['id']}", [part["id"] for part in parts_of(served, project)]
@@ -157,8 +158,8 @@ def test_without_the_settings_nothing_is_asked(steered: Steer) -> None:
         at = f"{PROJECTS}/{project['id']}/cast"
         assert client.get(at).json()["assistant"] is None
         assert_envelope(client.post(f"{at}/proposals", json={"ids": [parts_of(served, project)[0]["id"]]}), 400, "ids")
-    with pytest.raises(ValueError, match="STUDIO_CHAT_MODEL"):
-        Settings(chat_url="http://127.0.0.1:1/v1")
-    with pytest.raises(ValueError, match="an address such as"):
-        Settings(chat_url="file:///etc/passwd", chat_model="x")
-    assert KEY not in repr(Settings(chat_url="http://a/v1", chat_model="x", chat_key=KEY))
+    for wrong in ("http://127.0.0.1:1/v1", "file:///etc/passwd x", "http://a/v1 x k more"):
+        with pytest.raises(ValueError, match="it must be an address, a model"):
+            Settings(chat=wrong)  # type: ignore[arg-type]
+    settings = Settings(chat=f"http://a/v1 x {KEY}")  # type: ignore[arg-type]
+    assert KEY not in repr(settings) + str(settings_in_force(settings)) and settings.chat[1] == "x"
