@@ -14,7 +14,6 @@ from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.project_records import (
     MAX_AUTHOR,
-    MAX_CAST,
     MAX_NAME,
     MAX_PARTS,
     MAX_PAUSE,
@@ -34,6 +33,8 @@ SETTINGS = (
     *("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause", "normalize"),
     *("scene_pause", "trim", "loudness", "author", "language"),
 )
+MAX_CAST = 1000
+"""Names with voices in one request."""
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
 

@@ -18,6 +18,7 @@ from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
 from studio.api.schemas.list_page import list_page
 from studio.api.schemas.projects import (
+    MAX_CAST,
     PartBody,
     ProjectBody,
     SettingsBody,
@@ -26,7 +27,7 @@ from studio.api.schemas.projects import (
     project_json,
 )
 from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
-from studio.library.projects.project_records import MAX_CAST, MAX_PARTS, PartState, Project, ProjectSettings
+from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
 from studio.projects.casting.cast_service import CastService
 from studio.projects.casting.voice_proposals import Role
 from studio.projects.document_import import DocumentImport

@@ -97,11 +97,11 @@ def test_proposed_voices_have_the_gender_and_differ_from_the_narrators_and_the_n
 
 def test_a_crowd_and_a_book_of_too_many_lines_are_refused_with_the_limit(steered: Any) -> None:
     served, _ = steered()
-    crowd = "\n\n".join(f"N{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}: Yes." for n in range(1001))
+    crowd = "\n\n".join(f"N{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}: Yes." for n in range(2001))
     with served.client() as client:
         answer = client.post(PROJECTS, json={"input": crowd, "speakers": True})
         assert_envelope(answer, 400, "input")
-        assert "1001 characters; at most 1000" in answer.json()["error"]["message"]
+        assert "2001 characters; at most 2000" in answer.json()["error"]["message"]
         name = "“Yes,” said " + "A" * 3000 + ".\n\n“No,” said Ben."
         listed = client.post(f"{PROJECTS}/characters", json={"input": name}).json()["data"]
         assert [entry["name"] for entry in listed] == ["Ben"]
