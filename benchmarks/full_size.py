@@ -1,5 +1,7 @@
 """A checkpoint folder as large as S2 Pro's, of random weights: python -m benchmarks.full_size FOLDER [--device cuda]
 
+With ``--shape audio8`` as large as Audio8-TTS-Preview-0.6b's.
+
 Everything is where the published checkpoint has it: names, shapes, bfloat16, token ids. What differs: the tokenizer
 knows only bytes and the benchmarks' common words (a word is a token, about as long as S2 Pro's are), and the rows of
 <|im_end|> and of the tokens that nobody may draw are zero. Random logits spread with a deviation of one, so zero is
@@ -23,64 +25,40 @@ from torch import Tensor
 from benchmarks.common.material import sentence
 from benchmarks.common.report import Report
 from engine.checkpoint import open_source, published_key
-from engine.codec import Codec, CodecConfig
+from engine.codec import Codec
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
+from studio.models import catalogue
+from studio.models.catalogue import S2_PRO
 
-SHARED = {
-    "vocab_size": 155776,
-    "n_layer": 36,
-    "dim": 2560,
-    "intermediate_size": 9728,
-    "n_head": 32,
-    "n_local_heads": 8,
-    "head_dim": 128,
-    "attention_qk_norm": True,
-    "attention_qkv_bias": False,
-    "attention_o_bias": False,
-    "rope_base": 1e6,
-    "norm_eps": 1e-6,
-    "max_seq_len": 32768,
-    "tie_word_embeddings": True,
-}
-FAST = {"vocab_size": 4096, "n_layer": 4, "attention_qk_norm": False, "max_seq_len": 11, "tie_word_embeddings": False}
-S2_PRO: dict[str, Any] = {
-    "model_type": "fish_qwen3_omni",
-    "eos_token_id": 151645,
-    "pad_token_id": 151669,
-    "audio_pad_token_id": 151677,
-    "semantic_start_token_id": 151678,
-    "semantic_end_token_id": 155773,
-    "text_config": SHARED,
-    "audio_decoder_config": SHARED | FAST | {"num_codebooks": 10, "text_dim": 2560},
-}
-"""config.json of fishaudio/s2-pro, as far as an engine reads it."""
+AUDIO8 = catalogue.AUDIO8 | {key: S2_PRO[key] for key in S2_PRO if key.endswith("_token_id")}
+"""Audio8's, with the ids of tokens that S2 Pro's has besides."""
+SHAPES = {"s2-pro": S2_PRO, "audio8": AUDIO8}
 DEVIATION = 0.02
 SHARD_BYTES = 2**30
 
 
-def write_checkpoint(
-    folder: Path, device: torch.device, tree: dict[str, Any] = S2_PRO, codec: CodecConfig | None = None
-) -> Path:
+def write_checkpoint(folder: Path, device: torch.device, tree: dict[str, Any] = S2_PRO) -> Path:
     """Write config.json, tokenizer.json, shards with their index, and codec.pth; the same for the same device.
 
-    ``codec`` must be S2 Pro's sizes (None) unless a codec.yaml that says otherwise is in the folder.
+    The codec has the sizes of the folder's codec.yaml, if there is one, else those of the tree's family.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(tree, indent=1))
     tokenizer(tree).save(str(folder / "tokenizer.json"))
     torch.manual_seed(0)
-    _write_shards(folder, _weights(open_source(folder).config, device))
+    source = open_source(folder)
+    _write_shards(folder, _weights(source.config, device))
     with only_shapes():
-        state = Codec(codec or CodecConfig()).state_dict()
+        state = Codec(source.codec_config).state_dict()
     tensors = {name: _codec_tensor(name, like, device).cpu() for name, like in state.items()}
     torch.save(tensors, folder / "codec.pth")
     return folder
 
 
 def tokenizer(tree: dict[str, Any]) -> Tokenizer:
-    """Byte-level BPE that has learnt the benchmarks' words, and the control tokens at the ids of config.json."""
+    """Byte-level BPE trained on the benchmarks' words, and the control tokens at the ids of config.json."""
     learning = Tokenizer(models.BPE())
     learning.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -93,9 +71,9 @@ def tokenizer(tree: dict[str, Any]) -> Tokenizer:
     control |= {f"<|semantic:{code}|>": first + code for code in range(last - first + 1)}
     # Tokens that the vocabulary already has keep their ids when they are added as special ones.
     learnt["model"]["vocab"] |= control
-    made = Tokenizer.from_str(json.dumps(learnt))
-    made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
-    return made
+    tokenizer = Tokenizer.from_str(json.dumps(learnt))
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    return tokenizer
 
 
 def _weights(config: ModelConfig, device: torch.device) -> Iterator[tuple[str, Tensor]]:
@@ -126,7 +104,7 @@ def _write_shards(folder: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
 
     for key, tensor in tensors:
         shard[key] = tensor
-        if sum(each.nbytes for each in shard.values()) >= SHARD_BYTES:
+        if sum(value.nbytes for value in shard.values()) >= SHARD_BYTES:
             write()
     if shard:
         write()
@@ -134,7 +112,7 @@ def _write_shards(folder: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
 
 
 def _codec_tensor(name: str, like: Tensor, device: torch.device) -> Tensor:
-    """A value by its role, so that a signal neither dies nor explodes on its way through the codec."""
+    """A value by its role, so that a signal neither vanishes nor explodes in the codec."""
     noise = torch.randn(like.shape, device=device)
     role = name.rpartition(".")[2]
     if role == "alpha":  # Snake's frequency
@@ -147,19 +125,20 @@ def _codec_tensor(name: str, like: Tensor, device: torch.device) -> Tensor:
         return torch.ones(like.shape, device=device)
     if "codebook" in name:
         return noise
-    before_tanh = like.shape[0] == 1  # kept low, so that the sound does not clip
+    before_tanh = like.shape[0] == 1  # kept low, so that the audio does not clip
     return noise * (0.01 if before_tanh else 1) / like[0].numel() ** 0.5
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--shape", choices=SHAPES, default="s2-pro")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     report, started = Report(options.out), time.perf_counter()
     with torch.inference_mode():
-        write_checkpoint(options.folder, torch.device(options.device))
+        write_checkpoint(options.folder, torch.device(options.device), SHAPES[options.shape])
     size = sum(file.stat().st_size for file in options.folder.iterdir())
     report.add({"full_size_write_s": round(time.perf_counter() - started, 1), "full_size_bytes": size})
     report.close()

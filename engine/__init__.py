@@ -1,7 +1,8 @@
-"""The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
+"""The S2 engine: text and reference codes in, audio out. Its public names are the ones below."""
 
 from engine.checking.forced_logits import Agreement
 from engine.checking.model_check import CheckedTake, ModelReport, check_model
+from engine.checking.model_survey import ModelSurvey, Need, survey_model
 from engine.config import EngineConfig
 from engine.direct_engine import DirectEngine
 from engine.engine import Engine
@@ -19,7 +20,7 @@ from engine.engine_errors import (
 from engine.model.prompt import refuse_control_tokens
 from engine.model_card import ModelCard
 from engine.protocol import SpeechEngine
-from engine.runtime.memory import freeze_heap, trim_heap
+from engine.runtime.memory import freeze_heap, release_memory, trim_heap
 from engine.types import (
     MAX_SEED,
     MAX_TOP_K,
@@ -55,6 +56,8 @@ __all__ = [
     "InvalidUtterance",
     "ModelCard",
     "ModelReport",
+    "ModelSurvey",
+    "Need",
     "PromptTooLong",
     "Reference",
     "Sampling",
@@ -64,5 +67,7 @@ __all__ = [
     "check_model",
     "freeze_heap",
     "refuse_control_tokens",
+    "release_memory",
+    "survey_model",
     "trim_heap",
 ]

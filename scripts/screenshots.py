@@ -28,6 +28,9 @@ PICTURES: dict[str, Look] = {
 }
 
 
+AREAS = {"new-voice": "voices/new", "longform": "projects", "compare": "studio/compare", "history": "history"}
+"""The addresses of the pictured views."""
+
 STORY = """# The lighthouse
 
 The keeper climbed the stairs before dusk. Nobody had lit the lamp for years.
@@ -72,7 +75,7 @@ def take_picture(browser: Browser, address: str, file: Path, look: Look) -> None
 
 def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page], None]) -> None:
     page = open_page(browser, address, PICTURES["studio"])
-    page.click(f"#tab-{area}")
+    page.goto(f"{address}/#{AREAS[area]}")
     show(page)
     shoot(page, FOLDER / f"{area}.png")
 
@@ -92,13 +95,14 @@ def new_voice(page: Page) -> None:
 def longform(page: Page) -> None:
     document = {"name": "lighthouse.md", "mimeType": "text/markdown", "buffer": STORY.encode()}
     page.get_by_label("Choose a document").set_input_files(document)  # type: ignore[arg-type]
+    page.click("#area-longform [data-part=make]")
     page.click("#area-longform [data-part=speak]")
     page.wait_for_function("document.querySelector('#area-longform [data-part=progress]').value === 1")
 
 
 def compare(page: Page) -> None:
-    page.click("#tab-studio")
-    page.get_by_role("button", name="Compare voices on this script").click()
+    page.click("#areas [data-view=studio]")
+    page.get_by_role("button", name="Hear this in other voices").click()
     page.get_by_text("Ready: listen and vote").wait_for()
 
 

@@ -1,4 +1,4 @@
-"""The command fish-voice-studio: serves the studio; "voices" and "trash" manage the library, "check" tests a model."""
+"""The command fish-voice-studio: serves the studio, or manages voices, trash and models, or checks a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ def main() -> int:
         from studio.cli import main as run_command  # needs no model
 
         return run_command()
+    if sys.argv[1:2] == ["models"]:
+        from studio.models.models_command import main as manage_models
+
+        return manage_models(sys.argv[2:])
     if sys.argv[1:2] == ["check"]:
         from studio.start.check_command import main as check
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from engine import EngineConfig, EngineError, EngineInfo, EngineStopped, SpeechEngine, trim_heap
+from engine import EngineConfig, EngineError, EngineInfo, EngineStopped, SpeechEngine, release_memory, trim_heap
 from studio.errors import NotReady, Unavailable
+from studio.settings import Settings
+
+log = logging.getLogger(__name__)
 
 RELEASE_SECONDS = 60.0
 """Interval at which freed memory is returned to the system; using a returned page again costs microseconds."""
 STOP_SECONDS = 20.0
 """Maximum wait, on stopping, for a running start to reach its next step."""
 
+EXPECTED = (EngineError, OSError, RuntimeError, MemoryError)
+"""Errors of a start that are logged without a traceback."""
+KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
+"""Values of STUDIO_FISH_KVCACHE_ATTN, and the engine's names for them."""
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], SpeechEngine]
 """Engine.start, or a replacement with the same signature."""
 
@@ -43,18 +51,41 @@ class HostStatus:
 
 
 class EngineHost:
-    """One engine through its states: starting, ready, failed. All methods are thread-safe."""
+    """One engine through its states: starting, ready, failed, and starting again with another model.
 
-    def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
-        self.model_id = _model_id(config.model)
-        """The model's name in the API: a folder's name, or the hub id."""
-        self._config = config
+    All methods are thread-safe, except that `hold`, `resume` and `switch` are for one caller.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        start_engine: StartEngine,
+        reporter: Reporter | None = None,
+        fallback: EngineConfig | None = None,
+    ) -> None:
+        """``fallback``: started if an engine with ``config`` does not start."""
+        self.trouble: str | None = None
+        """Why the model that was wanted last is not the one that is loaded."""
+        self._config, self._fallback = config, fallback
         self._start_engine = start_engine
         self._reporter = reporter
         self._status = HostStatus("starting", "waiting to start", 0.0)
         self._engine: Future[SpeechEngine] = Future()
+        self._held: Future[SpeechEngine] | None = None
+        self._was_ready = False
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="engine-start", daemon=True)
+        configs = (config,) if fallback is None else (config, fallback)
+        self._thread = threading.Thread(target=self._run, args=configs, name="engine-start", daemon=True)
+
+    @property
+    def model(self) -> str:
+        """The path or hub id that is loaded, or being loaded."""
+        return self._config.model
+
+    @property
+    def model_id(self) -> str:
+        """The model's name in the API: a folder's name, or the hub id."""
+        return _model_id(self._config.model)
 
     @property
     def max_waiting(self) -> int:
@@ -63,10 +94,10 @@ class EngineHost:
 
     @property
     def status(self) -> HostStatus:
-        status = self._status
-        if status.state == "failed" or not self._engine.done():
+        status, engine = self._status, self._engine
+        if status.state == "failed" or not engine.done():
             return status
-        cause = self._engine.result(0).failure
+        cause = engine.result(0).failure
         return HostStatus("failed", "stopped", 0.0, cause) if cause else HostStatus("ready", "ready", 1.0)
 
     def start(self) -> None:
@@ -112,31 +143,81 @@ class EngineHost:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
-        if self._engine.done() and self._engine.exception() is None:
-            self._engine.result().stop()
+        for engine in (self._engine, self._held):
+            if engine is not None and engine.done() and engine.exception() is None:
+                engine.result().stop()
 
-    def _run(self) -> None:
-        try:
-            engine = self._start_engine(self._config, self._progress)
-        except (EngineError, OSError, RuntimeError, MemoryError) as error:
-            self._failed(error, str(error))
-            return
-        except Exception as error:
-            self._failed(error, f"{type(error).__name__}: {error}")
-            raise
+    def hold(self, doing: str) -> None:
+        """Refuse work from now on, as during a start; takes under way go on. ``doing`` is told, and may be changed."""
+        if self._held is None:
+            self._held, self._engine = self._engine, Future()
+        self._status = HostStatus("starting", doing, 0.0)
+
+    def resume(self) -> None:
+        """Take work again, with the engine that was held."""
+        held, self._held = self._held, None
+        assert held is not None, "resume comes after hold"
+        if (problem := held.exception()) is not None:
+            self._fail(problem, str(problem))
+        else:
+            self._engine.set_result(held.result())
+
+    def switch(self, model: str) -> None:
+        """Stop the held engine and start one with another model in the background; `comes_up` waits for it.
+
+        If that does not start, the previous model is loaded again, and `trouble` has the reason. The two are never in
+        memory together.
+        """
+        configs = replace(self._config, model=model), self._config
+        self._thread = threading.Thread(target=self._replace, args=configs, name="engine-start", daemon=True)
+        self._thread.start()
+
+    def _replace(self, *configs: EngineConfig) -> None:
+        held, self._held = self._held, None
+        assert held is not None, "switch comes after hold"
+        if held.exception() is None:
+            held.result().stop()
+        del held
+        self._config, self.trouble = configs[0], None
+        release_memory()
+        self._run(*configs)
+
+    def _run(self, *configs: EngineConfig) -> None:
+        """Start the first of these engines that does start."""
+        for config in configs:
+            self._config = config
+            try:
+                engine = self._start_engine(config, self._progress)
+            except Exception as error:  # noqa: BLE001  (whatever a file does to a reader, the previous model is loaded)
+                if self._stopping.is_set() or config is configs[-1]:
+                    return self._start_failed(error)
+                self.trouble = f"{_model_id(config.model)} could not be loaded: {_reason(error)}"
+                log.warning("%s; loading %s", self.trouble, configs[-1].model)
+            else:
+                return self._came_up(engine)
+            release_memory()  # not before the error has let go of what was loaded
+        return None
+
+    def _came_up(self, engine: SpeechEngine) -> None:
         if self._stopping.is_set():
             engine.stop()
+        self._was_ready = True
         self._engine.set_result(engine)
-        if self._stopping.is_set():
-            return
-        if self._reporter:
+        if self._reporter and not self._stopping.is_set():
             self._reporter.ready(engine.info)
 
-    def _failed(self, error: Exception, reason: str) -> None:
+    def _start_failed(self, error: Exception) -> None:
+        """The reporter ends the program; after a switch it stays, so that its owner can choose another model."""
+        reason = _reason(error)
+        self._fail(error, f"{self.trouble}; nor could {self.model_id}: {reason}" if self.trouble else reason)
+        if not isinstance(error, EXPECTED):
+            log.error("the engine could not start", exc_info=error)
+        if self._reporter and not self._stopping.is_set() and not self._was_ready:
+            self._reporter.failed(reason)
+
+    def _fail(self, error: BaseException, reason: str) -> None:
         self._status = HostStatus("failed", self._status.doing, self._status.progress, reason)
         self._engine.set_exception(error)
-        if self._reporter and not self._stopping.is_set():
-            self._reporter.failed(reason)
 
     def _progress(self, doing: str, fraction: float) -> None:
         if self._stopping.is_set():
@@ -144,6 +225,30 @@ class EngineHost:
         self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))
         if self._reporter:
             self._reporter.progress(doing, fraction)
+
+
+def engine_config(settings: Settings, model: str | None = None) -> EngineConfig:
+    """The engine's configuration from the settings, and the model; None: that of STUDIO_MODEL."""
+    weights = settings.weights
+    return EngineConfig(
+        model=model or settings.model,
+        device=settings.device,
+        codec_device=settings.codec_device,
+        dtype=weights if weights == "float32" or weights == "bfloat16" else None,
+        codec_dtype="float32" if weights == "float32" else None,
+        max_rows=settings.max_rows,
+        max_waiting=settings.max_waiting,
+        max_context=settings.max_context,
+        threads=settings.threads,
+        memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
+        kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
+        weights="bf16" if weights == "float32" or weights == "bfloat16" else weights,
+        reproducible=settings.reproducible,
+    )
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, EXPECTED) and str(error) else f"{type(error).__name__}: {error}"
 
 
 def _model_id(model: str) -> str:

@@ -11,9 +11,11 @@ from studio.errors import LibraryUnavailable, SettingsError
 from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
+from studio.models.model_service import ModelService
 from studio.projects.casting.cast_service import CastService
 from studio.projects.casting.chat_endpoint import ChatEndpoint
 from studio.projects.project_service import ProjectService
+from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
@@ -39,8 +41,10 @@ class Studio:
     history: History
     projects: ProjectService
     cast: CastService
+    proofs: ProofRuns
     clips: ClipService
     recogniser_fetch: RecogniserFetch
+    models: ModelService
     client_files: ClientFiles
 
 
@@ -66,8 +70,12 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
         cast=CastService(library, service, _chat(settings)),
+        proofs=ProofRuns(library, transcriber, queues.proofs),
         clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
+        models=ModelService(
+            settings, host, lambda: service.in_use, lambda: service.warming.restart_forever(service.warm_voices)
+        ),
         client_files=ClientFiles(),
     )
     return studio, worker

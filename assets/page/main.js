@@ -2,7 +2,7 @@
 
 import { Account } from "./shell/account.js";
 import { Api } from "./api/api.js";
-import { Tabs } from "./shell/tabs.js";
+import { Areas } from "./shell/areas.js";
 import { ErrorCard } from "./speak/error-card.js";
 import { Cast } from "./speak/cast.js";
 import { CodeDialog } from "./api/code-dialog.js";
@@ -24,6 +24,7 @@ import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
 import { openDictionaries } from "./pronunciation/dictionaries.js";
+import { ModelsDialog } from "./models/models-dialog.js";
 import { Preferences } from "./settings/preferences.js";
 import { offerPresets } from "./speak/sampling-presets.js";
 import { offerPreview } from "./speak/voice-preview.js";
@@ -39,7 +40,7 @@ import { PlayButtons } from "./player/play-buttons.js";
 import { ReadAlong } from "./player/read-along.js";
 import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
-import { openVoiceTabs } from "./voices/voice-tabs.js";
+import { openVoiceAreas } from "./voices/voice-areas.js";
 import { isSecond } from "./lib/once.js";
 import { phrase } from "./lib/phrases.js";
 
@@ -56,7 +57,7 @@ class Studio {
   /** @type {ErrorCard} */ errorCard;
   /** @type {CodeDialog} */ code;
   /** @type {TakeList} */ list;
-  /** @type {Tabs} */ tabs;
+  /** @type {Areas} */ areas;
   /** @type {History} */ history;
   /** @type {import("./trash/trash-list.js").TrashList} */ trash;
   /** @type {Cast} */ cast;
@@ -82,6 +83,7 @@ class Studio {
   async #start() {
     this.health.showIn(await rendered("#pill"), await rendered("#offline"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
+    new ModelsDialog(await rendered("#models"));
     const account = new Account(await rendered("#signed-in"), this.health);
     askForKey(await rendered("#sign-in"), () => {
       account.look();
@@ -100,12 +102,13 @@ class Studio {
     });
     this.fields.addEventListener("change", ({ detail }) => this.errorCard.changed(detail));
     this.code = new CodeDialog(await rendered("#code"));
-    this.list = new TakeList(await rendered("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
-    this.tabs = new Tabs(await rendered("#areas"));
+    this.list = new TakeList(await rendered("#takes"));
+    await rendered("#areas");
+    this.areas = new Areas(document);
     this.history = new History(await rendered("#area-history"));
     await this.#dressFields();
     await this.#openAreas();
-    listenForKeys(this);
+    listenForKeys(this, await rendered("#shortcuts"));
     showOpened(dock);
     keepFocus();
     await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
@@ -135,7 +138,7 @@ class Studio {
       this.reading.isPossible = status === "ready";
       if (engine) script.card = engine.card;
     });
-    this.tabs.addEventListener("show", () => this.reading.look()); // the dictionary may have been changed
+    this.areas.addEventListener("show", () => this.reading.look()); // the dictionary may have been changed
     this.fields.addEventListener("change", ({ detail }) => {
       this.reading.voice = detail.values.source === "clip" ? "" : detail.values.voice;
       script.cutAfter = detail.values.cutAfter;
@@ -156,8 +159,8 @@ class Studio {
 
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
   async #openAreas() {
-    const { tabs, fields } = this;
-    const { newVoice, voices, ownClip } = await openVoiceTabs(this, rendered);
+    const { areas, fields } = this;
+    const { newVoice, voices, ownClip } = await openVoiceAreas(this, rendered);
     voices.addEventListener("changed", () => this.cast.refresh());
     newVoice.addEventListener("saved", () => this.cast.refresh());
     this.ownClip = ownClip;
@@ -174,11 +177,11 @@ class Studio {
     this.trash = settings.trash;
     const shown = { studio: ownClip, "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
     this.bringVoice = (file) => {
-      tabs.show("new-voice");
+      areas.show("new-voice");
       newVoice.bring(file);
     };
     this.bringBook = (source) => {
-      tabs.show("longform");
+      areas.show("longform");
       return longform.bring(source);
     };
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
@@ -187,16 +190,16 @@ class Studio {
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
     /** @type {any} */
     let left = null;
-    tabs.addEventListener("show", ({ detail }) => {
+    areas.addEventListener("show", ({ detail }) => {
       left?.close();
       left = shown[detail.area] ?? null;
       left?.open(detail.item);
     });
-    tabs.addEventListener("go", ({ detail }) => left?.go?.(detail.item));
-    this.health.addEventListener("back", () => (left?.back ? left.back() : left?.open(tabs.item)));
-    for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => tabs.about(area, detail));
-    tabs.start();
-    if (tabs.shown === "studio" && document.activeElement === document.body) {
+    areas.addEventListener("go", ({ detail }) => left?.go?.(detail.item));
+    this.health.addEventListener("back", () => (left?.back ? left.back() : left?.open(areas.item)));
+    for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => areas.about(area, detail));
+    areas.start();
+    if (areas.shown === "studio" && document.activeElement === document.body) {
       (await rendered("#script textarea")).focus({ preventScroll: true }); // Gradio's own way comes before it can be seen
     }
   }
@@ -234,7 +237,7 @@ class Studio {
       try {
         this.code.open(phrase("api.code.title"), await api.request(), phrase("api.code.seed"), detail.kind);
       } catch (problem) {
-        this.tabs.show("studio"); // where the script is, and the error card
+        this.areas.show("studio"); // where the script is, and the error card
         this.errorCard.tell(problem);
       }
     });
@@ -259,7 +262,7 @@ class Studio {
     await this.started;
     this.speaking.stop();
     this.fields.changed(...values);
-    this.tabs.show("compare");
+    this.areas.show("compare");
     return this.compare.speakScript();
   }
 

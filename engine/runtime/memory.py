@@ -1,4 +1,4 @@
-"""The process's memory: what is free goes back to the system, what stays is not looked through for garbage."""
+"""The process's memory: how much there is, what goes back to the system, what is not searched for garbage."""
 
 from __future__ import annotations
 
@@ -6,27 +6,64 @@ import ctypes
 import gc
 import sys
 from functools import cache
+from pathlib import Path
+
+import torch
 
 
 def trim_heap() -> None:
-    """Hand back every free page of all heaps; does nothing where the C library is not glibc. Blocking: tens of ms.
+    """Return every free page of all heaps to the system; does nothing without glibc. Blocking: tens of ms.
 
-    glibc gives each thread a heap of its own and shrinks it from its end alone: one small block that lives on keeps
-    all that was freed before it. Asking for as much again costs fresh pages, so call this rarely.
+    glibc gives each thread its own heap and shrinks it only from its end: one small live block keeps everything freed
+    before it. Allocating as much again costs fresh pages, so call this rarely.
     """
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 
 
 def freeze_heap() -> None:
-    """Leave what there is now out of all garbage collections to come. Blocking: tenths of a second.
+    """Exclude all present objects from future garbage collections. Blocking: tenths of a second.
 
-    For a process that serves, once all is loaded: a whole collection looks at the 300,000 objects of torch and the web
-    layer while every thread stands still, for 0.2 to 0.5 s, and a crowd's objects set one off. What was frozen and
-    becomes garbage later is never collected.
+    For a serving process, once everything is loaded: a full collection visits the 300,000 objects of torch and the web
+    layer while every thread stands still, for 0.2 to 0.5 s, and many requests' objects trigger one. Frozen objects that
+    become garbage later are never collected.
     """
     gc.collect()
     gc.freeze()
+
+
+def release_memory() -> None:
+    """Give back everything that an engine which has been stopped held, frozen or not. Blocking: tenths of a second.
+
+    Nothing may refer to the engine any more.
+    """
+    gc.unfreeze()
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    trim_heap()
+
+
+def free_memory(device: torch.device, held_bytes: int = 0) -> int | None:
+    """Bytes that an engine may use, were this process's engine stopped, which holds ``held_bytes`` on a CPU.
+
+    None: not known.
+    """
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+    if device.type != "cpu":
+        return None
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+    try:  # of a container
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        free = min(free, limit - used)
+    except (OSError, ValueError):  # none, or "max"
+        pass
+    return max(0, free) + held_bytes
 
 
 @cache

@@ -19,13 +19,16 @@ from studio.api.http.middleware import install_layers
 from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
+from studio.api.routes.engine_models import EngineModelRoutes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
 from studio.api.routes.projects.cast_routes import CastRoutes
+from studio.api.routes.projects.chapter_routes import ChapterRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
 from studio.api.routes.projects.project_routes import ProjectRoutes
+from studio.api.routes.projects.proof_routes import ProofRoutes
 from studio.api.routes.pronunciation_routes import PronunciationRoutes
 from studio.api.routes.share_routes import ShareRoutes
 from studio.api.routes.socket import socket_routes
@@ -39,6 +42,7 @@ from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
 from studio.history.take_word_times import TakeWordTimes
 from studio.projects.part_regeneration import PartRegeneration
+from studio.projects.proof.proof_regeneration import ProofRegeneration
 from studio.services import Studio
 
 PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
@@ -77,12 +81,20 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
         ProjectRoutes(studio.projects, studio.cast).router(),
+        ChapterRoutes(studio.projects).router(),
         CastRoutes(studio.library, studio.cast).router(),
         ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
+        ProofRoutes(
+            studio.library,
+            studio.proofs,
+            ProofRegeneration(studio.library, speech, studio.proofs),
+            speech.queues.exports,
+        ).router(),
         ProjectFiles(studio.projects, times, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
         recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
+        EngineModelRoutes(studio.models, speech.host, settings).router(),
         system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
         tts_routes(speech),
@@ -94,8 +106,8 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     ]
     if settings.page:
         routers.append(gradio_file_routes(studio.client_files))
-    for router in routers:
-        app.include_router(router)
+    for router in routers:  # not included: FastAPI would build each route a second time, at the first request
+        app.router.routes.extend(router.routes)
     unknown = UnknownRoute(routers)
     own = [path for path in unknown.paths if not path.startswith(("/v1/", "/gradio_api/"))]
     for path in own + [path for prefix in PREFIXES for path in (prefix, f"{prefix}/{{path:path}}")]:

@@ -14,6 +14,7 @@ from studio.library.projects.covers import Covers
 from studio.library.projects.part_arrangement import Arrangement
 from studio.library.projects.part_queue import PartQueue
 from studio.library.projects.project_repository import Projects
+from studio.library.projects.proof_repository import Proofs
 from studio.library.projects.replacements import Replacements
 from studio.library.projects.row_mapping import settle_pronounced
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
@@ -46,7 +47,7 @@ __all__ = [
 
 TRASH_DAYS = 7
 CLEAR_SECONDS = 3600.0
-"""Between two removals of expired entries."""
+"""Seconds between two removals of expired entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,13 @@ class Library:
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store, settle_pronounced)
         self.part_queue = PartQueue(store)
+        self.proofs = Proofs(store)
         self.audit = Audit(store)
         self.watch = HealthCheck("clearing")
         """The health of `clear_away`."""
 
     async def clear_away(self) -> None:
-        """Remove expired entries every hour, also in a library that nobody uses."""
+        """Remove expired entries every hour, even if nobody uses the library."""
         while True:
             await asyncio.to_thread(self.trash.expire)
             self.watch.report_success()
@@ -108,7 +110,7 @@ class Library:
 
 
 def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
-    """Change the owner; the numbers of takes and projects."""
+    """Change the owner; returns the numbers of takes and projects."""
     give = f"update takes set caller = ? where caller {condition} and part_id is"
     db.execute(f"{give} not null", [to, owner])
     takes = db.execute(f"{give} null", [to, owner]).rowcount

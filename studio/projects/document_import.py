@@ -11,6 +11,7 @@ from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.cast import Casting, divided, speakers_in
 from studio.projects.casting.voice_proposals import Role, roles_of
 from studio.projects.documents import Document, Passage, into_parts, read_document
+from studio.projects.documents.matter import Section, chosen_sections, sections_of
 from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.work.work_queue import WorkQueue
 
@@ -39,6 +40,9 @@ class DocumentImport:
     """Whether the speakers of quoted speech in prose, and all names of a script, become characters."""
     file_name: str = ""
     """The name given by the sender; blank if there is none."""
+    chapters: tuple[int, ...] | None = None
+    """The chapters to import, by their numbers in `sections_of`; None: all."""
+    with_cover: bool = True
 
     @property
     def is_small(self) -> bool:
@@ -47,10 +51,13 @@ class DocumentImport:
         return self.kind in TEXTS and len(self.source) <= SMALL
 
     def document(self) -> Document:
-        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument."""
+        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument, InvalidRequest."""
         if isinstance(self.source, Document):
-            return self.source
-        return read_document(self.source, self.kind, self.with_notes)
+            document = self.source
+        else:
+            document = read_document(self.source, self.kind, self.with_notes)
+        document = document if self.with_cover else replace(document, cover=None)
+        return document if self.chapters is None else chosen_sections(document, self.chapters)
 
     async def read(self, queue: WorkQueue, caller: str, is_voice: KnownVoices) -> Document:
         """The document, with the parts of a project as its passages. Cancelling the call stops the work.
@@ -62,11 +69,22 @@ class DocumentImport:
         kinds = (Document, Passage, Cover, NewCharacter)
         return await queue.run_in_child(caller, MEMORY_BYTES, kinds, cut_document, self, is_voice)
 
+    async def preview(self, queue: WorkQueue, caller: str) -> tuple[Document, tuple[Section, ...]]:
+        """The document in paragraphs, and its chapters; errors as for `read`."""
+        if self.is_small:
+            return await queue.run(caller, _preview, self)
+        return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover, Section), _preview, self)
+
     async def roles(self, queue: WorkQueue, caller: str) -> list[Role]:
         """The characters of the document, those with most lines first; errors as for `read`."""
         if self.is_small:
             return await queue.run(caller, _roles, self)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Role, NewCharacter), _roles, self)
+
+
+def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:
+    document = request.document()
+    return document, sections_of(document)
 
 
 def _roles(request: DocumentImport) -> list[Role]:

@@ -45,9 +45,9 @@ class PartRegeneration:
         async with self._places:
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
         request, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
-        take = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
-        new = replace(result.new, take=take)
-        await to_thread.run_sync(self._queue.regenerated, new, len(request.text))
+        changed = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
+        new = replace(result.new, take=changed)
+        await to_thread.run_sync(self._queue.regenerated, new, take.id, len(request.text))
         return await to_thread.run_sync(self._projects.part, project_id, owner_filter, part_id)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:

@@ -19,12 +19,18 @@ from studio.projects.casting.voice_proposals import Role, proposed_voices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.passages import SCENE_PAUSE
+from studio.projects.import_previews import ImportPreview, ImportPreviews
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
 from studio.projects.worker import ProjectWorker
 from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
+
+
+def file_title(file_name: str) -> str:
+    """A title from the name of a file; blank if there is none."""
+    return " ".join(file_name.rpartition(".")[0].split())[:MAX_TITLE]
 
 
 class ProjectService:
@@ -40,6 +46,7 @@ class ProjectService:
         self._voices = voices
         self._projects = library.projects
         self._worker = worker
+        self.previews = ImportPreviews()
 
     async def create(
         self,
@@ -60,6 +67,14 @@ class ProjectService:
         is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *request.cast.values())
         document = await request.read(self._documents, owner, is_voice)
         return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
+
+    async def preview(self, caller: str, wanted: DocumentImport) -> ImportPreview:
+        """Read a document and keep it for a while, so that it can be imported without being sent and read again.
+
+        Raises InvalidDocument, TooCostly, QueueFull, TooManyRequests.
+        """
+        document, sections = await wanted.preview(self._documents, caller)
+        return self.previews.keep(caller, document, sections, wanted.kind, wanted.file_name, wanted.with_notes)
 
     async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[Role]:
         """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
@@ -90,8 +105,7 @@ class ProjectService:
     ) -> Project:
         ids = {character.name: character.id for character in document.cast}
         parts = [_new_part(passage, ids.get(passage.speaker)) for passage in document.passages]
-        file_title = " ".join(request.file_name.rpartition(".")[0].split())[:MAX_TITLE]
-        title = title.strip() or document.title or file_title or parts[0].text.splitlines()[0][:80]
+        title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
@@ -133,9 +147,9 @@ class ProjectService:
             if name:
                 self._voices.find(name)
 
-    def ask(self, project_id: str, owner_filter: str | None, which: Which) -> Project:
-        """Queue parts for generation. Raises NotFound."""
-        project = self._projects.ask(project_id, owner_filter, which)
+    def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
+        """Queue parts for generation, of one chapter or all. Raises NotFound."""
+        project = self._projects.ask(project_id, owner_filter, which, chapter)
         self._worker.wake()
         return project
 

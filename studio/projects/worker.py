@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 
 import anyio
 from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
-from studio.audio.encode import wav_samples, whole_wav
 from studio.errors import (
     Cancelled,
     LibraryUnavailable,
@@ -27,9 +23,9 @@ from studio.errors import (
     Unavailable,
 )
 from studio.library.projects.project_records import ClaimedPart
-from studio.library.takes.take import NewTake, Timed
-from studio.projects.part_request import origin_of, request_of
-from studio.speech.speech_service import Speech, SpeechService
+from studio.library.takes.take import NewTake
+from studio.projects.part_generation import generate_part
+from studio.speech.speech_service import SpeechService
 from studio.supervisor import HealthCheck
 
 log = logging.getLogger(__name__)
@@ -198,13 +194,8 @@ class ProjectWorker:
         await to_thread.run_sync(outcome)
 
     async def _attempt(self, part: ClaimedPart) -> Outcome:
-        started = time.perf_counter()
         try:
-            request = request_of(part.settings, part.voice, part.text, part.seed)
-            speech = await self._service.speak(request, origin_of(part.project_id, part.owner))
-            async with aclosing(speech):
-                wav = b"".join([piece async for piece in speech.body])
-                words = await _word_times(speech)
+            new = await generate_part(self._service, part)
         except TEMPORARY_ERRORS as error:
             log.info("a part of %s has to wait: %s", part.project_id, error)
             await asyncio.sleep(RETRY_SECONDS)
@@ -213,24 +204,10 @@ class ProjectWorker:
             return partial(self._queue.dropped, part)
         except (StudioError, EngineError) as error:
             return partial(self._queue.failed, part, str(error))
-        return await self._store(part, speech, wav, words, time.perf_counter() - started)
+        return await self._store(part, new)
 
-    async def _store(
-        self, part: ClaimedPart, speech: Speech, wav: bytes, words: list[Timed] | None, seconds: float
-    ) -> Outcome:
+    async def _store(self, part: ClaimedPart, new: NewTake) -> Outcome:
         """Store the take; returns the outcome that is still to be written."""
-        take = replace(
-            speech.record,
-            id=f"ptake_{secrets.token_hex(12)}",
-            created=time.time(),
-            seconds=wav_samples(len(wav)) / speech.sample_rate,
-            media_type="audio/wav",
-            sample_rate=speech.sample_rate,
-            part_id=part.part_id,
-            recipe=part.recipe,
-            work_s=seconds,
-        )
-        new = NewTake(take, [whole_wav(wav, speech.sample_rate)], speech.codes, words)
         try:
             await to_thread.run_sync(self._queue.done, part, new)
         except (sqlite3.Error, OSError) as error:
@@ -238,12 +215,3 @@ class ProjectWorker:
             return partial(self._queue.release, part, f"the audio could not be stored: {error}")
         self._reset_delay()
         return lambda: None  # `done` has written it
-
-
-async def _word_times(speech: Speech) -> list[Timed] | None:
-    """The times of the words, or None if they cannot be aligned: the audio is kept all the same."""
-    try:
-        return await speech.timestamps("word")
-    except EngineError as error:
-        log.info("%s has no word times: %s", speech.request_id, error)
-        return None

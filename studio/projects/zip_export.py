@@ -25,14 +25,18 @@ LONGEST_NAME = 80
 """Characters of a chapter's title in a file name."""
 
 
-def zipped(timeline: Timeline, files: AudioFiles, names: Mapping[str, str]) -> Generator[bytes, None, None]:
+def zipped(
+    timeline: Timeline, files: AudioFiles, names: Mapping[str, str], others: Mapping[str, str] | None = None
+) -> Generator[bytes, None, None]:
     """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project.
 
-    ``names``: those of the characters, by id.
+    ``names``: those of the characters, by id; ``others``: texts that are added, by the name of their file.
     """
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
         archive.writestr(zipfile.ZipInfo("manifest.csv", DATE), _manifest(timeline, names))
+        for name, text in (others or {}).items():
+            archive.writestr(zipfile.ZipInfo(name, DATE), text)
         for placed in timeline.placed:
             archive.writestr(zipfile.ZipInfo(_name(placed.part.position), DATE), files.read(placed.take.audio))
             yield sink.take()

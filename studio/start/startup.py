@@ -14,7 +14,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  (replaces CUDA there, and must be imported before torch)
@@ -22,8 +22,9 @@ if os.environ.get("SPACES_ZERO_GPU"):
 # Only the imports that the engine's start needs: the web layer takes as long to import as a GPU's weights to load.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
-from studio.engine_host import EngineHost, Reporter, StartEngine, trim_heap_regularly
+from studio.engine_host import EngineHost, Reporter, StartEngine, engine_config, trim_heap_regularly
 from studio.errors import SettingsError
+from studio.models.model_choice import StartingModel, starting_model
 from studio.serving.public_port import PublicPort
 from studio.settings import PREFIX, Settings, on_zero_gpu
 from studio.start.terminal import Terminal
@@ -39,30 +40,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 
-KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
-"""Values of STUDIO_FISH_KVCACHE_ATTN, and the engine's names for them."""
-
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-
-
-def engine_config(settings: Settings) -> EngineConfig:
-    """The engine's configuration from the settings."""
-    weights = settings.weights
-    return EngineConfig(
-        model=settings.model,
-        device=settings.device,
-        codec_device=settings.codec_device,
-        dtype=weights if weights == "float32" or weights == "bfloat16" else None,
-        codec_dtype="float32" if weights == "float32" else None,
-        max_rows=settings.max_rows,
-        max_waiting=settings.max_waiting,
-        max_context=settings.max_context,
-        threads=settings.threads,
-        memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
-        kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
-        weights="bf16" if weights == "float32" or weights == "bfloat16" else weights,
-        reproducible=settings.reproducible,
-    )
 
 
 def create_app(
@@ -75,7 +53,19 @@ def create_app(
     ``reporter`` receives the progress of ``start_engine``.
     On ZeroGPU the app does not contain the page: Gradio launches it.
     """
-    return _create_app(EngineHost(engine_config(settings), start_engine, reporter), settings)
+    return _create_app(_engine_host(settings, starting_model(settings), start_engine, reporter), settings)
+
+
+def _engine_host(
+    settings: Settings, first: StartingModel, start_engine: StartEngine, reporter: Reporter | None
+) -> EngineHost:
+    """The host of the chosen model; if that does not start, the bundled one does."""
+    usual = engine_config(settings)
+    if not first.is_chosen:
+        host = EngineHost(usual, start_engine, reporter)
+        host.trouble = first.problem
+        return host
+    return EngineHost(engine_config(settings, first.model), start_engine, reporter, usual)
 
 
 def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
@@ -106,6 +96,8 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await studio.recogniser_fetch.cancel()
+            await studio.models.close()
+            await studio.proofs.close()
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(studio.client_files.close)
@@ -137,7 +129,7 @@ def _front_ends(settings: Settings, service: SpeechService, terminal: Terminal) 
     from fleet.frontends.worker_pool import WorkerPool
     from fleet.start import fleet_joiner
 
-    return WorkerPool(settings, engine_config(settings), service, fleet_joiner, terminal.print_line)
+    return WorkerPool(settings, engine_config(settings, service.host.model), service, fleet_joiner, terminal.print_line)
 
 
 def _freeze_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
@@ -171,12 +163,13 @@ def main() -> int:
             return _serve_zero(settings, terminal)
         port = PublicPort(settings)  # before anything is loaded, so that a port in use is reported at once
         _check_home(settings)
-        terminal.starting()
+        first = starting_model(settings)
+        terminal.starting(first.model)
     except SettingsError as error:
         return _report_failure(error)
     check_interrupt = _defer_interrupts()
     serving = threading.Event()
-    host = EngineHost(engine_config(settings), _freeze_after(_start_engine(settings), serving), terminal)
+    host = _engine_host(settings, first, _freeze_after(_start_engine(settings), serving), terminal)
     if not settings.has_fleet:  # the fleet imports modules that the web layer imports too: not at the same time
         host.start()
     try:
@@ -271,7 +264,7 @@ def _serve_zero(settings: Settings, terminal: Terminal) -> int:
     def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
         return spaces.GPU(duration=seconds)(task)
 
-    terminal.starting()
+    terminal.starting(settings.model)
     try:
         # In this thread: the replacement of CUDA works only in the thread that imported it.
         engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)

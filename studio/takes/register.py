@@ -84,6 +84,11 @@ class Register:
         """A caller's active requests, oldest first."""
         return [request.take for request in self._active.values() if request.take.caller == caller]
 
+    @property
+    def active_count(self) -> int:
+        """Active requests of all callers, and parts of projects."""
+        return len(self._active)
+
     def cancel(self, request_id: str) -> None:
         """Cancel an active request. Raises NotFound if there is none with this id."""
         request = self._active.get(request_id)

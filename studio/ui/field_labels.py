@@ -20,8 +20,8 @@ FOUR_TAKES = marked("speak.four")
 COMPARE_VOICES = marked("speak.compare")
 
 HINTS = (
-    f'<p id="hints"><span>{marked("speak.hint.speak")}</span>'
-    f"<span>{marked('speak.hint.stop')}</span><span>{marked('speak.hint.play')}</span></p>"
+    f'<p id="hints"><span>{marked("speak.hint.speak")}</span> '
+    f'<button type="button" data-opens="shortcuts">{marked("speak.hint.shortcuts")}</button></p>'
 )
 
 KEPT_SEED = (

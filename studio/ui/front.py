@@ -7,10 +7,12 @@ import html
 import json
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import OK
 from pathlib import Path
 
+from anyio import to_thread
 from gradio.route_utils import get_root_url
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -18,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import CheckpointError, ModelCard
 from studio.i18n import Phrases
-from studio.settings import Settings
 from studio.ui import field_labels
 from studio.ui.bundle import PageFiles, script_in
 
@@ -80,14 +81,16 @@ class _Answer:
 class FrontPage:
     """ASGI middleware, inside the access layers, that caches the page for all callers.
 
-    Gradio needs 50 ms of a slow core for its HTML, which depends only on the language and the address.
+    Gradio needs 50 ms of a slow core for its HTML, which depends only on the language, the address and the model.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, files: PageFiles, phrases: Phrases) -> None:
-        self._app, self._root_path, self._files, self._phrases = app, settings.root_path, files, phrases
-        scripts = f"{_ONE_LANGUAGE}{_END_OF_START}{_slash(settings.root_path)}"
-        self._head = f"<style>{UNTIL_DRAWN}</style>{scripts}{_model_card(settings)}"
-        self._cache: OrderedDict[tuple[str, str], _Answer] = OrderedDict()
+    def __init__(
+        self, app: ASGIApp, root_path: str, files: PageFiles, phrases: Phrases, model: Callable[[], str]
+    ) -> None:
+        """``model``: what is loaded, or being loaded."""
+        self._app, self._root_path, self._files, self._phrases, self._model = app, root_path, files, phrases, model
+        self._head = f"<style>{UNTIL_DRAWN}</style>{_ONE_LANGUAGE}{_END_OF_START}{_slash(root_path)}"
+        self._cache: OrderedDict[tuple[str, str, str], _Answer] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in ("/", "/config"):
@@ -104,10 +107,11 @@ class FrontPage:
     async def _front(self, request: Request, receive: Receive, language: str) -> _Answer:
         """The page. Its query (``?page=``, ``?deep_link=``) is ignored: it selects features that the studio lacks."""
         root = get_root_url(request, "/", self._root_path or None)
-        key = language, root
+        key = language, root, (model := self._model())
         if key not in self._cache:
             scope = {**request.scope, "query_string": b""}
-            answer = await self._answer(scope, receive, language, self._head + self._preview(root, language))
+            head = self._head + await to_thread.run_sync(_model_card, model) + self._preview(root, language)
+            answer = await self._answer(scope, receive, language, head)
             if answer.start["status"] != OK:
                 return answer
             self._cache[key] = answer
@@ -169,10 +173,10 @@ def _slash(root_path: str) -> str:
     return f"<script>{move}</script>"
 
 
-def _model_card(settings: Settings) -> str:
+def _model_card(model: str) -> str:
     """The model's card, if it can be read before the model is loaded; the page requests it again afterwards."""
     try:
-        card = ModelCard.read(Path(settings.model))
+        card = ModelCard.read(Path(model))
     except (CheckpointError, OSError):
         return ""  # the engine's start reports the error
     return _meta("name", "studio-card", json.dumps({"demo": card.demo, "languages": card.languages}))

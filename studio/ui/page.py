@@ -35,7 +35,7 @@ PAGE_FILES = ASSETS / "page"
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
-"""The tabs after the Studio's own, which consists of Gradio's fields."""
+"""The views after the Studio's own, which consists of Gradio's fields."""
 
 STYLE_SHEETS = (
     "main",
@@ -50,7 +50,9 @@ STYLE_SHEETS = (
     "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
     "cast/cast-panel",
+    "proof/proof",
     "trash/trash",
+    "models/models",
     "shell/forced-colors",
 )
 """In the order of the cascade."""
@@ -84,7 +86,7 @@ class Fields:
 
 def mount_page(app: FastAPI, studio: Studio) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
-    files = serve_files(app, studio.settings)
+    files = serve_files(app, studio)
     page = build_page(studio)
     # Enables Gradio's check that files in arguments were uploaded. No field relies on it now; a later one might.
     page.has_launched = True
@@ -93,13 +95,13 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
     )
 
 
-def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
+def serve_files(app: FastAPI, studio: Studio) -> PageFiles:
     """Serve the page's scripts and styles at "/page", and redirect the page of the endpoints to the page."""
-    phrases = page_phrases()
+    phrases, settings, host = page_phrases(), studio.settings, studio.speech.host
     app.add_api_route(f"/{ENDPOINTS}", lambda: RedirectResponse(f"{settings.root_path}/"), include_in_schema=False)
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.texts)
     app.mount("/page", files.app(), name="page")
-    inside = Middleware(FrontPage, settings=settings, files=files, phrases=phrases)
+    inside = Middleware(FrontPage, root_path=settings.root_path, files=files, phrases=phrases, model=lambda: host.model)
     app.user_middleware.append(inside)  # `add_middleware` would put it outside the access layers
     return files
 
@@ -132,7 +134,7 @@ def build_page(studio: Studio) -> StudioBlocks:
                     field_labels.SAMPLE,
                     label=field_labels.SCRIPT,
                     placeholder=field_labels.SCRIPT_PLACEHOLDER,
-                    lines=6,
+                    lines=3,
                     max_lines=24,
                     elem_id="script",
                     autofocus=True,
@@ -157,6 +159,8 @@ def build_page(studio: Studio) -> StudioBlocks:
         _html(_part("api/code-dialog"))
         _html(_part("shell/get-s2-pro"))
         _html(_part("shell/sign-in"))
+        _html(_part("models/models"))
+        _html(_part("shell/shortcuts"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)

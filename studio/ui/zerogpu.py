@@ -37,7 +37,7 @@ async def _fall_back(scope: Scope, receive: Receive, send: Send) -> None:
 def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
     """Serve ``app`` with the page at "/" in a thread of Gradio's. Returns the page once it is up; close it."""
     settings = studio.settings
-    files = serve_files(app, settings)
+    files = serve_files(app, studio)
     app.mount("/", _fall_back)
     page = build_page(studio)
     page.launch(

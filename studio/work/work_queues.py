@@ -15,7 +15,10 @@ DENOISING = Kind(
     "denoising", "the clip", "clips", "cleaned of noise", 1, 7, 120, "send a shorter span of it, or leave denoise out"
 )
 TRANSCRIBING = Kind(
-    "transcribing", "the clip", "clips", "transcribed", 1, 7, 300, "send a shorter span of it, or type what is said"
+    "transcribing", "the clip", "clips", "transcribed", 1, 7, 300, "send a shorter span of it, or type the transcript"
+)
+PROOFS = Kind(
+    "proofs", "the project", "projects", "checked", 1, 15, 86_400, "cancel one, or try again when one is done"
 )
 PACKS = Kind(
     "packs", "the voice pack", "voice packs", "read or written", 1, 15, 120, "make one with fewer or shorter clips"
@@ -44,6 +47,8 @@ class WorkQueues:
         self.clips = WorkQueue(CLIPS)
         self.denoising = WorkQueue(DENOISING)
         self.transcribing = WorkQueue(TRANSCRIBING)
+        self.proofs = WorkQueue(PROOFS)
+        """Checks of the audio of whole projects; for each part, they wait for a turn in `transcribing`."""
         self.packs = WorkQueue(PACKS)
         self.books = WorkQueue(BOOKS)
         """Whole projects, made or measured before the first byte is sent."""

@@ -115,7 +115,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
     class WhisperModel:
         supported_languages = ("en",)
 
-        def __init__(self, name: str) -> None:
+        def __init__(self, name: str, **options: object) -> None:
             pass
 
         def transcribe(self, audio: np.ndarray, **options: object) -> tuple[list[SimpleNamespace], SimpleNamespace]:

@@ -19,6 +19,22 @@ TWO_SECONDS = re.compile(r"0:(0[2-9]|[1-5]\d)")
 """A recording's time, two seconds or more: a busy browser may show one second and then four."""
 
 
+WITHIN = {"Compare": "Studio", "New voice": "Voices", "API": "Settings"}
+"""The area of a view that is not one."""
+
+
+def go(page: Page, view: str) -> Locator:
+    """Open a view by the links that lead there, and give what it shows."""
+    area = WITHIN.get(view, view)
+    links = page.locator("#masthead")
+    (links.locator("#pill") if view == "Activity" else links.get_by_role("link", name=area, exact=True)).click()
+    if view != area:
+        page.get_by_role("navigation", name=area, exact=True).get_by_role("link", name=view, exact=True).click()
+    shown = page.get_by_role("region", name=view, exact=True)
+    expect(shown).to_be_visible()
+    return shown
+
+
 def posted(request: Request) -> dict[str, Any]:
     """The JSON object that a request brings."""
     body = request.post_data_json
@@ -170,7 +186,7 @@ class Screen:
         expect(seed).to_be_visible()
 
     def reopen_with(self, draft: dict[str, Any]) -> None:
-        """Open the page anew with this draft in the browser, whatever the page was about to keep there itself."""
+        """Open the page again with this draft in the browser, whatever the page was about to keep there itself."""
         keep = "(draft) => { sessionStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
         self.page.evaluate(keep, json.dumps(draft))
         self.page.reload()

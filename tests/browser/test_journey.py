@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.screen import TWO_SECONDS, Screen, posted
+from tests.browser.screen import TWO_SECONDS, Screen, go, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 
@@ -17,12 +17,6 @@ Steer = Callable[..., Served]
 LOOKS: dict[str, dict[str, Any]] = {"Desktop": {"color_scheme": "light"}, "Phone": {**PHONE, "color_scheme": "dark"}}
 MOST_STOPS = 80
 """Presses of Tab after which a control counts as out of reach."""
-
-
-def area(screen: Screen, name: str) -> Locator:
-    """Go to an area."""
-    screen.page.locator("#areas").get_by_role("tab", name=name, exact=True).click()
-    return screen.page.get_by_role("tabpanel", name=name, exact=True)
 
 
 def hear(screen: Screen) -> None:
@@ -39,7 +33,7 @@ def looks_right(screen: Screen) -> None:
 
 def record_a_voice(screen: Screen, name: str) -> None:
     """Through the four steps of a new voice, with the microphone."""
-    steps = area(screen, "New voice")
+    steps = go(screen.page, "New voice")
 
     def press(button: str) -> None:
         steps.get_by_role("button", name=button, exact=True).click()
@@ -74,7 +68,7 @@ def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
     hear(screen)
     looks_right(screen)
 
-    compare = area(screen, "Compare")
+    compare = go(screen.page, "Compare")
     compare.get_by_role("button", name="Settings", exact=True).click()
     compare.get_by_role("button", name="Temperatures").click()
     compare.get_by_role("button", name="Speak all").click()
@@ -84,7 +78,7 @@ def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
     hear(screen)
     looks_right(screen)
 
-    voices = area(screen, "Voices")
+    voices = go(screen.page, "Voices")
     voices.get_by_role("button", name=f"Inspect {voice}").click()
     with screen.page.expect_download() as export:
         voices.get_by_role("link", name=f"Export {voice}").click()
@@ -184,9 +178,8 @@ def test_focus_goes_on_from_what_is_hidden_or_drawn_anew(steered: Steer, open_pa
     keys.go_to(screen.card.get_by_role("button"))
     keys.press("Enter")
     expect(screen.script).to_be_focused()
-    keys.go_to(page.get_by_role("tab", name="Studio"), "Shift+Tab")
-    keys.press("ArrowRight", "ArrowRight")
-    voices = page.get_by_role("tabpanel", name="Voices")
+    keys.press("Alt+3")
+    voices = page.get_by_role("region", name="Voices")
     star = voices.get_by_role("button", name="Favourite Bert")
     keys.go_to(star)
     keys.press("Space")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 
@@ -31,16 +31,17 @@ def test_a_german_reads_german_and_may_choose_another_language(steered: Callable
     page.get_by_role("button", name="Sprechen", exact=True).click()
     expect(page.locator("#takes li")).to_contain_text("Take 1")
     expect(page.get_by_role("button", name="Übernehmen")).to_be_visible()
-    page.get_by_role("tab", name="Neue Stimme").click()
+    page.get_by_role("link", name="Stimmen", exact=True).click()
+    page.get_by_role("link", name="Neue Stimme").click()
     expect(page).to_have_title("Neue Stimme · Voice Studio")
     expect(page.get_by_role("heading", name="Stimme aufnehmen")).to_be_visible()
-    expect(page.get_by_role("tabpanel", name="Neue Stimme").get_by_label("Vorlesen auf")).to_have_value("de")
+    expect(page.get_by_role("region", name="Neue Stimme").get_by_label("Vorlesen auf")).to_have_value("de")
     expect(page.get_by_text("Zuerst etwas aufnehmen oder hochladen.")).to_be_visible()
     expect(page.get_by_role("button", name="Aufnehmen", exact=True)).to_be_visible()
     assert "{{" not in page.locator("body").inner_text()
-    page.get_by_role("tab", name="Einstellungen").click()
+    page.locator("#gear").click()
     expect(page.get_by_text("2 Stimmen und 1 Take: ")).to_be_visible()
-    page.get_by_role("tab", name="Studio").click()
+    go(page, "Studio")
     page.request.patch(f"{studio.url}/v1/voices/bert", data={"gender": "male", "favourite": True})
     page.reload()
     page.get_by_label("Stimme wählen").click()
@@ -53,12 +54,12 @@ def test_a_german_reads_german_and_may_choose_another_language(steered: Callable
     page.evaluate("window.studio.health.look()")
     expect(page.locator("#pill")).to_contain_text("Startet: 40 % · lädt die Gewichte")
     page.unroute_all()
-    page.get_by_role("tab", name="Einstellungen").click()
+    page.locator("#gear").click()
     with page.expect_navigation():
         page.locator("select[name=language]").select_option("日本語")
     page.wait_for_selector("body[data-studio=ready]")
     assert language_of(page) == "ja"
-    expect(page.get_by_role("tab", name="設定")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("link", name="設定").first).to_have_attribute("aria-current", "page")
     with page.expect_navigation():
         page.locator("select[name=language]").select_option("")
     page.wait_for_selector("body[data-studio=ready]")

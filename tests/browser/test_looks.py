@@ -11,7 +11,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -61,7 +61,7 @@ def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_fin
         control.focus()
         expect(control).to_be_focused()
         names.append(control.get_attribute("aria-label"))
-    assert names == ["Play", "Position", "Volume", "Save as WAV"]
+    assert names == ["Play", "Position", "Volume", "Download"]
 
     assert in_both_schemes(screen) == []
     screen.script.fill("")
@@ -76,12 +76,9 @@ def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_fin
 
 def test_axe_finds_nothing_serious_in_any_area(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    tabs = screen.page.locator("#areas").get_by_role("tab")
-    for tab in tabs.all():
-        tab.click()
-        expect(screen.page.get_by_role("tabpanel", name=tab.inner_text(), exact=True)).to_be_visible()
+    for view in ("Studio", "Compare", "Projects", "Voices", "New voice", "History", "Activity", "Settings", "API"):
+        go(screen.page, view)
         assert in_both_schemes(screen) == []
-    screen.page.get_by_role("tab", name="API").click()
     screen.page.get_by_role("button", name="Show as code").click()
     assert in_both_schemes(screen) == []
 
@@ -91,17 +88,20 @@ def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
 ) -> None:
     screen = open_page(served)
     expect(screen.page).to_have_title("Voice Studio")
-    screen.page.get_by_role("tab", name="Voices").click()
+    go(screen.page, "Voices")
     screen.page.reload()
-    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_visible()
+    expect(screen.page.get_by_role("region", name="Voices")).to_be_visible()
     expect(screen.page).to_have_title("Voices · Voice Studio")
-    screen.page.keyboard.press("Tab")
-    screen.page.get_by_role("tab", name="Voices").press("ArrowRight")
-    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_hidden()
+    screen.page.keyboard.press("Alt+4")
+    expect(screen.page.get_by_role("region", name="Voices")).to_be_hidden()
+    screen.page.keyboard.press("?")
+    expect(screen.page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Speak the script")
+    assert in_both_schemes(screen) == []
+    screen.page.keyboard.press("Escape")
     screen.page.go_back()
-    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_visible()
-    screen.page.get_by_role("tab", name="Long form").click()
-    expect(screen.page).to_have_title("Long form · Voice Studio")
+    expect(screen.page.get_by_role("region", name="Voices")).to_be_visible()
+    go(screen.page, "Projects")
+    expect(screen.page).to_have_title("Projects · Voice Studio")
     screen.page.go_back()
     screen.page.go_back()
     expect(screen.page).to_have_title("Voice Studio")
@@ -121,7 +121,7 @@ def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
     screen.script.fill("مرحبا بالعالم.")
     for area in ("", "Compare", "Voices"):
         if area:
-            screen.page.get_by_role("tab", name=area).click()
+            go(screen.page, area)
         if area == "Voices":
             screen.page.get_by_role("button", name="Inspect Anna").click()
             screen.page.get_by_label("Description").last.wait_for()
@@ -148,7 +148,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, ope
     screen.page.get_by_role("radio", name="Your own clip").check()
     expect(screen.own_clip.get_by_role("button", name="Record", exact=True)).to_be_visible()
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390 and serious_violations(screen) == []
-    save = screen.takes.get_by_text("Save", exact=True)
+    save = screen.takes.get_by_text("Download", exact=True)
     save.scroll_into_view_if_needed()
     box, dock = save.bounding_box(), screen.page.locator("#dock").bounding_box()
     assert box and dock and box["y"] + box["height"] <= dock["y"]
@@ -160,9 +160,8 @@ def test_where_the_system_forces_its_colours_what_is_pressed_and_chosen_is_still
     screen = open_page(served).ready()
     page = screen.page
     page.emulate_media(forced_colors="active")
-    tab = page.locator("#areas [role=tab]")
+    tab = page.locator("#areas a")
     expect(screen.speak).to_have_css("border-top-width", "1px")
-    expect(tab.last).to_have_css("border-top-width", "1px")
     expect(page.locator("#pill .dot")).to_have_css("background-color", "rgb(21, 128, 61)")
     chosen, other = (each.evaluate("(tab) => getComputedStyle(tab).backgroundColor") for each in (tab.first, tab.last))
     assert chosen != other
@@ -177,8 +176,8 @@ def test_a_long_name_without_a_gap_fits_a_phone(steered: Callable[..., Served], 
         client.post("/v1/audio/voices", data=voice, files={"audio_sample": wav(tone(6))}).raise_for_status()
     screen = open_page(studio, **PHONE).ready()
     for area, named in (("Compare", ".chip"), ("History", "[data-part=voice] option"), ("Voices", ".card")):
-        screen.page.get_by_role("tab", name=area).click()
-        panel = screen.page.get_by_role("tabpanel", name=area)
+        go(screen.page, area)
+        panel = screen.page.get_by_role("region", name=area)
         expect(panel.locator(named, has_text="WWW")).to_have_count(1)
         right = "(panel) => Math.max(...[...panel.querySelectorAll('*')].map((e) => e.getBoundingClientRect().right))"
         assert panel.evaluate(right) <= 390, area

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 
 from engine import EngineConfig
 from studio.settings import Settings
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -52,11 +52,6 @@ def studio(voices_folder: Path, tmp_path: Path, ports: tuple[int, int]) -> Itera
     stopping.stop()
 
 
-def area(screen: Screen, name: str) -> Locator:
-    screen.page.get_by_role("tab", name=name, exact=True).click()
-    return screen.page.get_by_role("tabpanel", name=name)
-
-
 @pytest.fixture
 def bring(tmp_path: Path) -> Bring:
     def choose(zone: Locator, name: str, data: bytes) -> None:
@@ -70,7 +65,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
     studio: Stopping, open_page: Open, bring: Bring
 ) -> None:
     screen = open_page(studio.served).ready()
-    new = area(screen, "New voice")
+    new = go(screen.page, "New voice")
     said, forth = new.locator("[data-part=capture-said]"), new.get_by_role("button", name="Next")
     hour = wav(np.full(3000 * 60 * 66, 0.1, np.float32), 3000)  # the browser reads of it only how long it is
     for name, data, words in (
@@ -88,7 +83,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
     expect(forth).to_be_enabled()
     expect(said).to_be_empty()
 
-    voices = area(screen, "Voices")
+    voices = go(screen.page, "Voices")
     said, pack = voices.locator("[data-part=said]"), voices.locator("[data-part=import]")
     whole = screen.page.request.get(f"{studio.served.url}/v1/voices/anna/export").body()
     for name, data in (("broken.fishvoice", b"PK"), ("half.fishvoice", whole[: len(whole) // 2])):
@@ -99,7 +94,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
     expect(said).to_be_empty()
     voices.get_by_role("button", name="Cancel").click()
 
-    longform = area(screen, "Long form")
+    longform = go(screen.page, "Projects")
     said, file = longform.locator("[data-part=said]"), longform.locator("[data-part=file]")
     for name, data, words in (
         ("broken.epub", b"PK", "not a readable EPUB"),
@@ -109,10 +104,10 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
         bring(file, name, data)
         expect(said).to_contain_text(words)
     bring(file, "story.txt", b"Two words.")
-    expect(longform.get_by_role("button", name="Speak all parts")).to_be_visible()
+    expect(longform.get_by_role("button", name="Import", exact=True)).to_be_visible()
     expect(said).to_be_empty()
 
-    compare = area(screen, "Compare")
+    compare = go(screen.page, "Compare")
     said = compare.locator("[data-part=said]")
     compare.get_by_role("button", name="Speak all").click()
     expect(said).to_contain_text("at least two")
@@ -137,38 +132,38 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     screen.speak.click()
     screen.until_over()
     expect(dock.locator(".word")).to_have_count(4)
-    area(screen, "Voices").get_by_role("button", name="Inspect Anna").wait_for()
-    area(screen, "Long form")
+    go(screen.page, "Voices").get_by_role("button", name="Inspect Anna").wait_for()
+    go(screen.page, "Projects")
     for name in ("Anna", "Bert"):
-        area(screen, "Compare").get_by_role("button", name=name, exact=True).click()
-    area(screen, "History").get_by_role("button", name="Star “Two words").wait_for()
+        go(screen.page, "Compare").get_by_role("button", name=name, exact=True).click()
+    go(screen.page, "History").get_by_role("button", name="Star “Two words").wait_for()
     studio.stop()
 
-    history = area(screen, "History")
+    history = go(screen.page, "History")
     history.locator(".take-play").click()
     expect(history).to_contain_text(SILENT)
     lost = page.get_by_text("Not connected to the studio. Trying again …")
     expect(lost).to_be_visible()  # at once: nobody has to wait until it is asked again
-    area(screen, "Studio")  # elsewhere the player is thin
+    go(screen.page, "Studio")  # elsewhere the player is thin
     dock.get_by_role("button", name="Speak sentence again").click()
     expect(dock.locator(".read-along-said")).to_contain_text(SILENT)
-    expect(area(screen, "Voices")).to_contain_text(SILENT)
-    longform = area(screen, "Long form")
+    expect(go(screen.page, "Voices")).to_contain_text(SILENT)
+    longform = go(screen.page, "Projects")
     longform.get_by_text("Paste a text").click()
     longform.locator("[data-part=paste]").fill("Some words.")
     longform.get_by_role("button", name="Create a project").click()
     expect(longform).to_contain_text(SILENT)
-    compare = area(screen, "Compare")
+    compare = go(screen.page, "Compare")
     compare.get_by_role("button", name="Speak all").click()
     expect(compare).to_contain_text("stopped answering")
-    expect(area(screen, "Queue")).to_contain_text(SILENT)
-    area(screen, "Settings")
+    expect(go(screen.page, "Activity")).to_contain_text(SILENT)
+    go(screen.page, "Settings")
     expect(lost).to_be_visible()  # and nothing is asked for there that had to be told besides
-    new = area(screen, "New voice")
+    new = go(screen.page, "New voice")
     bring(new.locator("input[type=file]").first, "good.wav", spoken())
     new.get_by_role("button", name="Next").click()
     expect(new).to_contain_text(SILENT)
-    area(screen, "Studio")
+    go(screen.page, "Studio")
     screen.speak.click()
     expect(screen.card).to_contain_text("The connection was lost.")
     expect(screen.status).to_contain_text("The connection was lost.")
@@ -181,11 +176,11 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     expect(screen.card).to_be_hidden()
     expect(screen.status).not_to_contain_text("lost")
     expect(dock.locator(".read-along-said")).to_be_empty()
-    for name in ("Voices", "Long form", "History", "Queue", "Settings", "New voice"):
-        expect(area(screen, name)).not_to_contain_text(SILENT)
+    for name in ("Voices", "Projects", "History", "Activity", "Settings", "New voice"):
+        expect(go(screen.page, name)).not_to_contain_text(SILENT)
     expect(new.get_by_role("button", name="Next")).to_be_enabled()
-    expect(area(screen, "Compare").locator("[data-part=said]")).not_to_contain_text("answer")
-    area(screen, "Studio")
+    expect(go(screen.page, "Compare").locator("[data-part=said]")).not_to_contain_text("answer")
+    go(screen.page, "Studio")
     screen.speak.click()
     expect(screen.takes).to_have_count(2)
 
@@ -193,7 +188,7 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
 def test_what_another_tab_has_changed_is_told(studio: Stopping, open_page: Open) -> None:
     screen = open_page(studio.served).ready()
     project = screen.page.request.post(f"{studio.served.url}/v1/projects", data={"input": "Two words."}).json()
-    voices = area(screen, "Voices")
+    voices = go(screen.page, "Voices")
     voices.get_by_role("button", name="Inspect Bert").click()
     description = voices.get_by_label("Description")
     expect(description).to_be_visible()

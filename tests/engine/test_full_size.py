@@ -10,7 +10,6 @@ import yaml
 
 from benchmarks.full_size import S2_PRO, write_checkpoint
 from engine import Sampling, Utterance
-from engine.codec import CodecConfig
 from tests.engine.speaking import hear, running_engine
 from tests.tiny import TinyCodec, codec_config
 
@@ -28,7 +27,7 @@ async def test_a_random_checkpoint_loads_and_speaks_until_the_limit(tmp_path: Pa
         "audio_decoder_config": S2_PRO["audio_decoder_config"] | SMALL | {"vocab_size": 128, "text_dim": 64},
     }
     (tmp_path / "codec.yaml").write_text(yaml.safe_dump(codec_config(TinyCodec())))
-    write_checkpoint(tmp_path, torch.device("cpu"), tree, CodecConfig.of(tmp_path))
+    write_checkpoint(tmp_path, torch.device("cpu"), tree)
     with running_engine(tmp_path, max_context=512, max_rows=1) as engine:
         for seed in range(3):
             take = await hear(engine, Utterance("The water was high.", (), Sampling(seed=seed), max_frames=60))

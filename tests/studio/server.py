@@ -21,9 +21,11 @@ from studio.errors import SettingsError
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings
 from studio.start.startup import create_app
+from tests.quick_routes import hasten
 
+hasten()
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Without the roots that a client would read anew each time: these servers speak plain HTTP."""
+"""Without root certificates, which a client would read each time: these servers use plain HTTP."""
 
 
 @dataclass(frozen=True)

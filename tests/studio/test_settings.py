@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from studio.api_key import ApiKey, read_keys
+from studio.engine_host import engine_config
 from studio.errors import SettingsError
 from studio.settings import Settings
-from studio.start.startup import engine_config
 
 Load = Callable[..., Settings]
 

@@ -134,6 +134,6 @@ class CastPanel {
  * The panel of a project's cast.
  *
  * @param {HTMLElement} container empty
- * @param {{ id: string, voices: any[], signal: AbortSignal, playback: any, changed: () => Promise<void>, project: () => any }} project
+ * @param {any} project as longform/panels.js gives it
  */
 export const mountCast = (container, project) => new CastPanel(container, project);

@@ -1,6 +1,6 @@
 // What the page's head says of the studio that it came from.
 
-const told = (/** @type {string} */ name) => document.querySelector(`meta[name=${name}]`)?.getAttribute("content");
+const told = (/** @type {string} */ name) => globalThis.document?.querySelector(`meta[name=${name}]`)?.getAttribute("content");
 
 /** Whether requests need a key; the page's own are signed in. */
 export const needsKey = told("studio-keys") === "needed";

@@ -8,26 +8,42 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
-/** state: only parts in this state; blank: all. */
-export const readParts = (id, offset, limit, state = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${state ? `&state=${state}` : ""}`));
+/** filter: a state, "silent" for parts without audio, "noted" for those with a note, "by:" and a character's id (without it the narrator's), or "" for all. */
+function filtered(filter) {
+  if (filter.startsWith("by:")) return `&character=${encodeURIComponent(filter.slice(3))}`;
+  return { "": "", silent: "&audio=false", noted: "&noted=true" }[filter] ?? `&state=${filter}`;
+}
+export const readParts = (id, offset, limit, filter = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${filtered(filter)}`));
+export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id, `/parts/ids?offset=${offset}&limit=${limit}${filtered(filter)}`))).data;
+/** The chapters, each with the sums of its parts. */
+export const readOutline = async (id) => (await ask(at(id, "/outline"))).data;
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** A request with a document, a File or a text, and fields. */
-export function documentBody(source, fields) {
-  if (typeof source === "string") return json("POST", { input: source, ...fields });
+/** Read a document, a File or a text, without creating a project: its id, title, chapters. Raises Refusal. */
+export function previewDocument(source, notes) {
+  if (typeof source === "string") return ask("/v1/projects/preview", json("POST", { input: source, notes }));
   const body = new FormData();
   body.append("file", source);
-  for (const [name, value] of Object.entries(fields)) body.append(name, typeof value === "object" ? JSON.stringify(value) : value);
-  return { method: "POST", body };
+  body.append("notes", String(notes));
+  return ask("/v1/projects/preview", { method: "POST", body });
 }
 
-/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length, notes and speakers. Raises Refusal. */
-export const makeProject = (source, voice, cast, how) => ask("/v1/projects", documentBody(source, { voice, cast, ...how }));
+export const previewCover = (id) => address(`/v1/projects/previews/${encodeURIComponent(id)}/cover`);
+
+/** body: as the API takes it. Raises Refusal. */
+export const createProject = (body) => ask("/v1/projects", json("POST", body));
+
+/** The characters who speak in a previewed document, with voices proposed beside the narrator's: {data}. Raises Refusal. */
+export const findSpeakers = (preview, voice) => ask("/v1/projects/characters", json("POST", { preview, voice }));
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Returns {undo_seconds}, how long it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
 export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
+
+/** changes: voice, speed and more, of many parts at once. */
+/** Changes many parts at once: changes as for one part, without text and take. */
+export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 
 /** A new part after another one; null: before the first. */
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
@@ -43,8 +59,8 @@ export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE"
 export const replaceWords = (id, query) => ask(at(id, "/replace"), json("POST", query));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
 
-/** parts: "missing", "stale", "all" or a list of ids. */
-export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { parts }));
+/** parts: "missing", "stale", "all" or a list of ids; chapter: the id of its first part, for one chapter alone. */
+export const speakParts = (id, parts, chapter = null) => ask(at(id, "/speak"), json("POST", chapter ? { parts, chapter } : { parts }));
 
 /** verb: pause, resume or cancel. */
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
@@ -57,21 +73,31 @@ export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`
 export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
 export const removeCover = (id) => ask(at(id, "/cover"), { method: "DELETE" });
 
-const characterAt = (id, who, path = "") => at(id, `/cast/${encodeURIComponent(who)}${path}`);
+const characterAt = (id, character, path = "") => at(id, `/cast/${encodeURIComponent(character)}${path}`);
 
 /** {narrator, data, unsure, assistant} of a project. */
 export const readCast = (id) => ask(at(id, "/cast"));
 /** which: unsure or character. Returns {data, total, has_more}. */
 export const readLines = (id, which, offset, limit) => ask(at(id, `/cast/lines?${new URLSearchParams({ ...which, offset, limit })}`));
 export const addCharacter = (id, name) => ask(at(id, "/cast"), json("POST", { name }));
-export const changeCharacter = (id, who, changes) => ask(characterAt(id, who), json("PATCH", changes));
-export const mergeCharacter = (id, who, into) => ask(characterAt(id, who, "/merge"), json("POST", { into }));
-export const deleteCharacter = (id, who) => ask(characterAt(id, who), { method: "DELETE" });
+export const changeCharacter = (id, character, changes) => ask(characterAt(id, character), json("PATCH", changes));
+export const mergeCharacter = (id, character, into) => ask(characterAt(id, character, "/merge"), json("POST", { into }));
+export const deleteCharacter = (id, character) => ask(characterAt(id, character), { method: "DELETE" });
 /** Gives characters proposed voices; missing: only those without one. */
 export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", { missing }));
 /** What the chat endpoint proposes for lines: {data: [{part, character, name, tags}]}. */
 export const proposeSpeakers = (id, ids) => ask(at(id, "/cast/proposals"), json("POST", { ids }));
-/** Changes many parts at once: changes as for one part, but text and take. */
-export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
-/** Who speaks in a File or a text, with proposed voices: {data}. */
-export const findSpeakers = (source, voice) => ask("/v1/projects/characters", documentBody(source, { voice }));
+
+/** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, spots: by kind}. */
+export const readProof = (id) => ask(at(id, "/proof"));
+/** Check what was not checked yet. Returns as readProof. */
+export const startProof = (id) => ask(at(id, "/proof"), json("POST", {}));
+export const cancelProof = (id) => ask(at(id, "/proof"), { method: "DELETE" });
+/** Returns {data, total, has_more}, the heaviest first. */
+export const readSpots = (id, limit) => ask(at(id, `/proof/spots?limit=${limit}`));
+export const acceptSpot = (id, spot, accepted) => ask(at(id, `/proof/spots/${encodeURIComponent(spot)}`), json("PATCH", { accepted }));
+/** at: seconds of the take. Returns the spot. */
+export const addNote = (id, take, seconds, note) => ask(at(id, "/proof/notes"), json("POST", { take, at: seconds, note }));
+/** Regenerates a part until nothing in it is doubtful. Returns {replaced, tries, weight_before, weight, part}. */
+export const improvePart = (id, part) => ask(at(id, "/proof/regenerate"), json("POST", { part }));
+export const reportAddress = (id, format) => address(at(id, `/proof/report?format=${format}`));

@@ -2,7 +2,7 @@
 
 import { address } from "./address.js";
 import { expectSignOut } from "./refusal.js";
-import { readJson } from "./requests.js";
+import { ask, json, readJson } from "./requests.js";
 
 /** The engine's state: {status, ...} as /health gives it, or {status: "unreachable"}. */
 export async function health() {
@@ -54,4 +54,51 @@ export async function signOut() {
   expectSignOut();
   await readJson("/sign-out", { method: "POST", redirect: "manual" });
   location.reload();
+}
+
+const MODEL = "/v1/engine/model";
+/** @param {string} name */
+const downloadOf = (name) => `${MODEL}s/${encodeURIComponent(name)}/download`;
+
+/** {model, status, doing, progress, switching_to, can_cancel, cannot_switch, fixed_by_setting, error, downloads}. Raises Refusal. */
+export function engineModel() {
+  return ask(MODEL);
+}
+
+/** Whether this visitor may choose the studio's model. */
+export async function mayChooseModel() {
+  return Boolean(await readJson(MODEL));
+}
+
+/**
+ * The same, with the models as `data`: those on offer, and the one at a path on the studio's machine.
+ *
+ * @param {string} path
+ */
+export function engineModels(path) {
+  return ask(`${MODEL}s${path ? `?${new URLSearchParams({ path })}` : ""}`);
+}
+
+/**
+ * Load another model. Returns as engineModel().
+ *
+ * @param {string} model
+ */
+export function switchModel(model) {
+  return ask(MODEL, json("PUT", { model }));
+}
+
+/** Keep the model that is loaded, while others' speech is waited for. */
+export function keepModel() {
+  return ask(MODEL, { method: "DELETE" });
+}
+
+/** @param {string} name */
+export function downloadModel(name) {
+  return ask(downloadOf(name), { method: "POST" });
+}
+
+/** @param {string} name */
+export function cancelModelDownload(name) {
+  return ask(downloadOf(name), { method: "DELETE" });
 }

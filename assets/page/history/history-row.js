@@ -1,10 +1,10 @@
 // One take's row in the history: its text, its figures and its buttons.
 
 import { clock } from "../lib/time.js";
-import { soundAddress } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
 import { element, icon, labelled, showPlaying } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
+import { downloadButton } from "../player/download.js";
 import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 
 /** @type {Intl.DateTimeFormatOptions} */
@@ -19,7 +19,7 @@ export function when(seconds) {
 }
 
 export class HistoryRow {
-  /** does: {play, reuse, again, continue, code, compare, verify, link, share, star, delete, choose}, each called with the take. */
+  /** does: {play, reuse, again, continue, code, compare, verify, save, link, share, star, delete, choose}, each called with the take. */
   constructor(take, does, canShare) {
     this.take = take;
     this.canShare = canShare;
@@ -42,11 +42,10 @@ export class HistoryRow {
     this.element.dataset.state = record.state;
   }
 
-  show({ isChosen, isCompared, format }) {
+  show({ isChosen, isCompared }) {
     this.tick.checked = isChosen;
     this.star.setAttribute("aria-pressed", String(this.take.isStarred));
     this.compare?.setAttribute("aria-pressed", String(isCompared));
-    if (this.save) this.save.href = soundAddress(this.take.id, format);
   }
 
   /** Whether it is playing. */
@@ -97,12 +96,12 @@ export class HistoryRow {
       verify.title = phrase("history.verify.title");
       buttons.push(verify);
     }
-    this.save = element("a", { textContent: phrase("takes.save"), download: "" });
+    const save = downloadButton(() => take.formats, (format) => this.does.save(take, format));
     const link = element("button", { type: "button", textContent: phrase("history.link"), title: phrase("history.link.title"), onclick: () => this.does.link(take, link) });
-    if (!this.canShare) return [...buttons, this.save, link];
+    if (!this.canShare) return [...buttons, save, link];
     const share = this.#button(phrase("history.shareIt"), "share");
     share.title = phrase("history.shareIt.title");
-    return [...buttons, this.save, link, share];
+    return [...buttons, save, link, share];
   }
 
   #button(content, deed, className = "") {

@@ -10,6 +10,7 @@ import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { FORMATS, offerFormats } from "../player/download.js";
 import { once } from "../lib/once.js";
 import { Take } from "../takes/take.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -19,7 +20,6 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 const PAGE = 25;
 const SETTLED = 250; // ms without typing before a search
-const FORMATS = { wav: "WAV", flac: "FLAC", mp3: "MP3", opus: "Opus", aac: "AAC" };
 
 /** The first moment of a day of this browser's calendar, in Unix time; null for none. */
 function dayStart(day, later = 0) {
@@ -29,8 +29,8 @@ function dayStart(day, later = 0) {
 }
 
 /**
- * Fires "play", "switch", "reuse", "again", "continue", "code" and "starred" (or no longer so), each with {take}, "deleted" and
- * "restored" with {ids}, and "about" with {item, title} when it shows one take alone, or all again.
+ * Fires "play", "switch", "reuse", "again", "continue", "code" and "starred" (or no longer so), each with {take}, "save" with
+ * {format} beside it, "deleted" and "restored" with {ids}, and "about" with {item, title} when it shows one take alone, or all again.
  */
 export class History extends EventTarget {
   #rows = [];
@@ -49,7 +49,7 @@ export class History extends EventTarget {
     this.root = root;
     this.shareDialog = new ShareDialog(root.querySelector("#share"));
     this.part = partsOf(root);
-    this.part("format").append(...Object.entries(FORMATS).map(([value, textContent]) => element("option", { value, textContent })));
+    offerFormats(this.part("zip"), () => FORMATS, (format) => element("a", { href: zipAddress([...this.#chosen], format), download: "" }).click());
     this.comparison = new AbComparison(this.part("compare"));
     this.comparison.addEventListener("switch", ({ detail }) => this.#hear("switch", detail.take));
     this.comparison.addEventListener("change", () => this.#showChosen());
@@ -61,7 +61,6 @@ export class History extends EventTarget {
       this.#timer = setTimeout(() => this.#do(() => this.#find()), SETTLED);
     });
     for (const name of ["voice", "since", "until", "starred"]) on(name, "change", () => this.#find());
-    on("format", "change", () => this.#showChosen());
     onPress("more", () => this.#find(this.#last));
     onPress("delete", () => this.#delete([...this.#chosen]));
     onPress("all", () => this.#choose(this.#rows.map(({ take }) => take.id)));
@@ -200,6 +199,7 @@ export class History extends EventTarget {
       code: (take) => this.#tell("code", { take }),
       compare: (take) => this.comparison.toggle(take),
       verify: (take) => this.#do(() => this.#verify(take)),
+      save: (take, format) => this.#tell("save", { take, format }),
       star: (take) => this.#do(() => this.#star(take)),
       delete: (take) => this.#do(() => this.#delete([take.id])),
       share: (take) => this.shareDialog.open(take, this.#shareDays),
@@ -235,13 +235,12 @@ export class History extends EventTarget {
   }
 
   #showChosen() {
-    const [ids, format] = [[...this.#chosen], this.part("format").value];
+    const ids = [...this.#chosen];
     this.part("chosen").hidden = !ids.length;
     const silent = this.#rows.filter(({ take }) => this.#chosen.has(take.id) && !take.hasSound).length;
     const counts = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : [])];
     this.part("count").textContent = counts.join("; ");
-    if (ids.length) this.part("zip").href = zipAddress(ids, format);
-    for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take), format });
+    for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take) });
   }
 
   async #star(take) {

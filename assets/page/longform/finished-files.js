@@ -1,10 +1,12 @@
-// How the files of a project are finished: their loudness, the silence around parts, and book details.
+// The files of a project, and how they are finished: their loudness, the silence around parts, and book details.
 
 import { Latest } from "../lib/latest.js";
-import { changeProject, coverAddress, measureLoudness, putCover, removeCover } from "../client/projects.js";
+import { changeProject, coverAddress, fileAddress, measureLoudness, putCover, removeCover, savedAddress } from "../client/projects.js";
+import { element } from "../lib/elements.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit}`;
+const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", phrase("project.file.m4b")]];
 const silence = -90; // dB; what is below needs no figure
 
 /**
@@ -41,6 +43,7 @@ export class FinishedFiles {
     signal.addEventListener("abort", () => this.#measures.end());
     this.part("measured").textContent = "";
     this.part("measure").disabled = false;
+    this.#offerFiles();
     const on = (name, type, work) => part(name).addEventListener(type, (event) => run(() => work(event.target)), { signal });
     on("loudness", "change", ({ value }) => this.#change({ loudness: value }));
     on("trim", "change", ({ checked }) => this.#change({ trim: checked }));
@@ -51,7 +54,21 @@ export class FinishedFiles {
     on("measure", "click", () => this.#measure());
   }
 
+  #offerFiles() {
+    const link = (href, words) => element("a", { href, download: "", textContent: words });
+    this.part("exports").replaceChildren(
+      ...FILES.map(([format, words]) => link(savedAddress(this.id, format), words)),
+      link(fileAddress(this.id, "chapters"), phrase("project.file.chapters")),
+      link(fileAddress(this.id, "subtitles"), phrase("project.file.subtitles")),
+      link(fileAddress(this.id, "zip"), phrase("project.file.zip")),
+    );
+  }
+
   show({ settings, cover, parts }) {
+    this.part("whole").hidden = !parts.done;
+    this.part("no-files").hidden = parts.done > 0;
+    const left = parts.total - parts.done;
+    this.part("left-out").textContent = left > 0 ? phrase("project.leftOut", { count: left }) : "";
     for (const name of ["loudness", "author", "language"]) {
       if (document.activeElement !== this.part(name)) this.part(name).value = settings[name];
     }

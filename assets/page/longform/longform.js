@@ -1,24 +1,21 @@
 // The area of long form: documents become projects, the list of them, and one of them opened.
 
-import { speakers, voiceNamed } from "../speak/dialogue.js";
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
-import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
-import { PLAY } from "../lib/icons.js";
+import { element, Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { keep, kept } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
+import { ImportPreview } from "./import-preview.js";
 import { Playback } from "./playback.js";
 import { Project } from "./project.js";
-import { findSpeakers, listProjects, makeProject } from "../client/projects.js";
+import { listProjects } from "../client/projects.js";
 import { restore } from "../client/trash.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
 
 const REFRESH = 2000; // ms, while the list is shown
-const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // read here too, for the names in them
-const MOST_NAMES = 24;
 const OPENED = "voice-studio-project-1";
 
 /** A dot and a word for a state. */
@@ -37,13 +34,10 @@ function showState(word, state, words) {
 export class LongForm extends EventTarget {
   #isOpen = false;
   #shows = new Latest();
-  #sources = new Latest();
   #timer = 0;
   /** @type {Project | null} */
   #project = null;
   #voices = [];
-  /** @type {File | string | null} */
-  #source = null; // a document that waits for its cast
   #rows = new Keyed();
 
   /** nowPlaying: the player. */
@@ -61,9 +55,13 @@ export class LongForm extends EventTarget {
       takePasted();
     });
     this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
-    this.part("make").addEventListener("click", once(() => this.#make(this.#source, this.#cast)));
-    this.part("names").addEventListener("click", ({ target }) => this.#hear(target.closest("button")));
-    this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
+    this.preview = new ImportPreview(this.part, { run: (work) => this.#do(work), say: (words) => this.#say(words), hear: (voice) => new Playback("", nowPlaying).sample(voice) });
+    this.preview.addEventListener("read", () => this.#isOpen && !this.#project && this.#reveal("import"));
+    this.preview.addEventListener("left", () => this.#project || this.#reveal("shelf"));
+    this.preview.addEventListener("imported", ({ detail }) => {
+      this.part("form").reset();
+      this.#do(() => this.#show(detail.id));
+    });
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
   }
@@ -142,82 +140,13 @@ export class LongForm extends EventTarget {
     });
   }
 
-  /** A document has arrived: ask for the cast where names begin lines, else create the project at once. */
+  /** A document has arrived: show what would be imported. */
   #take(source) {
-    const isLatest = this.#sources.begin();
+    this.part("file").value = "";
     return this.#do(async () => {
-      const isText = typeof source === "string" || TEXTS.test(source.name);
-      const text = typeof source === "string" ? source : isText ? await source.text() : "";
       this.#voices = await voices(); // the area may have been opened only just now
-      if (isLatest()) await this.#begin(source, text);
+      await this.preview.open(source, this.#voices);
     });
-  }
-
-  async #begin(source, text) {
-    if (this.part("speakers").checked) return this.#findSpeakers(source);
-    const names = speakers(text, typeof source === "string" ? 1 : 2).filter((name) => !voiceNamed(name, this.#voices));
-    if (!names.length) return this.#make(source, {});
-    this.#say("");
-    return this.#askForCast(source, names.slice(0, MOST_NAMES).map((name) => ({ name })));
-  }
-
-  async #findSpeakers(source) {
-    this.#say(phrase("longform.speakers.finding"));
-    const isLatest = this.#sources.join();
-    const { data } = await findSpeakers(source, this.part("voice").value);
-    if (!isLatest()) return;
-    this.#say(data.length ? "" : phrase("longform.speakers.none"));
-    this.#askForCast(source, data);
-  }
-
-  /** Play the sample of the voice chosen beside a button. */
-  #hear(button) {
-    const voice = button && this.#voices.find(({ id }) => id === button.previousElementSibling.value);
-    if (voice) new Playback("", this.nowPlaying).sample(voice);
-  }
-
-  /** found: names, and of those that the server has found the lines and a proposed voice. */
-  #askForCast(source, found) {
-    this.#source = source;
-    this.part("cast").hidden = !source;
-    this.part("who-about").textContent = phrase(found[0]?.lines === undefined ? "longform.who.about" : "longform.speakers.about");
-    this.part("file").value = "";
-    const option = (value, textContent) => element("option", { value, textContent });
-    this.part("names").replaceChildren(
-      ...found.map(({ name, names = [name], lines, voice = "" }) => {
-        const first = phrase(lines === undefined ? "longform.who.asWritten" : "part.voice.project");
-        const select = labelled(element("select", { name }, [option("", first), ...this.#voices.map((each) => option(each.id, labelOf(each)))]), phrase("speak.cast.voice", { name }));
-        select.value = voice ?? "";
-        const play = labelled(element("button", { type: "button", className: "plain" }, [icon(PLAY)]), phrase("cast.hear", { name }));
-        const about = lines === undefined ? [] : [element("small", { className: "quiet", textContent: phrase("cast.lines", { count: lines }) })];
-        return element("label", {}, [element("span", { textContent: name, title: names.join(", ") }), ...about, select, play]);
-      }),
-    );
-    if (source) (this.part("names").querySelector("select") ?? this.part("make")).focus();
-  }
-
-  get #cast() {
-    const chosen = [...this.part("names").querySelectorAll("select")].filter((select) => select.value);
-    return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
-  }
-
-  /** How the document is split into parts. */
-  get #cut() {
-    const { value } = this.part("cut");
-    return Number(value) ? { split_by: "length", part_length: Number(value) } : { split_by: value };
-  }
-
-  async #make(source, cast) {
-    this.#say(phrase("longform.reading"));
-    await this.#do(async () => {
-      const how = { ...this.#cut, notes: this.part("notes").checked, speakers: this.part("speakers").checked };
-      const project = await makeProject(source, this.part("voice").value, cast, how);
-      this.#say("");
-      this.#askForCast(null, []);
-      this.part("form").reset();
-      await this.#show(project.id);
-    });
-    this.part("file").value = "";
   }
 
   /** Show one project, or the list where there is none. */
@@ -249,7 +178,7 @@ export class LongForm extends EventTarget {
   }
 
   #reveal(name) {
-    for (const view of ["shelf", "project"]) this.part(view).hidden = view !== name;
+    for (const view of ["shelf", "import", "project"]) this.part(view).hidden = view !== name;
   }
 
   async #list() {

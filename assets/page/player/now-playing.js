@@ -10,7 +10,8 @@ const NO_ROW = { tracks: [], isPlayedOn: false };
 
 /**
  * Fires "show" with {take} when it is about another track, "moved" with {take, position, state} some twenty times a second
- * while one sounds, ten while it is made (position in seconds; state as the bar has it), and "state" with {take, state} when that changes.
+ * while one sounds, ten while it is made (position in seconds; state as the bar has it), "state" with {take, state} when that changes,
+ * and "save" with {take, format} when it is to be downloaded.
  */
 export class NowPlaying extends EventTarget {
   /** @type {any} */
@@ -31,6 +32,7 @@ export class NowPlaying extends EventTarget {
     bar.addEventListener("seek", ({ detail }) => this.seek(detail.seconds));
     bar.addEventListener("step", ({ detail }) => this.#step(detail.by));
     bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
+    bar.addEventListener("save", ({ detail }) => this.#tell("save", detail));
     bar.addEventListener("close", () => {
       this.pause();
       bar.isClosed = true;
@@ -108,7 +110,7 @@ export class NowPlaying extends EventTarget {
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
     this.bar.begin();
-    this.bar.offer(take.url, take.fileName);
+    this.bar.offer(take.url ? take.formats : []);
     this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected: take.expectedSeconds, position: 0 });
     this.bar.offerSteps(row.tracks.length > 1 ? { back: this.#beside(-1), on: this.#beside(1) } : null);
     this.showFigures(take);
@@ -184,7 +186,7 @@ export class NowPlaying extends EventTarget {
       this.#sound?.complete();
       this.bar.show({ expected: 0 });
     }
-    this.bar.offer(take.url, take.fileName);
+    this.bar.offer(take.url ? take.formats : []);
     this.showFigures(take);
   }
 

@@ -1,6 +1,7 @@
 // The player bar: waveform, position, time, figures. It draws what it is told and reports presses.
 
 import { partsOf } from "../lib/elements.js";
+import { offerFormats } from "./download.js";
 import { clock } from "../lib/time.js";
 import { BARS_PER_SECOND } from "./waveform.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
@@ -8,9 +9,11 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
 const FORMAT = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
 
-/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}, "close". */
+/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}, "save" {format}, "close". */
 export class PlayerBar extends EventTarget {
   #drawing = false;
+  /** @type {string[]} */
+  #formats = [];
   /** The area that the sound is of. @type {string | undefined} */
   #owner = document.body.dataset.area;
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
@@ -30,6 +33,7 @@ export class PlayerBar extends EventTarget {
     this.parts.volume.addEventListener("input", ({ target }) => tell("volume", { value: Number(target.value) }));
     new ResizeObserver(() => this.#draw()).observe(this.parts.canvas);
     new ResizeObserver(() => this.#makeRoom()).observe(element);
+    offerFormats(this.parts.save, () => this.#formats, (format) => tell("save", { format }));
     this.parts.close.addEventListener("click", () => tell("close"));
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
     new MutationObserver(() => this.#fit()).observe(document.body, { attributeFilter: ["data-area"] });
@@ -148,15 +152,10 @@ export class PlayerBar extends EventTarget {
     }
   }
 
-  /** Offer a file for saving, or none. */
-  offer(url, name) {
-    this.parts.save.toggleAttribute("aria-disabled", !url);
-    if (url) {
-      this.parts.save.href = url;
-      this.parts.save.download = name;
-    } else {
-      this.parts.save.removeAttribute("href");
-    }
+  /** Offer downloads in these formats. @param {string[]} formats */
+  offer(formats) {
+    this.#formats = formats;
+    this.parts.save.disabled = !formats.length;
   }
 
   #draw() {

@@ -41,6 +41,11 @@ export class Track {
     return "";
   }
 
+  /** The formats in which it can be downloaded. @returns {string[]} */
+  get formats() {
+    return ["wav"];
+  }
+
   /** Where a WAV of it is when it is not here. @returns {string | null} */
   get source() {
     return null;

@@ -1,9 +1,9 @@
-// What this browser likes: theme, first voice, format of saved takes beside WAV, sound before playing, volume, text, figures. It shows nothing.
+// What this browser likes: theme, first voice, sound before playing, volume, text, figures. It shows nothing.
 
 import { keep, kept } from "../lib/storage.js";
 
 const STORE = "voice-studio-preferences-1";
-const DEFAULTS = { theme: "system", voice: "", format: "mp3", wait: "auto", volume: 1, details: "off", text: "on" };
+const DEFAULTS = { theme: "system", voice: "", wait: "auto", volume: 1, details: "off", text: "on" };
 
 /** Fires "change" with {values} after every change; read them as properties of `values`. */
 export class Preferences extends EventTarget {

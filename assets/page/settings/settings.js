@@ -84,7 +84,7 @@ export class Settings {
     if (!studio) return this.#say(phrase("settings.silent"));
     this.#say("");
     this.part("facts").replaceChildren(...facts(now, studio).flatMap(([term, words]) => [element("dt", { textContent: term }), element("dd", { textContent: words })]));
-    this.part("all").hidden = !studio.is_owner;
+    this.part("all").hidden = this.part("choose-model").hidden = !studio.is_owner;
     this.part("settings").replaceChildren(
       ...studio.settings.map(({ name, value, source }) =>
         element("tr", {}, [element("td", {}, [element("code", { textContent: name })]), element("td", { textContent: value ?? "–" }), element("td", { textContent: source })]),

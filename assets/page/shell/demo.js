@@ -1,6 +1,7 @@
 // While a demo model is loaded the page says so: what is meant for that is shown, and the dialog tells how to get S2 Pro.
 
 import { isZeroGpu, knownCard } from "../client/host.js";
+import { mayChooseModel } from "../client/system.js";
 import { copyText } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { partsOf } from "../lib/elements.js";
@@ -28,9 +29,10 @@ export function explainDemo(line, dialog, health) {
   });
   part("copy").addEventListener("click", () => copyText(part("command"), part("copy")));
   closeByPressBeside(dialog);
-  document.addEventListener("click", ({ target }) => {
+  document.addEventListener("click", async ({ target }) => {
     if (!(target instanceof Element) || !target.closest("[data-opens=get-s2-pro]")) return;
     part("copy").textContent = phrase("shell.copy");
     dialog.showModal();
+    part("choose").hidden = !(await mayChooseModel());
   });
 }

@@ -29,6 +29,8 @@ const STEPS = [
   [/^joining the fleet$/, "shell.step.fleet"],
   [/^starting \d+ engines$/, "shell.step.engines"],
   [/^ready$/, "shell.step.ready"],
+  [/^waiting for (?<count>\d+) requests to end$/, "shell.step.held"],
+  [/^changing the model$/, "shell.step.changing"],
   [/^starting engines: (?<up>\d+) of (?<total>\d+) ready$/, "shell.step.enginesReady"],
 ];
 

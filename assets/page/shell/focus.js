@@ -53,5 +53,5 @@ function heir({ control, holders, order }, orNearest) {
     const target = alike ?? near.find((other) => holder.contains(other) && isUsable(other));
     if (target) return target;
   }
-  return orNearest ? document.querySelector("#areas [aria-selected=true]") : null;
+  return orNearest ? document.querySelector("#areas [aria-current]") : null;
 }

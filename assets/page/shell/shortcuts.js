@@ -1,12 +1,23 @@
-// Keys of the whole page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X goes to the other of two takes.
+// Keys of the whole page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X goes to the other of two takes, ? lists them all.
 
-/** Parts of the page: {tabs, speaking, nowPlaying, list, history}. */
-export function listenForKeys({ tabs, speaking, nowPlaying, list, history }) {
+import { closeByPressBeside } from "../lib/dialog.js";
+
+const FIELDS = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
+const AREAS = ["studio", "longform", "voices", "history"]; // Alt and a digit
+
+/** Parts of the page: {areas, speaking, nowPlaying, list, history}; dialog: the list of shortcuts. */
+export function listenForKeys({ areas, speaking, nowPlaying, list, history }, dialog) {
   let isPlayKey = false;
+  closeByPressBeside(dialog);
+  document.addEventListener("click", ({ target }) => target instanceof Element && target.closest("[data-opens=shortcuts]") && dialog.showModal());
   document.addEventListener("keydown", (event) => {
     const within = (selector) => event.target instanceof Element && event.target.closest(selector);
     const withControl = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && withControl && tabs.shown === "studio") {
+    const view = event.altKey && !withControl ? AREAS[Number(event.code.match(/^Digit([1-4])$/)?.[1]) - 1] : undefined;
+    if (view && areas.views.includes(view) && !within("dialog")) {
+      event.preventDefault();
+      areas.show(view);
+    } else if (event.key === "Enter" && withControl && areas.shown === "studio") {
       event.preventDefault();
       document.getElementById("speak")?.click();
     } else if (event.key === "Escape" && !within("dialog") && speaking.isUnderWay) {
@@ -17,8 +28,10 @@ export function listenForKeys({ tabs, speaking, nowPlaying, list, history }) {
       nowPlaying.playOrPause();
     } else if (event.key === "Enter" && event.repeat && within("#speak, #speak-four, #stop")) {
       event.preventDefault(); // one of them takes the place of the other under the finger
-    } else if (event.key.toLowerCase() === "x" && !withControl && !within("input, textarea, select, [contenteditable]")) {
-      (tabs.shown === "history" ? history : list).other(nowPlaying.current);
+    } else if (event.key.toLowerCase() === "x" && !withControl && !within(FIELDS)) {
+      (areas.shown === "history" ? history : list).other(nowPlaying.current);
+    } else if (event.key === "?" && !withControl && !within(FIELDS) && !document.querySelector("dialog[open]")) {
+      dialog.showModal();
     }
   });
   document.addEventListener("keyup", (event) => {

@@ -18,29 +18,29 @@ function saveFile(href, name) {
 export class TakeActions {
   #uses = new Latest();
 
-  constructor({ tabs, errorCard, scriptUndo, code, fields, list, preferences, speaking, nowPlaying, history }) {
-    this.tabs = tabs;
+  constructor({ areas, errorCard, scriptUndo, code, fields, list, speaking, nowPlaying, history }) {
+    this.areas = areas;
     this.errorCard = errorCard;
     this.scriptUndo = scriptUndo;
     this.code = code;
     this.fields = fields;
     this.list = list;
-    this.preferences = preferences;
     this.speaking = speaking;
     this.nowPlaying = nowPlaying;
     this.history = history;
+    nowPlaying.addEventListener("save", ({ detail }) => errorCard.attempt(() => this.#save(detail.take, detail.format)));
   }
 
   /** Handle the events of a list of takes. */
   serve(list) {
-    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.errorCard.attempt(() => does(detail.take)));
+    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.errorCard.attempt(() => does(detail.take, detail.format)));
     on("play", (take) => (this.#isHeard(take) ? this.nowPlaying.playOrPause() : this.play(take)));
     on("switch", (take) => this.play(take, this.nowPlaying.current?.file ? this.nowPlaying.position : 0));
     on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed) }));
     on("again", (take) => this.#again(take));
     on("continue", (take) => this.#continue(take));
-    on("convert", (take) => this.#convert(take));
+    on("save", (take, format) => this.#save(take, format));
     on("code", (take) => this.#showCode(take));
     list.addEventListener("fail", ({ detail }) => this.errorCard.tell(detail.problem));
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, ({ detail }) => list.select(detail.take, this.nowPlaying.isPlaying));
@@ -110,26 +110,26 @@ export class TakeActions {
 
   /** Reuse a take whose settings are loaded. Raises Refusal. */
   async use({ request, settings }) {
-    this.tabs.show("studio");
+    this.areas.show("studio");
     await this.scriptUndo.replace(request, settings);
   }
 
   async #again(take) {
     if (!(await this.#whole(take))) return;
-    this.tabs.show("studio");
+    this.areas.show("studio");
     await this.speaking.again(take);
   }
 
   async #continue(take) {
     if (!(await this.#whole(take))) return;
-    this.tabs.show("studio");
+    this.areas.show("studio");
     await this.speaking.rest(take);
   }
 
   /** The server converts stored takes; otherwise the same seed generates the same speech again. */
-  async #convert(take) {
-    const { format } = this.preferences.values;
+  async #save(take, format) {
     const name = take.fileName.replace(/wav$/, format);
+    if (format === "wav") return saveFile(take.url ?? soundAddress(take.id), name);
     if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
     const response = await requestSpeech({ ...take.repeat, response_format: format });
     const url = URL.createObjectURL(await fileOf(response));

@@ -1,8 +1,9 @@
 // The list of takes generated on this page, newest first: play, save, repeat and compare them.
 
 import { clock } from "../lib/time.js";
-import { deleteTake, findTakes, soundAddress, starTake } from "../client/takes.js";
+import { deleteTake, findTakes, starTake } from "../client/takes.js";
 import { restore } from "../client/trash.js";
+import { downloadButton } from "../player/download.js";
 import { AbComparison } from "./ab-comparison.js";
 import { element, icon, labelled, partsOf, showPlaying } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
@@ -17,8 +18,8 @@ const SOON = 500; // ms
 const MOST = 200; // requested from the server after a reload
 
 /**
- * Fires "play", "reuse", "keepSeed", "again", "continue", "code", "convert" and "switch" (play the other one at the same
- * position), each with {take}, and "fail" with {problem} when the server refuses.
+ * Fires "play", "reuse", "keepSeed", "again", "continue", "code" and "switch" (play the other one at the same position), each
+ * with {take}, "save" with {format} beside it, and "fail" with {problem} when the server refuses.
  */
 export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
@@ -30,11 +31,9 @@ export class TakeList extends EventTarget {
   /** @type {Take | null} */
   #current = null;
 
-  /** format: gives the format besides WAV in which takes can be saved, or null. */
-  constructor(root, format) {
+  constructor(root) {
     super();
     this.root = root;
-    this.format = format;
     this.part = partsOf(root);
     this.comparison = new AbComparison(this.part("compare"));
     this.comparison.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
@@ -126,7 +125,6 @@ export class TakeList extends EventTarget {
     take.row = this.#row(take);
     take.row.toggleAttribute("aria-current", take === this.#current);
     this.#place(take);
-    this.root.hidden = false;
   }
 
   /** By number: of several generated at once, the first requested may end last. */
@@ -137,8 +135,8 @@ export class TakeList extends EventTarget {
     this.part("list").insertBefore(take.row, next?.row ?? null);
   }
 
-  #tell(type, take) {
-    this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
+  #tell(type, take, more = {}) {
+    this.dispatchEvent(new CustomEvent(type, { detail: { take, ...more } }));
   }
 
   /** Send requests in order, if the server keeps takes: a take is deleted before it is restored. */
@@ -236,13 +234,12 @@ export class TakeList extends EventTarget {
     const chooses = does(phrase("takes.compare"), phrase("takes.compare.title"), () => this.comparison.toggle(take));
     chooses.className = "take-compare";
     chooses.setAttribute("aria-pressed", "false");
-    const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: phrase("takes.save") });
+    const save = downloadButton(() => take.formats, (format) => this.#tell("save", take, { format }));
     save.setAttribute("aria-label", phrase("takes.save.label", { number: take.number }));
     const bin = element("button", { type: "button", className: "take-bin", onclick: () => this.#delete(take) }, [icon(BIN)]);
     const code = does(phrase("takes.code"), phrase("takes.code.title"), () => this.#tell("code", take));
     const again = does(phrase("takes.again"), phrase("takes.again.title"), () => this.#tell("again", take));
     const rest = does(phrase("takes.continue"), phrase("takes.continue.title"), () => this.#tell("continue", take));
-    const isWhole = ["stop", "length"].includes(take.ending);
     return element("div", { className: "take-actions" }, [
       ...(take.hasSound || !take.isRepeatable ? [] : [again]),
       ...(take.canContinue ? [rest] : []),
@@ -251,7 +248,6 @@ export class TakeList extends EventTarget {
       ...(take.hasSound ? [chooses] : []),
       ...(take.record && !take.isRepeatable ? [] : [code]),
       ...(take.hasSound ? [save] : []),
-      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), phrase("takes.save.format"), () => this.#tell("convert", take))] : []),
       labelled(star, phrase("takes.star", { number: take.number })),
       labelled(bin, phrase("takes.delete", { number: take.number })),
     ]);

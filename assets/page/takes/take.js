@@ -4,6 +4,8 @@ import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
 import { soundAddress, timesAddress, wholeTake } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
+import { isZeroGpu } from "../client/host.js";
+import { FORMATS } from "../player/download.js";
 import { expectedSeconds } from "../speak/request.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -121,6 +123,12 @@ export class Take extends Track {
 
   get seconds() {
     return super.seconds || (this.record?.seconds ?? 0);
+  }
+
+  /** A host that only lends its GPU converts nothing, and what broke off cannot be repeated. */
+  get formats() {
+    const isWhole = Boolean(this.record?.audio) || ["stop", "length"].includes(this.ending ?? "");
+    return isWhole && !isZeroGpu ? FORMATS : super.formats;
   }
 
   get source() {

@@ -20,7 +20,7 @@ const SETTLED = 150; // ms without typing before a search
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
 /**
- * Fires "choose" with {id}, "add" with {voice} (one more clip), "new", "changed" when the library is another one, and "about" with
+ * Fires "choose" with {id}, "add" with {voice} (one more clip), "changed" when the library is another one, and "about" with
  * {item, title, isSame} when another voice is inspected, or none: its id for the address.
  */
 export class Voices extends EventTarget {
@@ -47,7 +47,6 @@ export class Voices extends EventTarget {
     this.filter.addEventListener("change", () => this.#do(() => this.#list()));
     for (const button of this.part("views").children) button.addEventListener("click", () => this.#show(button.dataset.view));
     this.part("more").addEventListener("click", once(() => this.#do(() => this.#more())));
-    this.part("new").addEventListener("click", () => this.dispatchEvent(new CustomEvent("new")));
     this.packs = new PackImport(root, (work) => this.#do(work));
     this.packs.addEventListener("begun", () => this.#say(""));
     this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.said)));

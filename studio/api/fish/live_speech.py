@@ -39,6 +39,7 @@ class LiveSpeech:
         self._name, self._caller, self._is_timed = name, caller, is_timed
         self._speakers = Speakers()
         self._history: list[Reference] = []
+        self._codec = ""
         self._encoding: Encoding | None = None
         self._seconds = 0.0
 
@@ -47,7 +48,7 @@ class LiveSpeech:
         number = 0
         while (sentence := await self.text.next()) is not None:
             request = self._request(sentence)
-            history = None if request.cast is not None else self._history
+            history = None if request.cast is not None else self._history_for_codec()
             origin = Origin(f"{self._name}-{number}", self._caller, patient=True)
             try:
                 speech = await self._service.speak(request, origin, history)
@@ -65,6 +66,12 @@ class LiveSpeech:
             number += 1
         if self._encoding is not None and (rest := await self._encoding.finish()):
             yield LivePiece(rest, None)
+
+    def _history_for_codec(self) -> list[Reference]:
+        """Empty once another model with another codec is loaded, to which these codes mean other sounds."""
+        if (codec := self._service.host.engine().info.codec_fingerprint) != self._codec:
+            self._codec, self._history = codec, []
+        return self._history
 
     def _request(self, sentence: str) -> SpeechRequest:
         """A request for raw samples at the model's own rate; they are encoded here, as all sentences are one file."""

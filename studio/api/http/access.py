@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -110,6 +110,18 @@ class Access:
     def _is_key(self, digest: bytes) -> bool:
         matches = [hmac.compare_digest(digest, known) for known in self._owners]  # compares all keys
         return any(matches)
+
+
+def is_owner(settings: Settings, request: Request) -> bool:
+    """Whether the caller may change what the studio consists of: it has the first key. Without keys anyone may, except
+    on a Space."""
+    return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
+
+
+def check_owner(settings: Settings, request: Request) -> None:
+    """Raises ApiError (403) unless `is_owner`."""
+    if not is_owner(settings, request):
+        raise ApiError(403, "Only the holder of the first API key may do this.", code="owner_only")
 
 
 async def _refuse(error: ApiError, scope: Scope, receive: Receive, send: Send, page: Page | None = None) -> None:

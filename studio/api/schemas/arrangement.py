@@ -74,7 +74,8 @@ class ReplaceBody(StrictBody):
 
 
 def matches_json(found: Found, is_dry: bool) -> dict[str, Any]:
-    return {"object": "project.replacement", "count": found.count, "parts": found.parts, "dry_run": is_dry}
+    figures = {"count": found.count, "parts": found.parts, "dry_run": is_dry}
+    return {"object": "project.replacement"} | figures | ({"positions": list(found.positions)} if is_dry else {})
 
 
 def undo_json(undone: Undone) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
+from studio.library.projects.chapters import Chapter
 from studio.library.projects.project_records import (
     MAX_AUTHOR,
     MAX_NAME,
@@ -26,7 +27,9 @@ from studio.library.projects.project_repository import MAX_TITLE, PartChanges, P
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
-from studio.projects.documents.passages import SCENE_PAUSE
+from studio.projects.documents.passages import MAX_PASSAGES, SCENE_PAUSE
+from studio.projects.expected_length import expected_seconds
+from studio.projects.import_previews import ImportPreview
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (
@@ -118,6 +121,13 @@ class ProjectBody(SettingsBody):
         description="Find the speakers of quoted speech, and all names before a colon in a script. They become the "
         "project's cast, in their voices in cast; POST /v1/projects/characters lists them.",
     )
+    preview: str | None = Field(
+        None, description="The id of a preview (POST /v1/projects/preview): its document, without sending it again."
+    )
+    chapters: list[Annotated[Whole, Field(ge=0, lt=MAX_PASSAGES)]] | None = Field(
+        None, min_length=1, max_length=MAX_PARTS, description="The chapters to import, counted from 0; null: all."
+    )
+    with_cover: bool = Field(True, description="Whether to use the document's cover.")
     start: bool = Field(False, description="Whether to queue all parts immediately.")
 
     @property
@@ -193,6 +203,7 @@ class SpeakBody(StrictBody):
     parts: Literal["missing", "stale", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
         "missing", description="missing: new, stale and failed parts; or the ids of parts to generate again."
     )
+    chapter: str | None = Field(None, description="The id of a chapter's first part: only parts of that chapter.")
 
 
 def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]:
@@ -211,6 +222,52 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "eta_s": None if seconds_left is None else round(seconds_left, 1),
         "created_at": int(project.created),
         "changed_at": int(project.changed),
+    }
+
+
+def preview_json(preview: ImportPreview, title: str) -> dict[str, Any]:
+    """``included``: whether a chapter is proposed; front and back matter is not."""
+    document = preview.document
+    chapters = [
+        {
+            "title": section.title,
+            "matter": section.matter,
+            "included": section.matter == "body" or all(each.matter != "body" for each in preview.sections),
+            "words": section.words,
+            "characters": section.characters,
+            "expected_s": round(expected_seconds(section.characters, section.words), 1),
+        }
+        for section in preview.sections
+    ]
+    return {
+        "id": preview.id,
+        "object": "project.preview",
+        "kind": preview.kind,
+        "title": title,
+        "author": document.author,
+        "language": document.language,
+        "cover": document.cover.digest if document.cover else None,
+        "notes": preview.with_notes,
+        "skipped": list(document.skipped),
+        "chapters": chapters,
+        "expires_at": int(preview.expires),
+    }
+
+
+def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
+    """``expected_s``: the audio that exists, and an estimate for the rest; pauses are left out."""
+    share = 1 - chapter.characters_heard / max(1, chapter.characters)
+    rest = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
+    return {
+        "object": "project.chapter",
+        "id": chapter.id,
+        "title": chapter.title,
+        "position": chapter.position,
+        "parts": {"total": sum(chapter.parts.values())} | chapter.parts,
+        "words": chapter.words,
+        "characters": chapter.characters,
+        "seconds": round(chapter.seconds, 3),
+        "expected_s": round(chapter.seconds + rest, 1),
     }
 
 

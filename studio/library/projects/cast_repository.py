@@ -10,29 +10,15 @@ from typing import Any
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text
 from studio.library.database import Store
-from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, MAX_NAME, SURE, NewCharacter, Part
-from studio.library.projects.row_mapping import AT_REST, parts_of, recipes_of, row_of, row_to_restore_to, settle, touch
+from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, MAX_NAME, NewCharacter
+from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, row_to_restore_to, settle, touch
 from studio.library.sqlite import Database, select
 from studio.library.trash import Trash, mark
 
-UNSURE = f"confidence < {SURE} and confirmed = 0"
-"""Parts whose speaker is for a person to decide."""
 _SAMPLE_LETTERS = 240
 """A sample line is as long as possible up to here."""
 _WORDS = "length(text) - length(replace(replace(text, char(10), ' '), ' ', '')) + 1"
 """Counted by the gaps between them: a book need not be taken apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineFilter:
-    """Which parts are listed."""
-
-    is_unsure: bool = False
-    """Only those whose speaker is for a person to decide."""
-    character: str | None = None
-    """Only those of this character; blank: the narrator's."""
-    ids: Sequence[str] | None = None
-    """Only these parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +95,6 @@ class Cast:
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             return [name for [name] in db.execute(query, [project_id]).fetchall()]
-
-    def lines(
-        self, project_id: str, owner_filter: str | None, which: LineFilter, offset: int, limit: int
-    ) -> tuple[list[Part], int]:
-        """Some of the parts in order, and how many there are. Raises NotFound."""
-        where, values = "project_id = ?", [project_id]
-        if which.is_unsure:
-            where += f" and {UNSURE}"
-        if which.character is not None:
-            where, values = f"{where} and coalesce(character, '') = ?", [*values, which.character]
-        if which.ids is not None:
-            where = f"{where} and id in (select value from json_each(?))"
-            values = [*values, json.dumps(list(which.ids))]
-        with self._store.reading() as db:
-            row_of(db, project_id, owner_filter)
-            [total] = db.execute(f"select count(*) from parts where {where}", values).fetchone()
-            return parts_of(db, where, values, limit, offset, only_chosen=True), int(total)
 
     def texts_at(self, project_id: str, positions: Collection[int]) -> dict[int, str]:
         """The texts of parts by their positions."""

@@ -1,4 +1,4 @@
-"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled and deleted."""
+"""Projects as their owners use them: created, listed, changed, generated, paused, cancelled and deleted."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store, once_more_with_room
 from studio.library.projects.cast_repository import character_row, voice_of_character
+from studio.library.projects.chapters import Chapter, chapters_of, positions_of_chapter
 from studio.library.projects.covers import put_cover
+from studio.library.projects.part_filter import ALL_PARTS, PartFilter
 from studio.library.projects.project_records import (
     DIRECTED,
     SPOKEN_WITH,
     NewCharacter,
     NewPart,
     Part,
-    PartState,
     Project,
     ProjectSettings,
     Recipes,
@@ -50,22 +51,23 @@ from studio.library.trash import Trash, mark
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
-"""Of one owner."""
+"""Projects of one owner."""
 MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
+_ASKED = {"missing": "state in ('new', 'stale', 'failed')", "stale": "state = 'stale'", "all": "state != 'speaking'"}
 
 
 @dataclass(frozen=True, slots=True)
 class PartChanges:
-    """What to change of a part; None leaves it as it is."""
+    """Changes to a part; None leaves a field as it is."""
 
     text: str | None = None
     voice: str | None = None
-    """Blank: the project's."""
+    """Blank for the project's voice."""
     pause: float | None = None
-    """Below 0: the project's."""
+    """Below 0 for the project's pause."""
     take: str | None = None
     """The id of the take to choose. Like the text for one part only."""
     reword: Callable[[str], str] | None = None
@@ -93,7 +95,7 @@ class PartRange:
 class Projects:
     """The projects of a library. Calls block for milliseconds.
 
-    ``owner_filter`` is the owner whose projects are meant, and who finds no others; None means everybody's.
+    ``owner_filter`` limits every call to one owner's projects; None allows all.
     """
 
     def __init__(self, store: Store, trash: Trash) -> None:
@@ -113,7 +115,7 @@ class Projects:
         skipped: Sequence[str] = (),
         cast: Sequence[NewCharacter] = (),
     ) -> Project:
-        """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
+        """Create a project of these parts, none of them queued. Raises InvalidRequest."""
         title = _clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
         row = {
@@ -150,7 +152,7 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
     def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
-        """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
+        """Projects, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
         with self._store.reading() as db:
             where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([owner_filter])
             if after is not None:
@@ -166,7 +168,7 @@ class Projects:
         title: str | None = None,
         settings: ProjectSettings | None = None,
     ) -> Project:
-        """Rename, or speak with other settings: parts that were spoken with others become stale.
+        """Rename a project or change its settings, which makes parts with other settings stale.
 
         Raises NotFound, InvalidRequest.
         """
@@ -186,7 +188,7 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
     def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
-        """Those of the parts with these settings, if they change any: seconds of work, without the write lock."""
+        """The parts' recipes with these settings, if they change any: seconds of work, done without the write lock."""
         with self._store.reading() as db:
             row = row_of(db, project_id, owner_filter)
             before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
@@ -198,7 +200,7 @@ class Projects:
     def delete(self, project_id: str, owner_filter: str | None) -> None:
         """Put a project into the trash. Raises NotFound.
 
-        No part of it is being spoken any more: those that are go back in line, where they wait until it is restored.
+        Parts being generated are queued again, where they wait until the project is restored.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
@@ -211,14 +213,37 @@ class Projects:
         owner_filter: str | None,
         offset: int = 0,
         limit: int | None = None,
-        state: PartState | None = None,
+        shown: PartFilter = ALL_PARTS,
         only_chosen: bool = False,
     ) -> list[Part]:
         """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
-        where = "project_id = ?1" if state is None else "project_id = ?1 and state = ?2"
+        where, values = shown.where(project_id)
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            return parts_of(db, where, [project_id, state][: where.count("?")], limit, offset, only_chosen)
+            return parts_of(db, where, values, limit, offset, only_chosen)
+
+    def part_ids(
+        self, project_id: str, owner_filter: str | None, shown: PartFilter = ALL_PARTS, offset: int = 0, limit: int = -1
+    ) -> list[str]:
+        """The ids of parts in order; all of them with -1. Raises NotFound."""
+        where, values = shown.where(project_id)
+        query = f"select id from parts where {where} order by position limit ? offset ?"
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return [row[0] for row in db.execute(query, [*values, limit, offset]).fetchall()]
+
+    def count_parts(self, project_id: str, owner_filter: str | None, shown: PartFilter) -> int:
+        """Raises NotFound."""
+        where, values = shown.where(project_id)
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return int(db.execute(f"select count(*) from parts where {where}", values).fetchone()[0])
+
+    def chapters(self, project_id: str, owner_filter: str | None) -> list[Chapter]:
+        """The chapters of a project in order. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return chapters_of(db, project_id)
 
     def part(self, project_id: str, owner_filter: str | None, part_id: str) -> Part:
         """Raises NotFound."""
@@ -236,7 +261,7 @@ class Projects:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
+        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
@@ -263,17 +288,18 @@ class Projects:
             _change(db, row, part_ids, changes)
             return len(part_ids)
 
-    def ask(self, project_id: str, owner_filter: str | None, which: Which) -> Project:
-        """Have parts spoken, and go on if the project was paused. Raises NotFound for a part that there is not."""
+    def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
+        """Have parts spoken, and go on if the project was paused. ``chapter``: only those of the chapter that begins
+        with this part. Raises NotFound for a part or a chapter that there is not."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
-            if which == "missing":
-                db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
-            elif which == "stale":
-                db.execute(f"{fresh} and state = 'stale'", [project_id])
-            elif which == "all":
-                db.execute(f"{fresh} and state != 'speaking'", [project_id])
+            if isinstance(which, str):
+                limits = (0, 2**31) if chapter is None else positions_of_chapter(db, project_id, chapter)
+                within = f"{_ASKED[which]} and position >= ? and position < ?"
+                db.execute(f"{fresh} and {within}", [project_id, *limits])
+            elif chapter is not None:
+                raise InvalidRequest("parts already names the parts by their ids; leave out chapter", "chapter")
             else:
                 among = [project_id, json.dumps(list(dict.fromkeys(which)))]
                 _ids_of(db, project_id, which)
@@ -282,13 +308,13 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
     def pause(self, project_id: str, owner_filter: str | None, paused: bool) -> Project:
-        """Begin no more parts, or go on. Raises NotFound."""
+        """Pause or resume a project; a paused one starts no more parts. Raises NotFound."""
         with self._store.writing() as db:
             touch(db, row_of(db, project_id, owner_filter) | {"paused": int(paused)})
             return project_of(db, project_id, owner_filter)
 
     def cancel(self, project_id: str, owner_filter: str | None) -> Project:
-        """Forget what was asked for and is not done yet. Raises NotFound."""
+        """Remove all unfinished parts from the queue. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
@@ -344,7 +370,7 @@ def _change(db: Database, row: dict[str, Any], part_ids: Sequence[str], changes:
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
-    """What is asked for and not spoken yet waits until somebody goes on with it. Raises InvalidRequest."""
+    """Restore projects; those with queued parts are paused until someone resumes them. Raises InvalidRequest."""
     for row in rows:
         if _count(db, row["owner"]) >= MAX_PROJECTS:
             raise _too_many()
@@ -362,5 +388,5 @@ def _too_many() -> InvalidRequest:
 
 
 def _clean_title(title: str) -> str:
-    beginning = title.strip()[: 4 * MAX_TITLE]  # to take millions of words apart holds up every thread
+    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
     return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"

@@ -9,7 +9,8 @@ from anyio import to_thread
 
 from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.library import Library
-from studio.library.projects.cast_repository import CastMember, CharacterChanges, LineFilter
+from studio.library.projects.cast_repository import CastMember, CharacterChanges
+from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import NewCharacter, Part
 from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.projects.casting.chat_endpoint import MAX_LINES, ChatEndpoint, Proposal, Question
@@ -72,10 +73,12 @@ class CastService:
         self._cast.recast(project_id, owner_filter, chosen)
 
     def lines(
-        self, project_id: str, owner_filter: str | None, which: LineFilter, offset: int, limit: int
+        self, project_id: str, owner_filter: str | None, shown: PartFilter, offset: int, limit: int
     ) -> tuple[list[LineInContext], int]:
-        """Some of the lines, and how many there are. Raises NotFound."""
-        parts, total = self._cast.lines(project_id, owner_filter, which, offset, limit)
+        """A page of lines, and how many there are in total. Raises NotFound."""
+        projects = self._library.projects
+        total = projects.count_parts(project_id, owner_filter, shown)
+        parts = projects.parts(project_id, owner_filter, offset, limit, shown, only_chosen=True)
         texts = self._cast.texts_at(project_id, {part.position + step for part in parts for step in (-1, 1)})
         lines = [
             LineInContext(
@@ -102,8 +105,8 @@ class CastService:
         if self._chat is None:
             message = "no chat endpoint is set up: set STUDIO_CHAT, and restart the studio"
             raise InvalidRequest(message, "ids")
-        which = LineFilter(ids=part_ids)
-        lines, _ = await to_thread.run_sync(self.lines, project_id, owner_filter, which, 0, MAX_LINES)
+        shown = PartFilter(ids=part_ids)
+        lines, _ = await to_thread.run_sync(self.lines, project_id, owner_filter, shown, 0, MAX_LINES)
         if len(lines) < len(set(part_ids)):
             raise NotFound("the project does not have all of these parts", "ids")
         members = await to_thread.run_sync(self._cast.members, project_id, owner_filter)

@@ -1,12 +1,16 @@
-"""Speech recognition, where one is installed: what is said in a clip, one clip at a time, behind a short line."""
+"""Speech recognition, if installed: transcribes one clip at a time, behind a short queue."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,12 +22,19 @@ from studio.work.work_queue import WorkQueue
 
 RATE = 16_000
 """Hz, that recognisers hear."""
+LONGEST = 29.0
+"""Seconds of audio whose texts can be compared: Whisper hears 30 at a time."""
 FASTER_WHISPER = "faster_whisper"
+_LEAST = 1e-10
+"""A probability below this one says no more."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that was heard, from second to second of the clip; probability from 0 to 1."""
+    """A recognised word: start and end in seconds of the clip, probability from 0 to 1."""
 
     word: str
     start: float
@@ -33,43 +44,83 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was heard in a clip."""
+    """The transcript of a clip."""
 
     text: str
     language: str
-    """BCP 47, as it was told or recognised; blank if unknown."""
+    """BCP 47, as requested or recognised; blank if unknown."""
     words: tuple[Word, ...] = ()
 
 
 class Recogniser(Protocol):
-    """Whatever understands speech."""
+    """Anything that recognises speech."""
 
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
         """The words of float32 mono samples (samples,) at RATE. Blocking; raises OSError, RuntimeError, ValueError.
 
-        ``language``: two or three letters; blank, or one that it does not know, to have it recognised too.
+        ``language``: two or three letters; blank, or unknown to the model, to have it recognised too.
         """
+
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
+        """As `recognise`, and with the same result for the same samples always."""
+
+    def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
+        """The log-likelihood of each text, if the samples say it; at most LONGEST seconds. Raises as `recognise`."""
 
 
 class FasterWhisper:
-    """faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded at the first use."""
+    """faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded on first use."""
 
     def __init__(self, model: str) -> None:
-        """``model``: a folder or a name, as faster-whisper takes it; a name is fetched from the hub."""
+        """``model``: a folder or a name, as faster-whisper takes it; a name is downloaded from the hub."""
         self._name = model
         self._model: Any = None
 
     def load(self) -> None:
-        """Read the model, if that was not done yet. Blocking: a second; raises OSError, RuntimeError, ValueError."""
+        """Load the model unless it is loaded. Blocking: a second. Raises OSError, RuntimeError, ValueError."""
         if self._model is None:
-            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name)
+            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
 
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        return self._recognise(pcm, language)
+
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
+        return self._recognise(pcm, language, temperature=0.0, condition_on_previous_text=False)
+
+    def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
+        self.load()
+        check_job()
+        package, model = importlib.import_module(FASTER_WHISPER), self._model
+        features = model.feature_extractor(pcm)
+        frames = min(features.shape[-1] - 1, model.feature_extractor.nb_max_frames)
+        sound = model.encode(package.audio.pad_or_trim(features))
+        known = language if language in model.supported_languages else "en"
+        tokenizer = package.tokenizer.Tokenizer(
+            model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=known
+        )
+        return [self._likelihood(sound, frames, tokenizer, text) for text in texts]
+
+    def _likelihood(self, sound: Any, frames: int, tokenizer: Any, text: str) -> float:
+        check_job()
+        tokens = [token for word in text.split() for token in self._tokens(tokenizer, f" {word}")]
+        [aligned] = self._model.model.align(sound, tokenizer.sot_sequence, [tokens], frames)
+        return sum(math.log(max(chance, _LEAST)) for chance in aligned.text_token_probs[: len(tokens)])
+
+    def _tokens(self, tokenizer: Any, word: str) -> list[int]:
+        """As the model writes a word: in one token where there is one, whatever merges a converter has left out."""
+        letters = re.match(r" [A-Za-z]+", word)
+        whole = letters and self._model.hf_tokenizer.token_to_id(letters[0].replace(" ", "Ġ"))
+        if not letters or whole is None:
+            return list(tokenizer.encode(word))
+        rest = word[letters.end() :]
+        return [whole, *(tokenizer.encode(rest) if rest else ())]
+
+    def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Heard:
         self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
-        found, info = self._model.transcribe(pcm, language=known, word_timestamps=True)
+        stream, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
         segments = []
-        for segment in found:  # a generator: the work is done here
+        for segment in stream:  # a generator, which does the work here
             check_job()
             segments.append(segment)
         words = tuple(
@@ -81,15 +132,15 @@ class FasterWhisper:
 
 
 PACKAGES = {"faster-whisper": FASTER_WHISPER}
-"""The kinds of recognisers, and the package that each needs."""
+"""The kinds of recognisers, and the package that each one needs."""
 
 
 def check_name(name: str) -> None:
-    """Raises SettingsError for what is unknown, not installed or not there."""
+    """Raises SettingsError for a name that is unknown, not installed or missing on disk."""
     kind, _, model = name.partition(":")
     problem = ""
     if kind not in PACKAGES or not model:
-        problem = f"it must be {' or '.join(f'{each}:MODEL' for each in PACKAGES)}"
+        problem = f"it must be {' or '.join(f'{kind}:MODEL' for kind in PACKAGES)}"
     elif importlib.util.find_spec(PACKAGES[kind]) is None:
         problem = f"it needs the package {kind}, which is not installed"
     elif Path(model).is_absolute() and not Path(model).is_dir():
@@ -99,19 +150,19 @@ def check_name(name: str) -> None:
 
 
 def is_installed() -> bool:
-    """Whether faster-whisper can be imported, by now."""
+    """Whether faster-whisper can be imported now; it may be installed while the studio runs."""
     importlib.invalidate_caches()
     return importlib.util.find_spec(FASTER_WHISPER) is not None
 
 
 class Transcriber:
-    """The one way to the recogniser, which may be none. Used from one event loop."""
+    """Access to the recogniser, if there is one. Used from one event loop."""
 
     def __init__(self, queue: WorkQueue, name: str | None = None, recogniser: Recogniser | None = None) -> None:
-        """``queue``: of one turn at a time; ``name``: such as faster-whisper:base; ``recogniser`` in the place of
-        the one of that name. Raises SettingsError for a name that is unknown, not installed or not there."""
+        """``queue``: one job at a time; ``name``: such as faster-whisper:base; ``recogniser`` replaces the one of that
+        name. Raises SettingsError for a name that is unknown, not installed or missing on disk."""
         self.name = name
-        """What is installed, None if nothing is."""
+        """The recogniser's name, None without one."""
         self._recogniser = recogniser
         self._queue = queue
         if name and recogniser is None:
@@ -119,7 +170,7 @@ class Transcriber:
             self.use(name)
 
     def use(self, name: str) -> None:
-        """Transcribe by this one from now on, such as faster-whisper:base."""
+        """Transcribe with this recogniser from now on, such as faster-whisper:base."""
         self._recogniser = FasterWhisper(name.partition(":")[2])
         self.name = name
 
@@ -127,25 +178,48 @@ class Transcriber:
     def is_there(self) -> bool:
         return self._recogniser is not None
 
-    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
-        """What is said in a clip: seconds on a CPU.
-
-        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
-        """
-        recogniser = self._recogniser
-        if recogniser is None:
+    def require(self) -> Recogniser:
+        """The recogniser. Raises NotOffered if there is none."""
+        if self._recogniser is None:
             raise NotOffered(
                 "no speech recogniser is installed here: type what is said, or have its owner fetch one (New voice, "
                 "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
             )
+        return self._recogniser
+
+    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
+        """Transcribe a clip: takes seconds on a CPU.
+
+        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
+        """
+        return await self.run(caller, False, _recognise, clip, language)
+
+    async def run(
+        self,
+        caller: str,
+        patient: bool,
+        function: Callable[Concatenate[Recogniser, Given], Result],
+        *values: Given.args,
+        **named: Given.kwargs,
+    ) -> Result:
+        """The result of a function that blocks and uses the recogniser, in its turn; ``patient`` as in WorkQueue.turn.
+
+        Raises as `transcribe`, and the StudioErrors that the function raises.
+        """
+        recogniser = self.require()
         try:
-            return await self._queue.run(caller, _recognise, recogniser, clip, language)
+            async with self._queue.turn(caller, patient) as turn:
+                return await turn.run(partial(function, recogniser, *values, **named))
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
             why = str(error) or type(error).__name__
             raise Unavailable(f"the recogniser {self.name} failed: {why}") from error
 
 
 def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:
-    resampler = Resampler(clip.sample_rate, RATE)
-    pcm = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
-    return recogniser.recognise(pcm, language.partition("-")[0].lower())
+    return recogniser.recognise(for_recogniser(clip.pcm, clip.sample_rate), language.partition("-")[0].lower())
+
+
+def for_recogniser(pcm: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Float32 mono samples at RATE. Blocking."""
+    resampler = Resampler(sample_rate, RATE)
+    return np.concatenate([resampler.write(pcm), resampler.finish()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,23 +24,40 @@ KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
 API_KEYS = read_keys(",".join(KEYS.values()))
 
 
+@contextlib.contextmanager
+def studio_in(home: Path, voices: Path) -> Iterator[Served]:
+    settings = Settings(model="test/model", voices=str(voices), home=str(home), api_keys=API_KEYS)
+    with serve(settings, FakeEngine.start, page=True) as studio:
+        yield studio
+
+
+def client_of(studio: Served, name: str) -> httpx.Client:
+    return studio.client(headers={"Authorization": f"Bearer {KEYS[name]}"})
+
+
 @pytest.fixture
 def served(voices_folder: Path, tmp_path: Path) -> Iterator[Served]:
-    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"), api_keys=API_KEYS)
-    with serve(settings, FakeEngine.start, page=True) as studio:
+    with studio_in(tmp_path / "home", voices_folder) as studio:
         yield studio
 
 
 @pytest.fixture
 def ann(served: Served) -> Iterator[httpx.Client]:
-    with served.client(headers={"Authorization": f"Bearer {KEYS['ann']}"}) as client:
+    with client_of(served, "ann") as client:
         yield client
 
 
 @pytest.fixture
 def bob(served: Served) -> Iterator[httpx.Client]:
-    with served.client(headers={"Authorization": f"Bearer {KEYS['bob']}"}) as client:
+    with client_of(served, "bob") as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def client(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A caller of one studio for all tests whose calls leave nothing behind."""
+    with studio_in(tmp_path_factory.mktemp("home"), voices_folder) as studio, client_of(studio, "ann") as ann:
+        yield ann
 
 
 def call(client: httpx.Client, name: str, data: list[Any], **more: object) -> httpx.Response:
@@ -116,26 +134,26 @@ def test_a_session_that_is_dropped_does_not_end_the_queue(served: Served, ann: h
     ],
 )
 def test_values_that_cannot_be_are_refused_by_name(
-    ann: httpx.Client, name: str, changes: dict[str, Any], words: str
+    client: httpx.Client, name: str, changes: dict[str, Any], words: str
 ) -> None:
-    data = [changes.get(each["parameter_name"], each["parameter_default"]) for each in parameters_of(ann)[name]]
-    answer = called(ann, name, data)
+    data = [changes.get(each["parameter_name"], each["parameter_default"]) for each in parameters_of(client)[name]]
+    answer = called(client, name, data)
     assert answer.startswith("event: error") and words in answer, answer
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
-def test_numbers_that_are_none_are_refused(ann: httpx.Client, number: str) -> None:
+def test_numbers_that_are_none_are_refused(client: httpx.Client, number: str) -> None:
     head = {"Content-Type": "application/json"}
-    answer = ann.post("/gradio_api/run/voice_preview", content=f'{{"data": ["anna", {number}]}}', headers=head)
+    answer = client.post("/gradio_api/run/voice_preview", content=f'{{"data": ["anna", {number}]}}', headers=head)
     assert answer.status_code in (400, 422, 500) and "had an error" not in answer.text
 
 
-def test_refusals_are_short_and_print_nothing(ann: httpx.Client, capfd: pytest.CaptureFixture[str]) -> None:
+def test_refusals_are_short_and_print_nothing(client: httpx.Client, capfd: pytest.CaptureFixture[str]) -> None:
     long = "x" * 100_000
-    for name, parameters in parameters_of(ann).items():
+    for name, parameters in parameters_of(client).items():
         usual = [parameter["parameter_default"] for parameter in parameters]
         for position in range(len(parameters)):
-            answer = ann.post(
+            answer = client.post(
                 f"/gradio_api/run{name}", json={"data": [*usual[:position], long, *usual[position + 1 :]]}
             )
             assert len(answer.content) < 5000 or answer.status_code == 200, name
@@ -157,33 +175,33 @@ def test_refusals_are_short_and_print_nothing(ann: httpx.Client, capfd: pytest.C
         ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}),
     ],
 )
-def test_calls_that_mean_no_endpoint_are_400(ann: httpx.Client, path: str, body: dict[str, Any]) -> None:
-    answer = ann.post(f"/gradio_api/{path}", json=body)
+def test_calls_that_mean_no_endpoint_are_400(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
+    answer = client.post(f"/gradio_api/{path}", json=body)
     assert answer.status_code == 400, answer.text
     assert json.loads(answer.text)["detail"]
 
 
-def test_what_runs_in_the_page_alone_cannot_be_called(ann: httpx.Client) -> None:
-    dependencies = ann.get("/config").json()["dependencies"]
+def test_what_runs_in_the_page_alone_cannot_be_called(client: httpx.Client) -> None:
+    dependencies = client.get("/config").json()["dependencies"]
     scripts = [dependency for dependency in dependencies if not dependency["backend_fn"]]
     assert scripts
     for dependency in scripts:
-        answer = ann.post("/gradio_api/run/predict", json={"data": [None] * 20, "fn_index": dependency["id"]})
+        answer = client.post("/gradio_api/run/predict", json={"data": [None] * 20, "fn_index": dependency["id"]})
         assert answer.status_code == 500 and "cannot be called this way" in answer.json()["error"]
-    batched = ann.post("/gradio_api/run/voices_list", json={"data": [], "batched": True})
+    batched = client.post("/gradio_api/run/voices_list", json={"data": [], "batched": True})
     assert batched.status_code == 500 and "cannot be called this way" in batched.json()["error"]
 
 
-def test_a_call_may_have_four_mebibytes(ann: httpx.Client) -> None:
-    answer = call(ann, "/voice_get", ["x" * (4 * 2**20)])
+def test_a_call_may_have_four_mebibytes(client: httpx.Client) -> None:
+    answer = call(client, "/voice_get", ["x" * (4 * 2**20)])
     assert answer.status_code == 413 and "4 MiB" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("host", ["a:b:c", "evil.example/x", '"><script>', "a b"])
-def test_no_address_of_a_callers_choice_breaks_the_page(ann: httpx.Client, host: str) -> None:
+def test_no_address_of_a_callers_choice_breaks_the_page(client: httpx.Client, host: str) -> None:
     headers = {"X-Forwarded-Host": host, "X-Gradio-Server": "https://evil.example"}
     for path in ("/", "/config", "/gradio_api/info"):
-        answer = ann.get(path, headers=headers)
+        answer = client.get(path, headers=headers)
         assert answer.status_code == 200 and "evil" not in answer.text and '<script>"' not in answer.text, path
 
 
@@ -220,14 +238,14 @@ def test_cancelling_twice_at_once_gives_the_place_back(ann: httpx.Client, monkey
 
 
 @pytest.mark.parametrize("content", [b"nonsense", b"[" * 100_000, b'{"event_id": 5}', b"[]", b"{}", b"null", b"\xff"])
-def test_a_cancel_that_names_no_call_is_400(ann: httpx.Client, content: bytes) -> None:
-    answer = ann.post("/gradio_api/cancel", content=content, headers={"Content-Type": "application/json"})
+def test_a_cancel_that_names_no_call_is_400(client: httpx.Client, content: bytes) -> None:
+    answer = client.post("/gradio_api/cancel", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400 and "event_id" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("session", ["", "x<gradio-sep>y", "a b", "\u00e9", "x" * 129])
-def test_names_of_sessions_are_plain(ann: httpx.Client, session: str) -> None:
-    answer = call(ann, "/voices_list", [], session_hash=session)
+def test_names_of_sessions_are_plain(client: httpx.Client, session: str) -> None:
+    answer = call(client, "/voices_list", [], session_hash=session)
     assert answer.status_code == 400 and "letters, digits" in answer.json()["detail"]
 
 

@@ -33,7 +33,7 @@ CLIP = wav(tone(2))
 WORDS = "A steady tone."
 KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
 API_KEYS = read_keys(",".join(KEYS.values()))
-MANY = 500
+MANY = 100
 """Tries at the least; there are 19 endpoints with some 90 arguments."""
 Steer = Callable[..., Served]
 
@@ -82,7 +82,8 @@ def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temp
         known = upload(client, "me.wav", CLIP)
         uploads = folder_of(temporary)
         with traps(tmp_path / "traps", uploads) as laid:
-            assert try_everything(client, laid, [known.rpartition("/")[0], f"../{known}", f"{known}x"], uploads) > MANY
+            foreign = [known.rpartition("/")[0], f"../{known}", f"{known}x"]
+            assert try_everything(client, laid, foreign, uploads, odd_ones=True) > 5 * MANY
         assert judged(client, known).startswith("event: complete")
         assert [path.name for path in kept_in(temporary)] == [known.partition("/")[0]], "nothing was copied"
         assert client.get("/v1/projects").json()["data"] == []

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from studio.api_key import read_keys
 from studio.settings import Settings
 from studio.start import startup as studio_app
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -70,13 +70,13 @@ def test_each_key_has_its_name_its_share_and_what_it_may_see_and_a_lost_one_is_a
         expect(screen.takes).to_have_count(4)
         expect(screen.speak).to_be_visible()
         assert 429 not in statuses
-        page.get_by_role("tab", name="Settings").click()
+        go(page, "Settings")
         area = page.locator("#area-settings")
         expect(area.locator("[data-part=facts]")).to_contain_text("2 voices: ")
         expect(area.get_by_text("All settings")).to_be_hidden()
         expect(area).not_to_contain_text(str(tmp_path))
 
-        page.get_by_role("tab", name="Studio").click()
+        go(page, "Studio")
         screen.script.fill("What I wrote")
         page.context.clear_cookies()  # as after a change of the keys
         screen.speak.click()
@@ -94,7 +94,7 @@ def test_each_key_has_its_name_its_share_and_what_it_may_see_and_a_lost_one_is_a
         expect(screen.script).to_have_value("What I wrote")
         screen.speak.click()
         expect(screen.takes).to_have_count(5)
-        page.get_by_role("tab", name="Settings").click()
+        go(page, "Settings")
         expect(area).to_contain_text(str(tmp_path))
         expect(area.get_by_text("All settings")).to_be_visible()
 
@@ -123,14 +123,14 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
         program = keyed_program(screen)
         (tmp_path / "program.py").write_text(program.replace("YOUR_KEY", "secret"), "utf-8")
         subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, timeout=60, capture_output=True)
-        page.get_by_role("tab", name="Settings").click()
+        go(page, "Settings")
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_label("Key", exact=True)).to_be_visible()
 
 
 def keyed_program(screen: Screen) -> str:
     """The present speech for gradio_client, as the page of a studio with keys writes it."""
-    screen.page.get_by_role("tab", name="API").click()
+    go(screen.page, "API")
     screen.page.get_by_role("button", name="Show as code").click()
     screen.page.get_by_role("tab", name="gradio_client").click()
     program = screen.page.locator("#code pre").inner_text()
@@ -146,8 +146,8 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), root_path=PREFIX)
     with serve(settings, FakeEngine.start, page=True) as studio:
         screen = open_page(Served(f"{studio.url}{PREFIX}{slash}#compare", studio.app)).ready()
-        assert screen.page.url == f"{studio.url}{PREFIX}/#compare"
-        screen.page.get_by_role("tab", name="Studio").click()
+        assert screen.page.url == f"{studio.url}{PREFIX}/#studio/compare"
+        go(screen.page, "Studio")
         screen.script.fill("Two words")
         screen.speak.click()
         screen.until_over()
@@ -188,8 +188,7 @@ def test_the_page_speaks_where_the_browser_lets_nothing_be_kept(
     screen.speak.click()
     screen.until_over()
     assert screen.heard()["rendered"] == 2 * 6 * 2048
-    for area in ("Long form", "Settings"):
-        page.get_by_role("tab", name=area).click()
-        expect(page.get_by_role("tabpanel", name=area)).to_be_visible()
+    for area in ("Projects", "Settings"):
+        go(page, area)
     page.get_by_label("Theme").select_option("Dark")
     expect(page.locator("body.dark")).to_have_count(1)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -96,7 +96,7 @@ def test_the_player_covers_nothing_that_is_used_and_can_be_closed(steered: Steer
     is_above_the_dock("#sampling")
     expect(dock).not_to_have_attribute("data-thin", "")
     tall = dock.bounding_box()
-    page.get_by_role("tab", name="Settings").click()
+    go(page, "Settings")
     expect(dock).to_have_attribute("data-thin", "")
     thin = dock.bounding_box()
     assert tall and thin and thin["height"] < 60 < tall["height"]
@@ -104,7 +104,7 @@ def test_the_player_covers_nothing_that_is_used_and_can_be_closed(steered: Steer
     dock.get_by_role("button", name="Close the player").click()
     expect(dock).to_be_hidden()
     page.wait_for_function("getComputedStyle(document.documentElement).getPropertyValue('--dock-height') === '0px'")
-    page.get_by_role("tab", name="Studio").click()
+    go(page, "Studio")
     expect(dock).to_be_hidden()
     screen.takes.get_by_role("button", name="Play take 1").click()
     expect(dock).to_be_visible()

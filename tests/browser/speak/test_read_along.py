@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -97,7 +97,7 @@ def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered:
     expect(before).to_be_hidden()
     screen.until_over()
 
-    page.get_by_role("tab", name="History").click()
+    go(page, "History")
     rows = page.locator("#area-history [data-part=list] li")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("One sentence spoken again")

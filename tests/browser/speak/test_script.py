@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from engine import ModelCard
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import Screen, go, posted
 from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 
@@ -136,14 +136,14 @@ def test_a_script_that_is_too_long_becomes_a_project_and_what_is_dropped_goes_wh
     expect(make).to_be_hidden()
     screen.script.fill("Many words. " * 1400)
     make.click()
-    area = page.get_by_role("tabpanel", name="Long form")
-    expect(area.get_by_label("Text of part 1", exact=True)).to_have_value(re.compile("^Many words. Many"))
-    page.get_by_role("tab", name="Studio").click()
+    area = page.get_by_role("region", name="Projects")
+    expect(area.locator("[data-part=import-sum]")).to_contain_text("2,800 words")
+    go(page, "Studio")
     page.evaluate(drop, ["A book.csv", "text/csv", "text\nOne row.\n"])
-    expect(area.get_by_label("Title of the project")).to_have_value("A book")
-    page.get_by_role("tab", name="Studio").click()
+    expect(area.get_by_label("Title", exact=True)).to_have_value("A book")
+    go(page, "Studio")
     page.evaluate(drop, ["voice.wav", "audio/wav", "no sound"])
-    expect(page.get_by_role("tabpanel", name="New voice")).to_contain_text("voice.wav")
+    expect(page.get_by_role("region", name="New voice")).to_contain_text("voice.wav")
 
 
 def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: Served, open_page: Open) -> None:

@@ -56,7 +56,8 @@ def test_a_take_is_heard_whole_told_sought_heard_again_and_saved_as_it_was(
     assert screen.heard()["rendered"] == whole
 
     with screen.page.expect_download() as saving:
-        screen.takes.get_by_text("Save", exact=True).click()
+        screen.takes.get_by_text("Download", exact=True).click()
+        screen.page.get_by_role("menuitem", name="WAV").click()
     saving.value.save_as(tmp_path / "take.wav")
     with wave.open(str(tmp_path / "take.wav")) as file:
         assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)

@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import expect
 
 from engine import EngineConfig
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
@@ -144,13 +144,13 @@ def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> No
     expect(screen.card).to_contain_text("The connection was lost.")
     expect(screen.page.locator("#pill")).to_contain_text("is not responding")
     lost = screen.page.get_by_text("Not connected to the studio. Trying again …")
-    for area in ("Voices", "Long form", "History", "Compare", "Settings", "Queue"):
-        screen.page.get_by_role("tab", name=area).click()
+    for area in ("Voices", "Projects", "History", "Compare", "Settings", "Activity"):
+        go(screen.page, area)
         expect(lost).to_be_visible()
-    screen.page.get_by_role("tab", name="Voices").click()
+    go(screen.page, "Voices")
     expect(screen.page.get_by_role("button", name="Inspect Anna")).to_have_count(0)
     screen.page.context.set_offline(False)
     expect(screen.page.get_by_role("button", name="Inspect Anna")).to_be_visible()  # by itself
     expect(lost).to_be_hidden()
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     expect(screen.card).to_be_hidden()

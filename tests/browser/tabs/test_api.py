@@ -9,14 +9,14 @@ import httpx
 import yaml
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
 
 
 def open_api(screen: Screen) -> None:
-    screen.page.get_by_role("tab", name="API").click()
+    go(screen.page, "API")
 
 
 def test_all_routes_are_shown_without_the_internet(served: Served, open_page: Open) -> None:
@@ -44,7 +44,7 @@ def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be
         expect(screen.page.locator("#code pre")).to_contain_text(f"{served.url}/v1")
     screen.page.keyboard.press("Escape")
 
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     screen.cut_after(2)
     open_api(screen)
     screen.page.get_by_role("button", name="Test this").click()
@@ -56,7 +56,7 @@ def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be
     take = httpx.get(f"{served.url}/v1/takes/{words.split(' · ')[-1]}").json()
     assert take["finish_reason"] == "length"
 
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     screen.cut_after(150)
     open_api(screen)
     screen.page.get_by_role("button", name="Test this").click()
@@ -68,7 +68,7 @@ def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be
     screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
     screen.page.get_by_role("button", name="Test this").click()
     expect(told).to_contain_text("400: ")
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     screen.script.fill("")
     open_api(screen)
     screen.page.get_by_role("button", name="Test this").click()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.screen import Held, Screen
-from tests.browser.tabs.test_longform import area_of
+from tests.browser.tabs.test_longform import area_of, import_it
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -17,7 +17,7 @@ Open = Callable[..., Screen]
 
 def show(area: Locator, *texts: str) -> None:
     """The parts of a project have these texts."""
-    rows = area.locator("tbody tr")
+    rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(len(texts))
     for number, text in enumerate(texts):
         expect(rows.nth(number).locator("textarea").first).to_have_value(text)
@@ -26,15 +26,21 @@ def show(area: Locator, *texts: str) -> None:
 def paste_sentences(area: Locator, text: str) -> None:
     """Make a project of this text, a sentence a part."""
     area.get_by_text("Or paste a text").click()
-    area.get_by_label("Split into").select_option("sentence")
     area.get_by_label("Text of the project").fill(text)
     area.get_by_role("button", name="Create a project").click()
+    area.get_by_label("Split into").select_option("sentence")
+    import_it(area)
 
 
 def replace_one(area: Locator) -> None:
-    area.get_by_text("Find and replace").click()
     area.get_by_label("Find", exact=True).fill("o")
     expect(area.get_by_text("Found 3 times in 2 parts.")).to_be_visible()
+    area.get_by_label("Find", exact=True).press("Enter")
+    expect(area.get_by_text("1 of 2 · Found")).to_be_visible()
+    expect(area.locator("[data-found]")).to_have_attribute("aria-posinset", "2")
+    area.get_by_label("Find", exact=True).press("Shift+Enter")
+    expect(area.locator("[data-found]")).to_have_attribute("aria-posinset", "3")
+    area.get_by_role("button", name="Replace", exact=True).click()
     area.get_by_label("Whole words").check()
     expect(area.get_by_text("Not found in any part.")).to_be_visible()
     expect(area.get_by_role("button", name="Replace all")).to_be_disabled()
@@ -55,9 +61,8 @@ def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
     paste_sentences(area, "One. Two.")
-    row = area.locator("tbody tr").first
-    row.get_by_role("button", name="Arrange part 1", exact=True).click()
-    area.get_by_text("Find and replace").click()
+    row = area.locator(".long-parts > li").first
+    area.get_by_role("button", name="Replace", exact=True).click()
     area.get_by_label("Find", exact=True).fill("One")
     area.get_by_label("Replace with").fill("Nine")
     expect(area.get_by_role("button", name="Replace all")).to_be_enabled()
@@ -65,7 +70,11 @@ def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_
     page.on("request", lambda request: written.append(request.url) if request.method in ("PATCH", "POST") else None)
     words = Held(page, "**/v1/projects/*/parts/*")
     row.get_by_label("Text of part 1").fill("One and")
-    area.get_by_role("button", name=press).first.click()
+    if press == "Merge with next":
+        row.get_by_role("button", name="Arrange part 1", exact=True).click()
+        page.get_by_role("menuitem", name=press).click()
+    else:
+        area.get_by_role("button", name=press).click()
     words.wait_for(1)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert len(written) == 1
@@ -78,17 +87,19 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     screen = open_page(studio).ready()
     area = area_of(screen)
     paste_sentences(area, "One 🙂 two. Three.\n\nFour.")
-    rows = area.locator("tbody tr")
+    rows = area.locator(".long-parts > li")
 
     def shows(*texts: str) -> None:
         show(area, *texts)
 
     def press(number: int, name: str) -> None:
-        rows.nth(number).get_by_role("button", name=name, exact=True).click()
+        rows.nth(number).get_by_role("button", name=f"Arrange part {number + 1}", exact=True).click()
+        screen.page.get_by_role("menuitem", name=name, exact=True).click()
 
     shows("One 🙂 two.", "Three.", "Four.")
-    press(0, "Arrange part 1")
-    expect(rows.nth(0).get_by_role("button", name="Move up")).to_be_disabled()
+    rows.nth(0).get_by_role("button", name="Arrange part 1").click()
+    expect(screen.page.get_by_role("menuitem", name="Move up")).to_be_disabled()
+    screen.page.keyboard.press("Escape")
     text = rows.nth(0).get_by_label("Text of part 1")
     text.evaluate("box => box.setSelectionRange(0, 0)")
     press(0, "Split at cursor")
@@ -103,19 +114,22 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     new = rows.nth(0).get_by_label("Text of a new part after part 1")
     expect(new).to_be_focused()
     new.fill("Between.")
-    press(0, "Add")
+    rows.nth(0).get_by_role("button", name="Add", exact=True).click()
     shows("One 🙂 and two.", "Between.", "Three.", "Four.")
-    down = rows.nth(0).get_by_role("button", name="Move down")
-    down.press("Enter")
+    rows.nth(0).get_by_role("button", name="Part 1: drag").press("ArrowDown")
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
-    expect(rows.nth(1).get_by_role("button", name="Move down")).to_be_focused()  # once more, without looking for it
-    press(2, "Arrange part 3")
+    expect(rows.nth(1).get_by_role("button", name="Part 2: drag")).to_be_focused()  # once more, without looking for it
+    rows.nth(1).get_by_role("button", name="Part 2: drag").drag_to(rows.nth(3).locator(".long-facts"))
+    shows("Between.", "Three.", "Four.", "One 🙂 and two.")
+    rows.nth(3).get_by_role("button", name="Part 4: drag").drag_to(
+        rows.nth(1).locator("textarea"), target_position={"x": 9, "y": 2}
+    )
+    shows("Between.", "One 🙂 and two.", "Three.", "Four.")
     press(2, "Delete")
     shows("Between.", "One 🙂 and two.", "Four.")
     expect(rows.nth(2).get_by_role("button", name="Arrange part 3")).to_be_focused()
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
-    press(2, "Arrange part 3")
     press(2, "Delete")
     press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")

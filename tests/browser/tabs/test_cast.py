@@ -8,6 +8,7 @@ from typing import Any
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.screen import Screen
+from tests.browser.tabs.test_longform import area_of, import_it
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -22,16 +23,16 @@ NOVEL = (
 def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Locator]:
     """A project of the novel, whose speakers were found, with its cast shown."""
     screen = open_page(studio, **size).ready()
-    screen.page.get_by_role("tab", name="Long form").click()
-    area = screen.page.get_by_role("tabpanel", name="Long form")
-    area.get_by_label("Find the speakers").check()
+    area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(
         {"name": "Novel.txt", "mimeType": "text/plain", "buffer": NOVEL.encode()}
     )
+    area.get_by_label("Find the speakers").check()
     expect(area.locator("[data-part=names] label")).to_have_count(2)
+    assert serious_violations(screen) == []
     area.get_by_label("Voice of Eleanor").select_option("bert")
-    area.get_by_role("button", name="Create the project").click()
-    area.get_by_text("Cast", exact=True).click()
+    import_it(area)
+    area.get_by_role("button", name="Cast", exact=True).click()
     expect(area.locator(".cast-list > li")).to_have_count(3)
     return screen, area
 
@@ -40,7 +41,6 @@ def test_a_novel_gets_a_cast_that_can_be_changed(studio: Served, open_page: Open
     screen, area = imported(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     area.get_by_label("Voice of Eleanor").select_option("anna")
-    expect(area.locator("tbody tr").first.get_by_role("combobox")).to_have_value("anna")
     assert serious_violations(screen) == []
     thornton = area.locator(".cast-list > li").nth(1)
     thornton.get_by_label("More for Mr Thornton").click()

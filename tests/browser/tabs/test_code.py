@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -31,7 +31,8 @@ def a_take(screen: Screen, folder: Path) -> bytes:
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
     with screen.page.expect_download() as saving:
-        screen.takes.get_by_text("Save", exact=True).click()
+        screen.takes.get_by_text("Download", exact=True).click()
+        screen.page.get_by_role("menuitem", name="WAV").click()
     saving.value.save_as(folder / "page.wav")
     return samples(folder / "page.wav")
 
@@ -79,7 +80,7 @@ def test_a_takes_programs_make_the_same_take(served: Served, open_page: Open, tm
 def test_the_pages_present_request_is_shown_and_copied(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["clipboard-read", "clipboard-write"]).ready()
     screen.script.fill("Copy me")
-    screen.page.get_by_role("tab", name="API").click()
+    go(screen.page, "API")
     screen.page.get_by_role("button", name="Show as code").click()
     dialog = screen.page.get_by_role("dialog")
     expect(dialog).to_contain_text("Without a seed")

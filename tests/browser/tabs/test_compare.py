@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Held, Screen, double_click, press_while_heard
+from tests.browser.screen import Held, Screen, double_click, go, press_while_heard
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -21,14 +21,14 @@ def compare(served: Served, open_page: Open) -> Screen:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.script.fill("Two words")
-    screen.page.get_by_role("tab", name="Compare").click()
+    go(screen.page, "Compare")
     for name in ("Anna", "Bert"):
         screen.page.get_by_role("button", name=name, exact=True).click()
     return screen
 
 
 def area(screen: Screen) -> Locator:
-    return screen.page.get_by_role("tabpanel", name="Compare")
+    return screen.page.get_by_role("region", name="Compare")
 
 
 def cell(screen: Screen, letter: str) -> Locator:
@@ -45,16 +45,16 @@ def speak_all(screen: Screen) -> list[dict[str, Any]]:
 
 def test_a_press_on_a_voice_counts_also_where_the_list_comes_anew_under_it(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    page, tabs, mouse = screen.page, screen.page.get_by_role("tab"), screen.page.mouse
+    page, mouse = screen.page, screen.page.mouse
     for name, listed, chosen in (
         ("Compare", area(screen).get_by_role("button", name="Anna", exact=True), ("aria-pressed", "true")),
         ("Voices", page.get_by_role("button", name="Favourite Anna"), ("aria-pressed", "true")),
     ):
-        tabs.get_by_text(name, exact=True).click()
+        go(page, name)
         expect(listed).to_be_visible()
-        tabs.get_by_text("API").click()
+        go(page, "API")
         held = Held(page, re.compile(r"/v1/(audio/)?voices(\?|$)"))
-        tabs.get_by_text(name, exact=True).click()
+        go(page, name)
         held.wait_for(1)
         listed.hover()
         mouse.down()
@@ -67,11 +67,11 @@ def test_a_press_on_a_voice_counts_also_where_the_list_comes_anew_under_it(serve
 def test_a_press_before_the_voices_are_there_waits_and_its_refusal_stays(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     said, speak = area(screen).locator("[data-part=said]"), area(screen).get_by_role("button", name="Speak all")
-    screen.page.get_by_role("tab", name="Compare").click()
+    go(screen.page, "Compare")
     area(screen).get_by_role("button", name="Anna", exact=True).wait_for()
-    screen.page.get_by_role("tab", name="API").click()
+    go(screen.page, "API")
     held = Held(screen.page, re.compile(r"/v1/(audio/)?voices(\?|$)"))
-    screen.page.get_by_role("tab", name="Compare").click()
+    go(screen.page, "Compare")
     held.wait_for(1)
     speak.click()
     expect(area(screen).get_by_role("button", name="Stop")).to_be_visible()
@@ -105,7 +105,7 @@ def test_only_what_is_compared_differs_keys_switch_at_the_same_place_and_each_is
     assert compare.page.evaluate("window.studio.position") >= switched
     expect(cell(compare, "B")).to_have_attribute("aria-current", "")
     with compare.page.expect_download() as saving:
-        cell(compare, "B").get_by_text("Save").click()
+        cell(compare, "B").get_by_text("Download").click()
     assert re.fullmatch(r"take-B-bert-seed-\d+\.wav", saving.value.suggested_filename)
     assert saving.value.path().stat().st_size == 44 + 2 * 43 * 2048
 
@@ -149,7 +149,7 @@ def test_settings_of_one_voice_are_compared_and_the_winner_goes_into_the_studio(
 
 
 def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:
-    compare.page.get_by_role("tab", name="Studio").click()
+    go(compare.page, "Studio")
     compare.script.fill("It was late.\nAnna: Good evening.\nOld Bert: Is it?")
     compare.page.get_by_role("switch", name="Dialogue").click()
     compare.page.get_by_label("Voice of Old Bert").select_option("bert")
@@ -172,8 +172,8 @@ def test_what_cannot_be_compared_is_said_and_stop_frees_every_place(compare: Scr
     area(compare).get_by_role("button", name="Bert", exact=True).click()
     compare.page.evaluate("window.studio.fields.fill({ cutAfter: 100 })")
     compare.page.wait_for_function("window.studio.fields.values.cutAfter === 100")
-    compare.page.get_by_role("tab", name="Studio").click()
-    compare.page.get_by_role("tab", name="Compare").click()
+    go(compare.page, "Studio")
+    go(compare.page, "Compare")
     double_click(*(area(compare).get_by_role("button", name=name) for name in ("Speak all", "Stop")))
     expect(cell(compare, "B")).to_contain_text("Speaking")
     area(compare).get_by_role("button", name="Stop").click()
@@ -191,18 +191,18 @@ def test_a_first_sound_that_comes_late_takes_the_player_from_nobody(
     screen.script.fill("Two words")
     screen.page.get_by_role("button", name="Hear this in other voices").click()
     studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
-    screen.page.get_by_role("tab", name="Voices").click()
+    go(screen.page, "Voices")
     screen.page.get_by_role("button", name="Listen to Bert").click()
     expect(screen.status).to_have_text("Bert’s sample")
     gate.set()
-    screen.page.get_by_role("tab", name="Compare").click()
+    go(screen.page, "Compare")
     expect(area(screen)).to_contain_text("Ready: listen and vote")
     expect(screen.status).to_have_text("Bert’s sample")
 
     gate.clear()
     area(screen).get_by_role("button", name="Speak all").click()
     studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     screen.speak.click()
     studio.until(running=2, waiting=2)
     gate.set()

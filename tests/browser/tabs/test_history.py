@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Held, Screen, press_while_heard
+from tests.browser.screen import Held, Screen, go, press_while_heard
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 
@@ -35,7 +35,7 @@ def known(served: Served, take_id: str) -> httpx.Response:
 
 def history(screen: Screen, words: str) -> Locator:
     """The rows of the takes with these words."""
-    screen.page.get_by_role("tab", name="History").click()
+    go(screen.page, "History")
     with screen.page.expect_response(lambda answer: "/v1/takes?q=" in answer.url):
         screen.page.get_by_label("Find words").fill(words)
     rows = screen.page.locator("#area-history li")
@@ -135,12 +135,12 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
     screen.until_over()
     expect(rows.nth(1)).to_have_attribute("aria-current", "")
     screen.page.unroute_all()
-    screen.page.locator("#area-history").get_by_label("Save as").select_option("flac")
     rows.nth(0).get_by_role("checkbox").check()
     screen.page.get_by_role("button", name="Select all shown").click()
     rows.nth(1).get_by_role("checkbox").uncheck()
     with screen.page.expect_download() as saving:
-        screen.page.get_by_role("link", name="Save as zip").click()
+        screen.page.get_by_role("button", name="Download as zip").click()
+        screen.page.get_by_role("menuitem", name="FLAC").click()
     saving.value.save_as(tmp_path / "takes.zip")
     with zipfile.ZipFile(tmp_path / "takes.zip") as archive:
         files = [name for name in archive.namelist() if name.endswith(".flac")]
@@ -153,7 +153,8 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(3)
     with screen.page.expect_download() as saving:
-        rows.nth(0).get_by_role("link", name="Save").click()
+        rows.nth(0).get_by_role("button", name="Download").click()
+        screen.page.get_by_role("menuitem", name="FLAC").click()
     assert saving.value.suggested_filename.endswith(".flac")
 
 
@@ -197,7 +198,7 @@ def test_takes_that_were_lost_are_told_of(served: Served, open_page: Open, monke
     monkeypatch.setitem(outcomes, "lost", 2)
     monkeypatch.setitem(outcomes, "soundless", 1)
     screen = open_page(served).ready()
-    screen.page.get_by_role("tab", name="History").click()
+    go(screen.page, "History")
     line = screen.page.get_by_text("3 takes or their audio could not be saved: the disk was full or too slow.")
     expect(line).to_be_visible()
 
@@ -217,5 +218,5 @@ def test_what_becomes_of_a_take_here_becomes_of_it_on_the_studios_list(served: S
     expect(screen.takes).to_have_count(0)
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(row).to_have_count(1)
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     expect(star).to_have_attribute("aria-pressed", "true")

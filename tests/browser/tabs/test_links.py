@@ -9,7 +9,7 @@ import httpx
 from playwright.sync_api import Locator, Page, expect
 
 from studio.settings import Settings
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
@@ -27,19 +27,20 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         screen = open_page(studio).ready()
         page = screen.page
 
-        page.goto(f"{studio.url}/#longform/{project['id']}")
-        expect(page).to_have_title(f"{project['title']} · Long form · Voice Studio")
+        page.goto(f"{studio.url}/#longform/{project['id']}")  # an earlier address
+        expect(page).to_have_url(f"{studio.url}/#projects/{project['id']}")
+        expect(page).to_have_title(f"{project['title']} · Projects · Voice Studio")
         page.get_by_role("button", name="All projects").click()
-        expect(page).to_have_title("Long form · Voice Studio")
-        expect(page).to_have_url(f"{studio.url}/#longform")
+        expect(page).to_have_title("Projects · Voice Studio")
+        expect(page).to_have_url(f"{studio.url}/#projects")
         page.get_by_role("list", name="Projects").get_by_role("button").click()
-        expect(page).to_have_title(f"{project['title']} · Long form · Voice Studio")
+        expect(page).to_have_title(f"{project['title']} · Projects · Voice Studio")
         page.go_back()
         expect(page.get_by_role("list", name="Projects")).to_be_visible()
         page.go_forward()
         expect(page.get_by_label("Title of the project")).to_have_value(project["title"])
 
-        page.get_by_role("tab", name="Voices").click()
+        go(page, "Voices")
         page.get_by_role("button", name="Inspect Anna").click()
         expect(page).to_have_title("Anna · Voices · Voice Studio")
         expect(page).to_have_url(f"{studio.url}/#voices/{voice['id']}")
@@ -65,13 +66,13 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         expect(rows).to_have_count(1)
 
         httpx.delete(f"{studio.url}/v1/takes/{take}").raise_for_status()
-        for gone, told in (
-            ("longform/proj_gone", "This project no longer exists"),
-            ("voices/gone", "gone"),
-            (f"history/{take}", "This take was deleted"),
+        for gone, area, told in (
+            ("projects/proj_gone", "Projects", "This project no longer exists"),
+            ("voices/gone", "Voices", "gone"),
+            (f"history/{take}", "History", "This take was deleted"),
         ):
             page.goto(f"{studio.url}/#{gone}")
-            expect(page.locator("#area-" + gone.partition("/")[0])).to_contain_text(told)
+            expect(page.get_by_role("region", name=area, exact=True)).to_contain_text(told)
         page.goto(f"{studio.url}/#history/caf%C3")  # cut off
         expect(screen.script).to_be_visible()
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -20,8 +20,8 @@ def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open
     engine = studio.app.state.studio.speech.host.engine()
     engine.first_frame_gate.clear()
     screen = open_page(studio).ready()
-    screen.page.get_by_role("tab", name="Queue").click()
-    area = screen.page.get_by_role("tabpanel", name="Queue")
+    go(screen.page, "Activity")
+    area = screen.page.get_by_role("region", name="Activity")
     expect(area).to_contain_text("Nothing yet")
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(
@@ -43,17 +43,17 @@ def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_come
     screen.speak.click()
     screen.until_over()
     seed = screen.figure("Seed")
-    screen.page.get_by_role("tab", name="Queue").click()
-    row = screen.page.get_by_role("tabpanel", name="Queue").locator("tbody tr", has_text=seed)
+    go(screen.page, "Activity")
+    row = screen.page.get_by_role("region", name="Activity").locator("tbody tr", has_text=seed)
     expect(row.locator("td").first).to_have_text("Cut off")
     expect(row.locator("td").nth(1)).to_have_text("Anna")
     expect(row.locator("td").nth(2)).to_have_text("2.0 s")
     expect(row.locator("td").nth(3)).to_have_text(screen.figure("Server"))
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     expect(row).to_be_hidden()
 
-    screen.page.get_by_role("tab", name="Queue").click()
-    area = screen.page.get_by_role("tabpanel", name="Queue")
+    go(screen.page, "Activity")
+    area = screen.page.get_by_role("region", name="Activity")
     expect(area).to_contain_text("slots busy")
     screen.page.route("**/v1/queue", lambda route: route.abort())
     expect(area).to_contain_text("The studio is not responding.")
@@ -65,20 +65,20 @@ def test_the_pages_own_take_that_is_stopped_here_was_stopped_and_not_lost(steere
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
-    area = screen.page.get_by_role("tabpanel", name="Queue")
+    area = screen.page.get_by_role("region", name="Activity")
     for gate in (engine.later_frames_gate, engine.first_frame_gate):
         gate.clear()
-        screen.page.get_by_role("tab", name="Studio").click()
+        go(screen.page, "Studio")
         screen.script.fill("Two words")
         screen.speak.click()
         if gate is engine.later_frames_gate:
             screen.page.wait_for_function("window.studio.current.samples > 0")
-        screen.page.get_by_role("tab", name="Queue").click()
+        go(screen.page, "Activity")
         area.get_by_role("button", name="Stop").first.click()
         expect(screen.status).to_contain_text("Stopped")
         expect(screen.card).to_be_hidden()
         gate.set()
     expect(screen.page.locator("body")).not_to_have_attribute("data-speaking", "yes")
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     expect(screen.takes).to_have_count(1)
     expect(screen.takes).to_contain_text("Stopped by you")

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from studio.settings import Settings
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 from tests.studio.voices.test_bundled import bundle
@@ -26,9 +26,9 @@ def test_it_is_the_default_one_and_not_the_first_by_name(
     with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
         screen = open_page(served).ready()
         expect(screen.page.locator("#voice input")).to_have_value("Bert")
-        screen.page.get_by_role("tab", name="Long form").click()
+        go(screen.page, "Projects")
         expect(screen.page.locator("#area-longform .long-voice [data-part=voice]")).to_have_value("bert")
-        screen.page.get_by_role("tab", name="Compare").click()
+        go(screen.page, "Compare")
         expect(screen.page.locator("#area-compare [data-part=chips] button").first).to_have_text("Bert")
         screen.reopen_with({"text": "Two words", "source": "bundled", "voice": "gone"})
         expect(screen.page.locator("#voice input")).to_have_value("Bert")

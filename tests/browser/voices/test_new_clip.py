@@ -14,8 +14,8 @@ from studio.voices.hearing.fetching import MODEL
 from tests.browser.screen import Held
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.browser.voices.test_new_voice import Open, Steer, area, bring, new_voice, press, save
+from tests.studio.models.hub import serve_hub
 from tests.studio.sounds import tone, wav
-from tests.studio.voices.hearing.hub import serve_hub
 from tests.studio.voices.whisper import write_model
 
 

@@ -1,4 +1,4 @@
-"""A new voice, step by step: recorded or brought, checked, mended, written down, named, kept, heard and spoken in."""
+"""A new voice, step by step: recorded or uploaded, checked, corrected, transcribed, named, saved, played and used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Dialog, Locator, expect
 
-from tests.browser.screen import TWO_SECONDS, Screen, posted
+from tests.browser.screen import TWO_SECONDS, Screen, go, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
@@ -28,7 +28,7 @@ def area(screen: Screen) -> Locator:
 
 
 def new_voice(screen: Screen) -> Locator:
-    screen.page.get_by_role("tab", name="New voice").click()
+    go(screen.page, "New voice")
     return area(screen)
 
 
@@ -112,7 +112,7 @@ def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and
     }""")
     press(screen, "Record")
     expect(area(screen)).to_contain_text("Requesting the microphone …")
-    screen.page.get_by_role("tab", name="Settings").click()
+    go(screen.page, "Settings")
     screen.page.evaluate("allow()")
     screen.page.wait_for_function("window.stream?.getTracks().every(({ readyState }) => readyState === 'ended')")
     new_voice(screen)
@@ -218,8 +218,8 @@ def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, ope
     steps.get_by_label("Description").fill("Flat.")
     tabs.nth(0).press("Enter")
     expect(tabs.nth(0)).to_have_attribute("aria-current", "step")
-    screen.page.get_by_role("tab", name="Queue").click()
-    screen.page.get_by_role("tab", name="New voice").click()
+    go(screen.page, "Activity")
+    go(screen.page, "New voice")
     tabs.nth(3).click()
     expect(steps.get_by_label("Description")).to_have_value("Flat.")
     press(screen, "Save the voice")
@@ -319,7 +319,7 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     expect(screen.page.locator("#own-clip-advice")).to_contain_text("out of 100")
     new_voice(screen)
     bring(screen, tmp_path, tone(5))
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     asked: list[str] = []
 
     def stay(dialog: Dialog) -> None:
@@ -331,7 +331,7 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
         screen.page.get_by_role("button", name="Keep this voice …").click()
     assert "has not been saved yet" in asked[0]
     press(screen, "Start over")
-    screen.page.get_by_role("tab", name="Studio").click()
+    go(screen.page, "Studio")
     screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")
     screen.page.get_by_role("button", name="Keep this voice …").click()
     expect(area(screen).get_by_role("heading", name="Check the clip")).to_be_visible()

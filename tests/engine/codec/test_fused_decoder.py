@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -93,16 +88,3 @@ def test_more_frames_than_it_was_made_for_are_refused() -> None:
     decoder = fused.FusedDecoder(random_codec(transformer()).to(DEVICE), 1, frames=2)
     with pytest.raises(ValueError, match="3 frames"):
         decoder(torch.zeros(1, 3, 3).long().to(DEVICE), torch.zeros(1).long().to(DEVICE))
-
-
-@pytest.mark.parametrize("capability", (80, 86, 89, 90, 120) if os.environ.get("CI") == "true" else (86, 90, 120))
-def test_every_kernel_compiles_for_a_gpu_and_all_are_compiled_before_the_first_is_used(
-    tmp_path: Path, capability: int
-) -> None:
-    """The interpreter takes what the compiler refuses."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment["TRITON_CACHE_DIR"] = str(tmp_path)
-    command = [sys.executable, "-m", "tests.engine.kernels.compiling", str(capability)]
-    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) > 20

@@ -1,17 +1,19 @@
-"""Compiles, without a GPU, kernels that one would want: python -m tests.engine.kernels.compiling CAPABILITY
+"""Compiles every kernel for a GPU, without one: python -m tests.engine.kernels.compiling HOW CAPABILITY
 
-CAPABILITY is that of CUDA, 90 for Hopper. A process of its own, for Triton is interpreted in the tests' process. Two
-others compile, as at an engine's first start. Ends with an error where a kernel does not compile, wants more shared
-memory than there is, or was not found where they had left it; prints how many.
+CAPABILITY is that of CUDA, 90 for Hopper. HOW: "here", which prints the number of kernels, or "elsewhere": a few, by
+processes as at an engine's first start. In a process of its own, because Triton is interpreted in the tests' process.
+Ends with an error where a kernel does not compile, needs more shared memory than there is, or where another process
+would compile something else from its description.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_args
 
 import torch
@@ -29,7 +31,7 @@ from engine.kernels.codec.conv import ConvWeights
 from engine.kernels.codec.conv_tiles import ConvTiles, UnitTiles, pick_tiles, pick_unit_tiles
 from engine.kernels.compilation.compiling import compiling
 from engine.kernels.compilation.process import CompilingDriver
-from engine.kernels.compilation.processes import CompilerProcesses, kept_kernels
+from engine.kernels.compilation.processes import CompilerProcesses, Specialisation, kept_kernels
 from engine.kernels.linear import CUBLAS_ROWS
 from engine.kernels.packed12 import PACKED12_ROWS
 from engine.kernels.rms_norm import rms_norm
@@ -69,6 +71,8 @@ def be_on(capability: int) -> None:
     module = sys.modules["engine.kernels.gemm"]
     module.converts_by_ptx = lambda device: True
     module.has_tma, module.shared_memory = lambda device: is_hopper, lambda device: SHARED[capability]
+    module = sys.modules["engine.kernels.codec.sound_conv"]
+    module._samples = lambda x: 32
     module = sys.modules["engine.kernels.codec.conv"]
     module._tiles = functools.partial(tiles_of_a_gpu, SHARED[capability])
     module = sys.modules["engine.codec.fused.layer"]
@@ -106,34 +110,78 @@ def compile_codecs(processes: CompilerProcesses) -> None:
         encoder(torch.zeros(1, 1, 2048))
 
 
-def main() -> None:
-    capability = int(sys.argv[1])
-    target = GPUTarget("cuda", capability, 32)
-    driver.set_active(CompilingDriver(target))
-    be_on(capability)
-    compiled_here, too_large = [], []
+class Requests(CompilerProcesses):
+    """What compiler processes would be asked for; this process compiles it."""
 
-    def note(*, src: Any, metadata: Any, cache_hit: bool, **about: Any) -> None:
-        if not cache_hit:
-            compiled_here.append(src.name)
-        if metadata["shared"] > SHARED[capability]:
-            too_large.append((src.name, metadata["shared"]))
+    def __init__(self) -> None:
+        self.all: list[Specialisation] = []
 
-    knobs.compilation.listener = note  # of this process
-    with closing(CompilerProcesses(2, vars(target))) as processes:
-        compile_frames(processes)
-        compile_codecs(processes)
+    def __len__(self) -> int:
+        return 2
+
+    def compile(self, specialisation: Specialisation) -> None:
+        self.all.append(specialisation)
+
+
+def compile_here(capability: int) -> int:
+    """Every kernel, and each once more as a compiler process would; how many."""
+    requests = Requests()
+    with watched(capability):
+        compile_frames(requests)
+        compile_codecs(requests)
+    with watched(capability) as compiled:
+        for kernel in requests.all:
+            getattr(importlib.import_module(kernel.module), kernel.function).preload(kernel.data)
+    assert not compiled, f"other processes would have compiled something else: {compiled}"
+    return len(requests.all)
+
+
+def compile_elsewhere(capability: int, target: dict[str, object]) -> None:
+    """By another process, which this one finds; by this one if that has died. The complete cache is marked."""
+    with watched(capability) as compiled:
+        with closing(CompilerProcesses(1, target)) as living, compiling(living):
+            norm(100)
+            norm(1000)
+        assert not compiled, f"not found where another process had compiled them: {compiled}"
+        with closing(CompilerProcesses(1, target)) as dead:
+            dead._all[0].kill()
+            with compiling(dead):
+                norm(2000)
+        assert compiled == ["_rms_norm"]
     for settings, are_complete in (("some", False), ("some", True), ("others", False)):
         with kept_kernels(settings) as kept:
             assert kept.are_complete == are_complete
+
+
+def norm(size: int) -> None:
+    rms_norm(torch.zeros(2, size), torch.zeros(size), 1e-6)
+
+
+@contextmanager
+def watched(capability: int) -> Iterator[list[str]]:
+    """The kernels that this process compiles, by name."""
+    compiled, too_large = [], []
+
+    def note(*, src: Any, metadata: Any, cache_hit: bool, **about: Any) -> None:
+        if not cache_hit:
+            compiled.append(src.name)
+        if metadata["shared"] > SHARED[capability]:
+            too_large.append((src.name, metadata["shared"]))
+
+    knobs.compilation.listener = note
+    yield compiled
     assert not too_large, f"kernels want more shared memory than there is: {too_large}"
-    assert not compiled_here, f"not found where others had compiled them: {compiled_here}"
-    with closing(CompilerProcesses(1, vars(target))) as dead:
-        dead._all[0].kill()
-        with compiling(dead):
-            rms_norm(torch.zeros(2, 1000), torch.zeros(1000), 1e-6)
-    assert compiled_here == ["_rms_norm"]
-    print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
+
+
+def main() -> None:
+    how, capability = sys.argv[1], int(sys.argv[2])
+    target = GPUTarget("cuda", capability, 32)
+    driver.set_active(CompilingDriver(target))
+    be_on(capability)
+    if how == "elsewhere":
+        compile_elsewhere(capability, vars(target))
+    else:
+        print(compile_here(capability))
 
 
 if __name__ == "__main__":

@@ -50,6 +50,34 @@ def test_six_bits_hold_every_number_at_every_place() -> None:
     assert torch.equal(HeldWeight.of(weight, 6).dequantised(torch.float32), weight)
 
 
+@pytest.mark.parametrize("has_bfloat16", [True, False])
+@pytest.mark.parametrize("bits", [8, 6])
+@torch.inference_mode()
+def test_a_cpus_products_are_those_of_the_dequantised_weight(
+    bits: int, has_bfloat16: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bfloat16)
+    generator = torch.Generator().manual_seed(1)
+    held = HeldWeight.of(torch.randn(75, 192, generator=generator), bits)
+    for rows in (1, 5, 16, 17, 128, 131):
+        x = torch.randn(2, rows, 192, generator=generator)
+        exact = x @ held.dequantised(torch.float32).T
+        found, into = held.times(x), torch.empty(2, rows, 75)
+        assert (found - exact).norm() <= (0.005 if bits == 8 else 1e-6) * exact.norm()
+        assert held.times(x, into) is into and torch.equal(into, found)
+        assert held.times(x.bfloat16()).dtype == torch.bfloat16
+
+
+@torch.inference_mode()
+def test_a_row_has_the_same_product_of_eight_bits_in_any_company() -> None:
+    generator = torch.Generator().manual_seed(2)
+    held, x = HeldWeight.of(torch.randn(70, 96, generator=generator), 8), torch.randn(16, 96, generator=generator)
+    together = held.times(x)
+    for rows in range(1, 9):
+        alone = [held.times(part) for part in x.split(rows)]
+        assert torch.equal(torch.cat(alone), together)
+
+
 @pytest.fixture(scope="module")
 def spoken() -> list[Spoken]:
     async def speak() -> list[Spoken]:

@@ -15,9 +15,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine import Sampling, Utterance
 from engine.checkpoint import load
 from engine.model import host_sampling, sampling
+from engine.model.dual_ar import Causal
+from engine.model.held_weight import HeldLinear, held_by
 from engine.model.host_sampling import NOISE_FRAMES
+from engine.model.kv_cache import KVCache
 from engine.model.prompt import build_prompt
-from engine.runtime.cpu_frame import CpuFrame
+from engine.runtime.cpu_frame import CpuFrame, CpuTransformer, SlotKeys
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
@@ -96,6 +99,23 @@ def test_frames_are_the_plain_ones_by_less_than_half_of_the_operators(name: str,
     assert torch.equal(found, expected)
     assert len(found[:, 1, 0].unique()) > 8, "the takes must vary for this test to mean anything"
     assert 2 * sum(after) < sum(before)
+
+
+@torch.inference_mode()
+def test_steps_with_eight_bits_are_those_of_the_dequantised_model(tmp_path: Path) -> None:
+    write_flat(tmp_path, TinyCodec(num_codebooks=4), **AUDIO8)
+    plain, held = (load(tmp_path, CPU, CPU, torch.float32, weights=kind).model.slow for kind in ("bf16", "int8"))
+    for name, part in held.named_modules():
+        if isinstance(part, HeldLinear):
+            plain.get_submodule(name).weight.data = held_by(part).dequantised(torch.float32)
+    rows, steps = 3, 12
+    x = torch.randn(rows, steps, plain.sizes.dim, generator=torch.Generator().manual_seed(4))
+    expected = plain(x, torch.arange(steps)[None], Causal())
+    cache = KVCache(plain.sizes, rows, steps, CPU, torch.float32)
+    run, kept, slots = CpuTransformer(held, steps), SlotKeys(cache, rows, steps), list(range(rows))
+    for step in range(steps):
+        found = run(x[:, step].clone(), run.angles[[step]], kept.steps(slots, [step] * rows))
+        assert (found - expected[:, step]).norm() <= 0.01 * expected[:, step].norm()
 
 
 @pytest.mark.parametrize("size", [64, 300, 1024])

@@ -9,19 +9,30 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.full_size import S2_PRO
+from benchmarks.full_size import AUDIO8, S2_PRO
 from engine import ConfigError, Engine, EngineConfig
 from engine.checkpoint import open_source
 from engine.codec import CodecConfig
 from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
-from engine.runtime.memory_plan import GIB, UNPLANNED, MemoryPlan, Size, largest, plan_memory, sizes
+from engine.runtime import memory_plan
+from engine.runtime.memory_plan import (
+    GIB,
+    UNPLANNED,
+    MemoryPlan,
+    Size,
+    largest,
+    plan_memory,
+    sizes,
+    weights_on_cpu,
+)
 from engine.runtime.runner import Runner
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyModel, write_checkpoint
 
 fused = pytest.importorskip("engine.fused.frame")
 
+FRY = Path(__file__).resolve().parents[3] / "assets/fry"
 BFLOAT16 = torch.bfloat16
 PRODUCTS = ("qkv", "output", "gate_up", "down")
 
@@ -46,6 +57,18 @@ def chosen(
 
     tries = sizes(rows, None, weights, rows or 8, config.max_context, quantise=True, compact=True)
     return largest(tries, plan, int(free * GIB), UNPLANNED)
+
+
+@pytest.mark.parametrize(("tree", "weights"), [(None, "bf16"), (AUDIO8, "int8"), (S2_PRO, "int8")])
+def test_a_cpu_holds_large_models_in_eight_bits_where_it_can_multiply_those(
+    tree: dict[str, Any] | None, weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(tree))
+    source = open_source(tmp_path if tree else FRY)
+    monkeypatch.setattr(memory_plan, "multiplies_eight_bits", lambda: True)
+    assert weights_on_cpu(source.config, source.codec_config) == weights
+    monkeypatch.setattr(memory_plan, "multiplies_eight_bits", lambda: False)
+    assert weights_on_cpu(source.config, source.codec_config) == "bf16"
 
 
 def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConfig) -> None:

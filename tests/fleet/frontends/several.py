@@ -15,12 +15,12 @@ import httpx
 import pytest
 
 from fleet.frontends.worker_pool import WorkerPool
-from studio.engine_host import StartEngine
+from studio.engine_host import StartEngine, engine_config
 from studio.serving.public_port import PublicPort
 from studio.serving.server import StudioServer, config_of
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
-from studio.start.startup import create_app, engine_config
+from studio.start.startup import create_app
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import NO_TLS
 
@@ -47,15 +47,15 @@ class Several:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that there are: one that has ended has none until it is begun anew."""
+        """For running processes: one that has ended has none until it is restarted."""
         return [made.pid for each in self.processes._processes.values() if (made := each._process)]
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""
-        return set(self.processes._processes[number]._member._takes)
+        return set(self.processes._processes[number]._state._takes)
 
     def ready(self, count: int) -> None:
-        """Wait until so many take connections."""
+        """Wait until so many accept connections."""
         until(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
 
 

@@ -40,6 +40,7 @@ Wanted = tuple[str, dict[str, Any]]
 QUEUES = {
     "POST /v1/projects": "documents",
     "POST /v1/projects/characters": "documents",
+    "POST /v1/projects/preview": "documents",
     "POST /v1/voices/advise": "clips",
     "POST /v1/voices/denoise": "clips",
     "POST /v1/voices/transcribe": "clips",
@@ -58,6 +59,7 @@ QUEUES = {
     "GET /v1/projects/{project_id}/subtitles": "exports",
     "GET /v1/projects/{project_id}/timeline": "exports",
     "GET /v1/projects/{project_id}/loudness": "exports",
+    "GET /v1/projects/{project_id}/proof/report": "exports",
     "POST /v1/audio/speech": "encodings",
     "POST /v1/audio/speech/reading": "texts",
     "POST /v1/tts": "encodings",
@@ -72,6 +74,7 @@ SHORT = {
     "GET /v1/pronunciations/csv",
     "PUT /v1/projects/{project_id}/cover",  # a picture is looked at, not unpacked
     "GET /v1/projects/{project_id}/cover",
+    "GET /v1/projects/previews/{preview_id}/cover",
     "POST /v1/audio/voice_consents",  # kept as it comes
     "GET /v1/voices/{reference}/samples/{sample_id}/audio",  # sent as it is kept, like the next two
     "GET /v1/projects/{project_id}/takes/{take_id}/audio",
@@ -182,6 +185,7 @@ def wanted(route: str) -> dict[str, Any]:
     special: dict[str, dict[str, Any]] = {
         "POST /v1/projects": {"json": {"input": "It swam."}},
         "POST /v1/projects/characters": {"json": {"input": "It swam."}},
+        "POST /v1/projects/preview": {"json": {"input": "It swam."}},
         "POST /v1/voices/inspect": {"files": {"file": ("a.fishvoice", b"PK")}},
         "POST /v1/voices/import": {"files": {"file": ("a.fishvoice", b"PK")}},
         "PATCH /v1/voices/{reference}/samples/{sample_id}": {"json": {"cut": {"start": 0.1}}},

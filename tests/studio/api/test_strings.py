@@ -248,7 +248,7 @@ def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
 
 def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None:
     url = served.url.replace("http", "ws") + "/v1/tts/live"
-    start: Json = {"event": "start", "request": {"text": ""}}
+    start: Json = {"event": "start", "request": {"text": "", "format": "pcm"}}
     for text in NASTY.values():
         for first, way in (
             ({}, ("event",)),
@@ -260,7 +260,8 @@ def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None
                 if first.get("event") == "text":
                     socket.send(pack(start))
                 with suppress(ConnectionClosed):  # it has refused that already
-                    socket.send(as_packed(way, text, first)["content"])
+                    spoken = way[-1] == "text"  # nine minutes of speech prove no more than one
+                    socket.send(as_packed(way, text[:1000] if spoken else text, first)["content"])
                     socket.send(pack({"event": "stop"}))
                 told: Any = {"event": "audio"}
                 while told["event"] == "audio":

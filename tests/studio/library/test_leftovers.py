@@ -55,6 +55,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         time.sleep(0.02)
     assert state == "done"
     part = client.get(f"/v1/projects/{project['id']}/parts").json()["data"][0]
+    note = {"take": part["chosen"], "at": 0}
     consent = client.get("/v1/audio/voice_consents").json()["data"][0]["id"]
     return {
         "reference": "eve",
@@ -65,6 +66,9 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "take_id": take,
         "project_id": project["id"],
         "part_id": part["id"],
+        "preview_id": client.post("/v1/projects/preview", json={"input": WORDS}).json()["id"],
+        "name": "unknown",
+        "spot_id": client.post(f"/v1/projects/{project['id']}/proof/notes", json=note).json()["id"],
         "request_id": take,
         "character_id": client.post(f"/v1/projects/{project['id']}/cast", json={"name": "Ann"}).json()["id"],
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],

@@ -25,7 +25,7 @@ from studio.api.schemas.cast_bodies import (
 )
 from studio.api.schemas.projects import PartsBody
 from studio.library import Library
-from studio.library.projects.cast_repository import LineFilter
+from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import MAX_PARTS
 from studio.projects.casting.cast_service import CastService
 
@@ -101,8 +101,8 @@ class CastRoutes:
     ) -> JSONResponse:
         """Lines in order, with the text before and after. ``unsure``: only those whose speaker is unsure and not
         confirmed; ``character``: only those of this character, blank: the narrator's."""
-        which = LineFilter(unsure, character)
-        lines, total = self._service.lines(project_id, request.state.owner_filter, which, offset, limit)
+        shown = PartFilter(is_unsure=unsure, character=character)
+        lines, total = self._service.lines(project_id, request.state.owner_filter, shown, offset, limit)
         data = [line_json(line) for line in lines]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
 
@@ -124,5 +124,5 @@ class CastRoutes:
     def _listed(self, project_id: str, request: Request) -> JSONResponse:
         owner_filter = request.state.owner_filter
         members = self._cast.members(project_id, owner_filter)
-        _, unsure = self._cast.lines(project_id, owner_filter, LineFilter(is_unsure=True), 0, 1)
+        unsure = self._library.projects.count_parts(project_id, owner_filter, PartFilter(is_unsure=True))
         return JSONResponse(cast_json(members, unsure, self._service.assistant))

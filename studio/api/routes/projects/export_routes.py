@@ -24,6 +24,7 @@ from studio.history.take_word_times import TakeWordTimes
 from studio.projects.concatenation import ConcatenatedWav, check_wav
 from studio.projects.documents.subtitles import write_srt
 from studio.projects.project_service import ProjectService
+from studio.projects.proof.proof_report import ProofReport
 from studio.projects.render import FORMATS, M4B, STREAMED, Masterings, encoded, write_m4b
 from studio.projects.subtitle_cues import cues
 from studio.projects.timeline import Timeline
@@ -174,13 +175,14 @@ class ProjectFiles:
             return await self._queues.books.last_of(caller, pieces)
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
-        """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again."""
+        """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again; if its
+        audio was checked, also proof.csv and proof.txt."""
         timeline = await self._timeline(project_id, request, partial)
         owner_filter = request.state.owner_filter
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)).title
+        report = await to_thread.run_sync(ProofReport, self._library, project_id, owner_filter)
         names = await to_thread.run_sync(self._library.cast.names, project_id, owner_filter)
-        pieces = await self._start_stream(request, zipped(timeline, self._library.files, names))
-        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
+        pieces = await self._start_stream(request, zipped(timeline, self._library.files, names, report.files))
+        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(report.title, "zip"))
 
     async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, one cue per sentence, with times in the whole."""

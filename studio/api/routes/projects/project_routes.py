@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.body import as_model, parse_object, read_json
 from studio.api.http.error_responses import ApiError
 from studio.api.http.hangup import until_hangup
-from studio.api.http.openapi import reads, reads_form
+from studio.api.http.openapi import reads, reads_form, sends
 from studio.api.http.upload import read_form
 from studio.api.schemas.list_page import list_page
 from studio.api.schemas.projects import (
@@ -24,20 +24,23 @@ from studio.api.schemas.projects import (
     SettingsBody,
     SpeakBody,
     part_json,
+    preview_json,
     project_json,
 )
-from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
+from studio.errors import InvalidDocument, InvalidRequest, NotFound, StudioError, TooCostly
+from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
 from studio.projects.casting.cast_service import CastService
 from studio.projects.casting.voice_proposals import Role
 from studio.projects.document_import import DocumentImport
-from studio.projects.documents import MAX_FILE, kind_of
-from studio.projects.project_service import ProjectService
+from studio.projects.documents import MAX_FILE, Document, kind_of
+from studio.projects.import_previews import ImportPreview
+from studio.projects.project_service import ProjectService, file_title
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 Limit = Annotated[int, Query(ge=1, le=200)]
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = [name for name in ProjectBody.model_fields if name not in ("input", "items")]
+_FIELDS = [name for name in ProjectBody.model_fields if name not in ("input", "items", "preview")]
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -63,6 +66,8 @@ class ProjectRoutes:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
         routes.post("/v1/projects", openapi_extra=NEW_PROJECT)(self.create_project)
+        routes.post("/v1/projects/preview", openapi_extra=NEW_PROJECT)(self.preview)
+        routes.get("/v1/projects/previews/{preview_id}/cover", **sends("image/jpeg", "image/png"))(self.preview_cover)
         routes.post("/v1/projects/characters", openapi_extra=NEW_PROJECT)(self.list_characters)
         routes.get("/v1/projects")(self.list_projects)
         routes.get(project)(self.get_project)
@@ -82,6 +87,21 @@ class ProjectRoutes:
         JSON with input or items; and settings. ``start: true`` queues all parts immediately."""
         source, body = await _read(request)
         return self._answer(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
+
+    async def preview(self, request: Request) -> JSONResponse:
+        """Read a document without creating a project: its chapters with words and expected length, title, author,
+        language, cover. Fields as for a new project; for half an hour its ``id`` is the ``preview`` of one."""
+        source, body = await _read(request)
+        preview = await until_hangup(request, self._preview(request.state.caller, source, body))
+        title = body.title or preview.document.title or file_title(preview.file_name)
+        return JSONResponse(preview_json(preview, title))
+
+    async def preview_cover(self, preview_id: str, request: Request) -> Response:
+        """The cover of the document of a preview."""
+        cover = self._service.previews.get(preview_id, request.state.caller).document.cover
+        if cover is None:
+            raise NotFound("this document has no cover", "preview")
+        return Response(cover.image, media_type=cover.media_type, headers={"Cache-Control": "private, no-cache"})
 
     async def list_characters(self, request: Request) -> JSONResponse:
         """The characters who speak in a document, with a voice proposed for each; fields as for a new project.
@@ -119,10 +139,13 @@ class ProjectRoutes:
         return self._answer(self._service.restore(project_id, request.state.owner_filter))
 
     async def speak(self, project_id: str, request: Request) -> Response:
-        """Queue parts: missing, stale or all; or parts by their ids, which get an additional take."""
+        """Queue parts: missing, stale or all, of one chapter or of the project; or parts by their ids, which get an
+        additional take."""
         body = as_model(await read_json(request), SpeakBody)
         return self._answer(
-            await to_thread.run_sync(self._service.ask, project_id, request.state.owner_filter, body.parts)
+            await to_thread.run_sync(
+                self._service.ask, project_id, request.state.owner_filter, body.parts, body.chapter
+            )
         )
 
     def pause(self, project_id: str, request: Request) -> Response:
@@ -144,11 +167,17 @@ class ProjectRoutes:
         offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
         limit: Limit = 50,
         state: PartState | None = None,
+        audio: bool | None = None,
+        noted: bool | None = None,
+        character: str | None = None,
     ) -> JSONResponse:
-        """Parts in order, with their takes; ``state``: only those in this state, also in the total."""
-        project = self._projects.get(project_id, request.state.owner_filter)
-        parts = self._projects.parts(project_id, request.state.owner_filter, offset, limit, state)
-        total = sum(project.parts.values()) if state is None else project.parts[state]
+        """Parts in order, with their takes. ``state``: only those in this state; ``audio``: only those with audio, or
+        without; ``noted``: with an open note, or without; ``character``: of this character, blank: the narrator's; also
+        in the total."""
+        owner_filter, shown = request.state.owner_filter, PartFilter(state, audio, noted, character)
+        project = self._projects.get(project_id, owner_filter)
+        parts = self._projects.parts(project_id, owner_filter, offset, limit, shown)
+        total = self._projects.count_parts(project_id, owner_filter, shown)
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
@@ -167,12 +196,30 @@ class ProjectRoutes:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
         with _field_named(source):
-            new = await _import_of(source, body)
+            new = await self._import_of(caller, source, body)
             return await self._service.create(caller, new, body.title or "", settings, body.start)
 
     async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[Role]:
         with _field_named(source):
-            return await self._service.characters(caller, await _import_of(source, body), body.voice)
+            return await self._service.characters(caller, await self._import_of(caller, source, body), body.voice)
+
+    async def _preview(self, caller: str, source: _Source, body: ProjectBody) -> ImportPreview:
+        with _field_named(source):
+            return await self._service.preview(caller, await self._import_of(caller, source, body))
+
+    async def _import_of(self, caller: str, source: _Source, body: ProjectBody) -> DocumentImport:
+        """Raises NotFound for a preview that has expired, InvalidDocument."""
+        document: bytes | Document = source.data
+        kind, name, notes = source.kind, source.file_name, body.notes
+        if body.preview is not None:
+            preview = self._service.previews.get(body.preview, caller)
+            document, kind, name, notes = preview.document, preview.kind, preview.file_name, preview.with_notes
+        elif kind == "items":
+            document = await to_thread.run_sync(body.of_items)
+        chapters = None if body.chapters is None else tuple(body.chapters)
+        return DocumentImport(
+            document, kind, body.cut, body.cast or {}, notes, body.speakers, name, chapters, body.with_cover
+        )
 
     def _answer(self, project: Project, status: int = 200) -> JSONResponse:
         return JSONResponse(self._as_json(project), status)
@@ -183,12 +230,6 @@ class ProjectRoutes:
         except StudioError:  # the engine is not ready
             seconds_left = None
         return project_json(project, seconds_left)
-
-
-async def _import_of(source: _Source, body: ProjectBody) -> DocumentImport:
-    document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
-    cast = body.cast or {}
-    return DocumentImport(document, source.kind, body.cut, cast, body.notes, body.speakers, source.file_name)
 
 
 @contextmanager
@@ -216,19 +257,23 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
         form = await read_form(request, FORM_LIMIT, "file")
         data, name = form.file("file"), form.names["file"]
         body = as_model(_typed(form.fields), ProjectBody)
+        if body.preview is not None:
+            raise InvalidRequest("send either a file or the preview of one", "preview")
         kind = body.kind or kind_of(name)
         return _Source("file", kind, data, name), body
     body = as_model(await read_json(request), ProjectBody)
-    if (body.input is None) == (body.items is None):
-        raise InvalidRequest("send either input (a document) or items (its parts)", "input")
+    if [body.input, body.items, body.preview].count(None) != 2:
+        raise InvalidRequest("send one of input (a document), items (its parts) and preview (of a document)", "input")
     if body.input is None:
-        return _Source("items", "items"), body
+        return _Source("preview" if body.preview else "items", "items"), body
     return _Source("input", body.kind or "txt", body.input.encode()), body
 
 
 def _typed(fields: dict[str, str]) -> dict[str, Any]:
     """A form's fields as in JSON; blank ones are absent."""
     values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
+    if "chapters" in values:
+        values["chapters"] = values["chapters"].split(",")
     if "cast" in values:
         try:
             values["cast"] = parse_object(values["cast"].encode())

@@ -6,18 +6,14 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.http.error_responses import ApiError
-from studio.settings import Settings, on_space
+from studio.api.http.access import check_owner, is_owner
+from studio.settings import Settings
 from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber, is_installed
 
 
 def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings: Settings) -> APIRouter:
     routes = APIRouter(tags=["voices"])
-
-    def may_fetch(request: Request) -> bool:
-        """Whether the caller has the first key. Without keys, anyone may, except on a Space."""
-        return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
 
     def as_json(request: Request) -> dict[str, object]:
         now = fetch.status
@@ -27,14 +23,10 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
             "installed": is_installed(),
             "install": COMMAND,
             "offered": {"model": MODEL, "licence": LICENCE, "bytes": ABOUT},
-            "may_fetch": may_fetch(request),
-            "fetching": {"bytes": now.done, "total": now.total} if now.is_fetching else None,
+            "may_fetch": is_owner(settings, request),
+            "fetching": {"bytes": now.done, "total": now.total} if now.is_running else None,
             "error": now.error,
         }
-
-    def check(request: Request) -> None:
-        if not may_fetch(request):
-            raise ApiError(403, "Only the holder of the first API key may do this.", code="owner_only")
 
     @routes.get("/v1/recogniser")
     def get_recogniser(request: Request) -> JSONResponse:
@@ -47,14 +39,14 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
         Answers 501 if the package faster-whisper is not installed.
         """
-        check(request)
+        check_owner(settings, request)
         await fetch.begin()
         return JSONResponse(await to_thread.run_sync(as_json, request), 202)
 
     @routes.delete("/v1/recogniser")
     async def stop_fetching(request: Request) -> JSONResponse:
         """Cancel the download and remove its files. Only for the owner."""
-        check(request)
+        check_owner(settings, request)
         await fetch.cancel()
         return JSONResponse(await to_thread.run_sync(as_json, request))
 

@@ -18,8 +18,8 @@ from studio.voices.hearing.recogniser import FasterWhisper
 from tests.studio.api.test_ownership import asking
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.studio.server import Served
-from tests.studio.voices.hearing.hub import COMMIT, Hub, serve_hub
 from tests.studio.voices.whisper import write_model
 
 Steer = Callable[..., tuple[Served, FakeEngine]]
@@ -94,7 +94,7 @@ def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Stee
         hub.broken = True
         client.post(ROUTE)
         failed = until(client, lambda told: told["fetching"] is None)
-        assert "did not arrive as the hub has it" in failed["error"] and failed["name"] is None
+        assert "differs from the hub" in failed["error"] and failed["name"] is None
         assert files_in(tmp_path) == set()
 
 
@@ -143,7 +143,7 @@ def test_one_that_cannot_be_loaded_says_why(
         client.post(ROUTE)
         failed = until(client, lambda told: told["fetching"] is None)
     assert why in failed["error"] and failed["name"] is None and files_in(tmp_path) == set()
-    assert f"the recogniser was not fetched: {failed['error']}" in caplog.text
+    assert f"Systran/faster-whisper-base cannot be used: {failed['error']}" in caplog.text
 
 
 def test_it_is_for_the_owner_and_where_the_package_is(

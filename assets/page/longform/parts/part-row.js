@@ -1,12 +1,13 @@
-// One part of a project as a row: its state in colour and word, its text and voice to change, its takes, play and again.
+// One part of a project as a row: its number, state, text and voice to change, its takes, play, again, and a menu of the rest.
 
-import { element, icon, labelled, showPlaying } from "../lib/elements.js";
-import { PLAY } from "../lib/icons.js";
-import { clock } from "../lib/time.js";
+import { element, icon, labelled, showPlaying } from "../../lib/elements.js";
+import { PLAY } from "../../lib/icons.js";
+import { clock } from "../../lib/time.js";
 import { PartTools } from "./part-tools.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { numeral, phrase } from "../../lib/phrases.js";
 
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
+const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.01M15 18.500h.01"/>';
 
 /** "1⏎The Beginning" and "1. The Beginning" have the same. */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
@@ -15,7 +16,7 @@ const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
-  /** Whether the cursor is in its text. */
+  /** Whether the cursor was put into its text. */
   hasCursor = false;
 
   constructor(voices) {
@@ -23,10 +24,18 @@ export class PartRow extends EventTarget {
     this.voices = voices;
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.box = element("input", { type: "checkbox", onclick: ({ shiftKey }) => tell("select", { isRange: shiftKey }) });
+    this.handle = element("button", { type: "button", className: "long-handle", draggable: true }, [element("span"), icon(HANDLE)]);
+    this.handle.addEventListener("keydown", (event) => {
+      const verb = { ArrowUp: "up", ArrowDown: "down" }[event.key];
+      if (!verb) return;
+      event.preventDefault();
+      tell("arrange", { verb });
+    });
     this.state = element("span", { className: "long-word" });
+    this.speech = element("span", { className: "quiet", dir: "auto" });
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
-    this.text = element("textarea", { rows: 2, spellcheck: false, dir: "auto", onfocus: () => (this.hasCursor = true), onchange: () => tell("change", { text: this.text.value }) });
+    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => (this.hasCursor = true), onchange: () => tell("change", { text: this.text.value }) });
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
@@ -35,19 +44,31 @@ export class PartRow extends EventTarget {
     this.again = element("button", { type: "button", className: "long-again", onclick: () => tell("again") }, [icon(AGAIN)]);
     this.tools = new PartTools();
     this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", detail));
-    const cell = (className, children) => element("td", { className }, children);
-    this.element = element("tr", {}, [
-      cell("", [this.box]),
-      cell("", [this.state]),
-      cell("long-text", [this.cue, this.chapter, this.text, this.error, this.tools.element]),
-      cell("long-voice-cell", [this.voice]),
-      cell("long-take", [this.length, this.take]),
-      element("td", {}, [element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle])]),
+    this.element = element("li", {}, [
+      element("div", { className: "long-which" }, [this.box, this.handle]),
+      element("div", { className: "long-text" }, [
+        this.cue, this.chapter, this.text, this.error,
+        element("div", { className: "long-facts" }, [this.state, this.speech, this.voice, this.length, this.take]),
+        this.tools.element,
+      ]),
+      element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle]),
     ]);
+    this.#fillVoices();
   }
 
   get isSelected() {
     return this.box.checked;
+  }
+
+  set isSelected(isSelected) {
+    this.box.checked = isSelected;
+    this.element.toggleAttribute("data-selected", isSelected);
+  }
+
+  /** The name of the character who speaks; blank: none. */
+  set speaker(name) {
+    if (this.speech.textContent !== name) this.speech.textContent = name;
+    this.speech.hidden = !name;
   }
 
   /** Whether its sound is heard now. */
@@ -55,20 +76,27 @@ export class PartRow extends EventTarget {
     showPlaying(this.play, isPlaying, phrase(isPlaying ? "part.pause" : "part.play", { number: this.part.position + 1 }));
   }
 
-  set isSelected(isSelected) {
-    this.box.checked = isSelected;
+  /** Ready for another part: nothing of this one is left. */
+  clear() {
+    this.tools.clear();
+    this.hasCursor = false;
+    this.element.removeAttribute("aria-current");
+    this.element.removeAttribute("data-found");
   }
 
-  /** Show a part in its current state; a field being edited is left alone. */
-  show(part, total, isOnly) {
-    this.tools.show(part, total, isOnly);
+  /** Show a part in its current state; a field being edited is left alone. total: of all parts. */
+  show(part, total) {
+    this.tools.show(part, total);
     const before = this.part;
     if (before && JSON.stringify(before) === JSON.stringify(part)) return;
     this.part = part;
     const number = part.position + 1;
+    this.element.dataset.part = part.id;
     this.box.setAttribute("aria-label", phrase("part.select", { number }));
+    this.handle.firstElementChild.textContent = numeral(number);
+    labelled(this.handle, phrase("part.move", { number }));
     this.state.dataset.state = part.state;
-    this.state.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
+    this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
     const isTitle = Boolean(part.chapter) && letters(part.chapter) === letters(part.text);
     this.text.toggleAttribute("data-heading", isTitle);
     this.chapter.textContent = isTitle ? "" : part.chapter;
@@ -83,7 +111,8 @@ export class PartRow extends EventTarget {
     this.isPlaying = "playing" in this.play.dataset;
     labelled(this.again, phrase(part.takes.length ? "part.again" : "part.speak", { number }));
     this.again.disabled = part.state === "queued" || part.state === "speaking";
-    if (document.activeElement !== this.voice) this.#offerVoices(number);
+    labelled(this.voice, phrase("part.voice", { number }));
+    if (document.activeElement !== this.voice) this.#chooseVoice();
     if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
@@ -92,23 +121,33 @@ export class PartRow extends EventTarget {
     if (this.text.value === before) this.text.value = part.text;
   }
 
-  #offerVoices(number) {
-    const voice = (this.part.voice ?? "").toLowerCase();
-    const match = this.voices.find(({ id, name }) => id === voice || name.toLowerCase() === voice);
+  /** Once: a row shows many parts in turn. */
+  #fillVoices() {
     const options = this.voices.map(({ id, name: words }) => element("option", { value: id, textContent: words }));
-    if (voice && !match) options.unshift(element("option", { value: this.part.voice, textContent: this.part.voice }));
-    labelled(this.voice, phrase("part.voice", { number })).replaceChildren(element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);
-    this.voice.value = match?.id ?? this.part.voice ?? "";
+    this.voice.replaceChildren(element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);
+  }
+
+  #chooseVoice() {
+    const { voice } = this.part;
+    const folded = (voice ?? "").toLowerCase();
+    const match = this.voices.find(({ id, name }) => id === folded || name.toLowerCase() === folded);
+    this.voice.querySelector("[data-unknown]")?.remove();
+    if (voice && !match) {
+      const unknown = element("option", { value: voice, textContent: voice });
+      unknown.dataset.unknown = "";
+      this.voice.append(unknown);
+    }
+    this.voice.value = match?.id ?? voice ?? "";
   }
 
   #offerTakes(number) {
     const { takes, chosen, seconds } = this.part;
-    const options = takes.map((take, i) =>
+    this.take.hidden = takes.length < 2;
+    const options = this.take.hidden ? [] : takes.map((take, i) =>
       element("option", { value: take.id, textContent: phrase("part.take.option", { number: takes.length - i, seconds: numeral(take.seconds, 1) }), title: phrase("part.seed", { seed: String(take.seed) }) }),
     );
     labelled(this.take, phrase("part.take", { number })).replaceChildren(...options);
     this.take.value = chosen ?? "";
-    this.take.hidden = takes.length < 2;
     this.length.textContent = seconds === null || takes.length > 1 ? "" : phrase("time.seconds", { seconds: numeral(seconds, 1) });
   }
 }

@@ -1,4 +1,4 @@
-// How the tabs of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
+// How the views of voices and the Studio's voice field work together: where a voice is created, chosen, saved or changed.
 
 import { VoiceDefaults } from "./voice-defaults.js";
 import { Latest } from "../lib/latest.js";
@@ -7,7 +7,7 @@ import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
 
 /** rendered(selector) waits for an element. Gives {newVoice, voices, ownClip}. */
-export async function openVoiceTabs({ fields, health, tabs, playButtons }, rendered) {
+export async function openVoiceAreas({ fields, health, areas, playButtons }, rendered) {
   const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
   const voices = new Voices(await rendered("#area-voices"), playButtons);
   const ownClip = new OwnClip(await rendered("#own-clip"), fields, playButtons);
@@ -15,22 +15,21 @@ export async function openVoiceTabs({ fields, health, tabs, playButtons }, rende
   const choices = new Latest();
 
   newVoice.addEventListener("saved", ({ detail }) => fields.offerVoices({ voice: detail.voice, source: "bundled" }));
-  newVoice.addEventListener("studio", () => tabs.show("studio"));
-  voices.addEventListener("new", () => tabs.show("new-voice"));
+  newVoice.addEventListener("studio", () => areas.show("studio"));
   voices.addEventListener("add", ({ detail }) => {
     newVoice.addTo(detail.voice);
-    tabs.show("new-voice");
+    areas.show("new-voice");
   });
   voices.addEventListener("choose", async ({ detail }) => {
     const isLatest = choices.begin();
-    tabs.show("studio");
+    areas.show("studio");
     await fields.lookForVoices(); // what the voice presets may have been changed a moment ago
     if (isLatest()) fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
   });
   voices.addEventListener("changed", () => fields.offerVoices());
   ownClip.addEventListener("keep", ({ detail }) => {
     newVoice.keep(detail.clip, detail.words);
-    tabs.show("new-voice");
+    areas.show("new-voice");
   });
   return { newVoice, voices, ownClip };
 }

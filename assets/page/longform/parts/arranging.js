@@ -1,10 +1,10 @@
 // Arranges the parts of a project as their rows ask for it; those that were deleted can be restored.
 
-import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
-import { Refusal } from "../client/refusal.js";
-import { restore } from "../client/trash.js";
-import { phrase } from "../lib/phrases.js";
-import { offerUndo } from "../trash/undo-toast.js";
+import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
+import { Refusal } from "../../client/refusal.js";
+import { restore } from "../../client/trash.js";
+import { phrase } from "../../lib/phrases.js";
+import { offerUndo } from "../../trash/undo-toast.js";
 
 const TITLE = 60; // characters of a part's text that it is known by
 

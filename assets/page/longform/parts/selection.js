@@ -1,18 +1,24 @@
-// Which parts of a project are selected, on all its pages, and the bar that says what can be done with them.
+// Which parts of a project are selected, wherever they are, and the bar that says what can be done with them.
 
-import { phrase } from "../lib/phrases.js";
+import { phrase } from "../../lib/phrases.js";
 
 /** Fires "change" when the selection changes. */
 export class Selection extends EventTarget {
   /** @type {Set<string>} */
   #ids = new Set();
-  /** The part that was ticked last: a range begins there. @type {string | null} */
+  /** The index of the part that was ticked last: a range begins there. @type {number | null} */
   #anchor = null;
 
-  /** part: finds what the page shows; signal: until when the project is shown. */
-  constructor(part, { signal }) {
+  /**
+   * part: finds what the page shows; idsBetween: of the parts from one index to another.
+   *
+   * @param {(name: string) => any} part
+   * @param {{ signal: AbortSignal, idsBetween: (first: number, last: number) => Promise<string[]> }} project
+   */
+  constructor(part, { signal, idsBetween }) {
     super();
     this.part = part;
+    this.idsBetween = idsBetween;
     part("clear").addEventListener("click", () => this.clear(), { signal });
     this.#show();
   }
@@ -28,17 +34,18 @@ export class Selection extends EventTarget {
   }
 
   /**
-   * Select or deselect a part; with isRange all between it and the previous one.
+   * Select or deselect the part at an index; with isRange all between it and the previous one. Raises Refusal.
    *
    * @param {string} id
+   * @param {number} index
    * @param {boolean} isSelected
-   * @param {string[]} shown the ids of those that are shown, in order
    * @param {boolean} isRange
    */
-  press(id, isSelected, shown, isRange) {
-    const [from, to] = [shown.indexOf(this.#anchor ?? ""), shown.indexOf(id)].sort((a, b) => a - b);
-    this.#anchor = id;
-    this.set(isRange && from >= 0 ? shown.slice(from, to + 1) : [id], isSelected);
+  async press(id, index, isSelected, isRange) {
+    const from = this.#anchor;
+    this.#anchor = index;
+    const isLong = isRange && from !== null && from !== index;
+    this.set(isLong ? await this.idsBetween(Math.min(from, index), Math.max(from, index)) : [id], isSelected);
   }
 
   /**
@@ -53,6 +60,11 @@ export class Selection extends EventTarget {
 
   clear() {
     this.set(this.ids, false);
+  }
+
+  /** Indexes mean other parts now. */
+  forgetAnchor() {
+    this.#anchor = null;
   }
 
   #show() {

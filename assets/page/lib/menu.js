@@ -1,0 +1,85 @@
+// A menu that a button opens: the formats of a download, and what is rarely done or cannot be taken back.
+
+import { element } from "./elements.js";
+
+/** @typedef {{ words: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean }} Item */
+
+const GAP = 4; // px between button and menu
+
+/** The one that is open now, and its button. @type {HTMLElement | null} */
+let opener = null;
+/** @type {HTMLElement | null} */
+let menu = null;
+
+/** The page's only menu element, which shows each menu. */
+function menuElement() {
+  if (menu) return menu;
+  /** @type {HTMLElement} */
+  const box = element("div", { id: "menu", popover: "auto" });
+  box.setAttribute("role", "menu");
+  box.addEventListener("keydown", onKey);
+  box.addEventListener("toggle", (event) => /** @type {ToggleEvent} */ (event).newState === "closed" && opener?.setAttribute("aria-expanded", "false"));
+  (document.querySelector(".gradio-container main") ?? document.body).append(box);
+  return (menu = box);
+}
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  const entries = /** @type {HTMLElement[]} */ ([...(menu?.querySelectorAll("button:not(:disabled)") ?? [])]);
+  const at = entries.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+  if (event.key === "Tab") menu?.hidePopover();
+  /** @type {Record<string, number>} */
+  const places = { Home: 0, End: -1, ArrowDown: (at + 1) % entries.length, ArrowUp: at - 1 };
+  const to = places[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  entries.at(to)?.focus();
+}
+
+/**
+ * Have a button open a menu of what `items` gives at that moment; of a single one it is done at once.
+ *
+ * @template {HTMLElement} T
+ * @param {T} button
+ * @param {() => Item[]} items
+ * @param {AbortSignal} [signal]
+ */
+export function offerMenu(button, items, signal) {
+  button.setAttribute("aria-haspopup", "menu");
+  button.setAttribute("aria-expanded", "false");
+  button.addEventListener("click", () => {
+    const wanted = items();
+    if (wanted.length === 1 && !wanted[0].isDisabled) return wanted[0].run();
+    open(button, wanted);
+  }, { signal });
+  return button;
+}
+
+/**
+ * @param {HTMLElement} button
+ * @param {Item[]} items
+ */
+function open(button, items) {
+  const box = menuElement();
+  if (box.matches(":popover-open")) box.hidePopover();
+  opener = button;
+  box.setAttribute("aria-label", button.getAttribute("aria-label") ?? button.textContent ?? "");
+  box.replaceChildren(
+    ...items.map(({ words, run, isGrave = false, isDisabled = false }) => {
+      const entry = element("button", { type: "button", textContent: words, disabled: isDisabled, className: isGrave ? "grave" : "" });
+      entry.setAttribute("role", "menuitem");
+      entry.addEventListener("click", () => {
+        box.hidePopover();
+        run();
+      });
+      return entry;
+    }),
+  );
+  box.showPopover();
+  button.setAttribute("aria-expanded", "true");
+  const [at, size] = [button.getBoundingClientRect(), box.getBoundingClientRect()];
+  const below = at.bottom + GAP + size.height <= innerHeight;
+  box.style.top = `${below ? at.bottom + GAP : Math.max(GAP, at.top - GAP - size.height)}px`;
+  box.style.left = `${Math.max(GAP, Math.min(at.left, innerWidth - size.width - GAP))}px`;
+  /** @type {HTMLElement | null} */ (box.querySelector("button:not(:disabled)"))?.focus();
+}

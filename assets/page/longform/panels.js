@@ -1,0 +1,89 @@
+// The panels of a project, of which one is shown: its parts, its files, and those of other folders.
+
+import { mountCast } from "../cast/cast-panel.js";
+import { element } from "../lib/elements.js";
+import { phrase } from "../lib/phrases.js";
+import { mountProof } from "../proof/proof.js";
+
+/**
+ * A panel of a folder of its own. `mount` is called when the panel of a project is shown for the first time, with an empty
+ * element and that project; what it returns is told each time the panel is shown (`open`) and left (`close`).
+ *
+ * @typedef {object} ProjectContext
+ * @property {string} id of the project
+ * @property {any[]} voices the library's, as client/voices.js gives them
+ * @property {AbortSignal} signal aborted when the project is left: listeners, timers and requests end with it
+ * @property {import("./playback.js").Playback} playback plays a voice's sample, or a part with the others beside it
+ * @property {() => Promise<unknown>} changed parts were changed: the project, its map and its list are read again
+ * @property {(position: number) => Promise<void>} goToPart shows the panel of parts, there the one at a position
+ * @property {(key: string) => void} show shows a panel
+ * @property {() => any} project the project as the API gave it last, or null
+ *
+ * @typedef {object} Panel
+ * @property {string} key
+ * @property {string} words on its button
+ * @property {boolean} [atOnce] it is mounted with the project, because it listens to keys everywhere
+ * @property {(container: HTMLElement, project: ProjectContext) => ({ open?: () => unknown, close?: () => unknown } | void)} mount
+ */
+
+/** Panels of other folders, in order: each a line `{ key: "cast", words: phrase("…"), mount: mountCast }`. @type {Panel[]} */
+const PANELS = [
+  { key: "cast", words: phrase("cast.title"), mount: mountCast },
+  { key: "check", words: phrase("project.panel.check"), mount: mountProof, atOnce: true },
+];
+
+export class Panels {
+  /** @type {Map<string, { open?: () => unknown, close?: () => unknown } | void>} */
+  #mounted = new Map();
+  #shown = "";
+
+  /**
+   * root: has an element with data-panel for each panel of the project's own.
+   *
+   * @param {HTMLElement} root
+   * @param {HTMLElement} bar
+   * @param {Omit<ProjectContext, "show">} context
+   */
+  constructor(root, bar, context) {
+    this.root = root;
+    this.bar = bar;
+    this.context = { ...context, show: (/** @type {string} */ key) => this.show(key) };
+    for (const added of root.querySelectorAll("[data-panel][data-added]")) added.remove();
+    const own = [{ key: "parts", words: phrase("project.panel.parts") }, ...PANELS, { key: "files", words: phrase("project.panel.files") }];
+    bar.replaceChildren(...own.map(({ key, words }) => {
+      const button = element("button", { type: "button", textContent: words, onclick: () => this.show(key) });
+      button.dataset.key = key;
+      return button;
+    }));
+    for (const { key, mount, atOnce } of PANELS) if (atOnce) this.#mount(key, mount);
+    this.show("parts");
+    context.signal.addEventListener("abort", () => this.#mounted.get(this.#shown)?.close?.());
+  }
+
+  get shown() {
+    return this.#shown;
+  }
+
+  show(key) {
+    if (key === this.#shown) return;
+    this.#mounted.get(this.#shown)?.close?.();
+    this.#shown = key;
+    const panel = PANELS.find((each) => each.key === key);
+    if (panel && !this.#mounted.has(key)) this.#mount(key, panel.mount);
+    for (const each of /** @type {NodeListOf<HTMLElement>} */ (this.root.querySelectorAll("[data-panel]"))) each.hidden = each.dataset.panel !== key;
+    for (const button of /** @type {HTMLElement[]} */ ([...this.bar.children])) button.setAttribute("aria-pressed", String(button.dataset.key === key));
+    this.#mounted.get(key)?.open?.();
+  }
+
+  #mount(key, mount) {
+    this.#mounted.set(key, mount(this.#add(key), this.context));
+  }
+
+  #add(key) {
+    const container = element("div", { className: "panel-added" });
+    container.dataset.panel = key;
+    container.dataset.added = "";
+    this.root.append(container);
+    return container;
+  }
+}

@@ -1,0 +1,94 @@
+// The map of a project: its chapters with their state, words and length; each leads to its parts and is generated alone.
+
+import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
+import { phrase } from "../../lib/phrases.js";
+
+const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
+const WORD = 15; // characters of a word, on average, above which a text has no blanks between words
+
+/** The state of a chapter: that of parts under way, else of parts that need attention, else of all its parts. */
+function stateOf({ total, done, new: fresh, queued, speaking, failed, stale }) {
+  if (speaking || queued) return speaking ? "speaking" : "queued";
+  if (failed || stale) return failed ? "failed" : "stale";
+  return done === total ? "done" : fresh === total ? "new" : "incomplete";
+}
+
+function factsOf({ words, characters, expected_s: seconds }) {
+  const size = characters > WORD * words ? phrase("project.characters", { count: characters }) : phrase("project.words", { count: words });
+  return [size, phrase("project.chapter.minutes", { count: Math.max(1, Math.round(seconds / 60)) })].join(" · ");
+}
+
+/** Fires "go" and "speak" with {chapter}. */
+export class Chapters extends EventTarget {
+  /** @type {any[]} */
+  #chapters = [];
+  #entries = new Keyed();
+  #current = "";
+
+  constructor(map, list) {
+    super();
+    this.map = map;
+    this.list = list;
+    const wide = matchMedia("(min-width: 900px)");
+    map.open = wide.matches; // beside the parts it is always seen
+    wide.onchange = () => (map.open = wide.matches);
+  }
+
+  get first() {
+    return this.#chapters[0];
+  }
+
+  show(chapters) {
+    this.#chapters = chapters;
+    this.map.hidden = chapters.length < 2;
+    setChildren(this.list, this.#entries.of(chapters, (chapter, before) => this.#entry(chapter, before)));
+    this.#mark();
+  }
+
+  /** Mark the chapter of a part. */
+  follow(position) {
+    const chapter = this.#chapters.findLast((each) => each.position <= position);
+    if (!chapter || chapter.id === this.#current) return;
+    this.#current = chapter.id;
+    this.#mark();
+  }
+
+  #mark() {
+    for (const { id } of this.#chapters) {
+      const entry = this.#entries.get(id);
+      if (!entry) continue;
+      const go = /** @type {HTMLElement} */ (entry.firstElementChild);
+      if (id !== this.#current) go.removeAttribute("aria-current");
+      else if (!go.hasAttribute("aria-current")) {
+        go.setAttribute("aria-current", "true");
+        const [at, frame] = [entry.offsetTop, this.list];
+        if (at < frame.scrollTop || at + entry.offsetHeight > frame.scrollTop + frame.clientHeight) frame.scrollTop = at - frame.clientHeight / 2;
+      }
+    }
+  }
+
+  /** Updates the existing entry: replacing it would lose a press on it. */
+  #entry(chapter, before) {
+    const entry = before ?? this.#newEntry(chapter.id);
+    const [go, speak] = entry.children;
+    const [title, state, facts] = go.children;
+    const name = chapter.title || phrase("project.chapter.none");
+    title.textContent = name;
+    state.dataset.state = stateOf(chapter.parts);
+    state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`${state.dataset.state === "incomplete" ? "longform.state" : "longform.part"}.${state.dataset.state}`));
+    facts.textContent = factsOf(chapter);
+    const { new: fresh, stale, failed } = chapter.parts;
+    labelled(speak, phrase("project.chapter.speak", { title: name }));
+    speak.disabled = !(fresh + stale + failed);
+    return entry;
+  }
+
+  #newEntry(id) {
+    const tell = (type) => this.dispatchEvent(new CustomEvent(type, { detail: { chapter: this.#chapters.find((chapter) => chapter.id === id) } }));
+    const words = [element("span", { className: "chapter-title" }), element("span", { className: "long-word" }), element("span", { className: "quiet" })];
+    return element("li", {}, [
+      element("button", { type: "button", className: "chapter-go", onclick: () => tell("go") }, words),
+      element("button", { type: "button", className: "chapter-speak", onclick: () => tell("speak") }, [icon(SPEAK)]),
+    ]);
+  }
+}

@@ -1,0 +1,48 @@
+// Parts dragged by their handles to another place of the list. With keys, the arrows move the part whose handle has the focus.
+
+const KIND = "application/x-studio-part";
+
+/**
+ * @param {HTMLElement} box the list of parts
+ * @param {AbortSignal} signal
+ * @param {(from: string, to: string, isAfter: boolean) => void} drop ids of the dragged part and of the one it was dropped beside
+ */
+export function takePartDrops(box, signal, drop) {
+  /** @type {HTMLElement | null} */
+  let marked = null;
+  const mark = (row, side = "") => {
+    if (marked && marked !== row) delete marked.dataset.drop;
+    marked = row;
+    if (row) row.dataset.drop = side;
+  };
+  /** @returns {HTMLElement | null} */
+  const rowOf = ({ target }) => (target instanceof Element ? target.closest("[data-part^=part_]") : null);
+  const side = (row, { clientY }) => {
+    const { top, height } = row.getBoundingClientRect();
+    return clientY > top + height / 2 ? "after" : "before";
+  };
+  box.addEventListener("dragstart", (event) => {
+    const row = event.target instanceof Element && event.target.matches(".long-handle") ? rowOf(event) : null;
+    if (!row || !event.dataTransfer) return;
+    event.dataTransfer.setData(KIND, row.dataset.part ?? "");
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setDragImage(row, 20, 20);
+  }, { signal });
+  box.addEventListener("dragover", (event) => {
+    const row = rowOf(event);
+    if (!row || !event.dataTransfer?.types.includes(KIND)) return;
+    event.preventDefault();
+    event.dataTransfer.dropEffect = "move";
+    mark(row, side(row, event));
+  }, { signal });
+  box.addEventListener("dragleave", (event) => box.contains(/** @type {Node | null} */ (event.relatedTarget)) || mark(null), { signal });
+  box.addEventListener("dragend", () => mark(null), { signal });
+  box.addEventListener("drop", (event) => {
+    const row = rowOf(event);
+    const from = event.dataTransfer?.getData(KIND);
+    mark(null);
+    if (!row || !from) return;
+    event.preventDefault();
+    drop(from, row.dataset.part ?? "", side(row, event) === "after");
+  }, { signal });
+}

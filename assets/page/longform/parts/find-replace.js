@@ -1,0 +1,142 @@
+// Finds words in all parts of a project, goes from match to match, and replaces them; the number of matches is shown first.
+
+import { replaceWords, undoReplace } from "../../client/projects.js";
+import { Refusal } from "../../client/refusal.js";
+import { Latest } from "../../lib/latest.js";
+import { phrase } from "../../lib/phrases.js";
+import { offerUndo } from "../../trash/undo-toast.js";
+
+const WAIT = 250; // ms after the last key
+
+const figures = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
+
+export class FindReplace {
+  #timer = 0;
+  #counts = new Latest();
+  /** Where the words are: positions of parts. @type {number[]} */
+  #positions = [];
+  #figures = { times: "", parts: "" };
+  #at = -1; // of these
+
+  /** ready(): resolves when edited texts are saved; changed(): the parts have new text; go(position): show that part. */
+  constructor(part, { id, signal, ready, changed, go }) {
+    this.part = part;
+    this.id = id;
+    this.signal = signal;
+    this.ready = ready;
+    this.changed = changed;
+    this.go = go;
+    part("find-form").reset();
+    this.#say("");
+    part("replace").disabled = true;
+    part("find-form").addEventListener("input", () => this.#later(), { signal });
+    part("find-form").addEventListener("submit", (event) => this.#replace(event), { signal });
+    part("replacing").hidden = true;
+    part("find-replace").setAttribute("aria-expanded", "false");
+    part("find-replace").addEventListener("click", () => this.#openReplacing(), { signal });
+    for (const [name, by] of /** @type {const} */ ([["find-previous", -1], ["find-next", 1]])) part(name).addEventListener("click", () => this.#step(by), { signal });
+    part("find").addEventListener("keydown", (event) => this.#key(event), { signal });
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+  }
+
+  get #query() {
+    return {
+      find: this.part("find").value,
+      replace: this.part("replacement").value,
+      match_case: this.part("match-case").checked,
+      whole_words: this.part("whole-words").checked,
+    };
+  }
+
+  #say(words) {
+    this.part("found").textContent = words;
+    for (const name of ["find-previous", "find-next"]) this.part(name).disabled = !this.#positions.length;
+  }
+
+  #openReplacing() {
+    const isOpen = this.part("replacing").hidden;
+    this.part("replacing").hidden = !isOpen;
+    this.part("find-replace").setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) this.part("replacement").focus();
+  }
+
+  /** Enter goes on, with Shift back; Escape ends the search. */
+  #key(event) {
+    if (event.key === "Escape" && this.part("find").value) {
+      this.part("find").value = "";
+      this.#later();
+    }
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // only its own button replaces
+    this.#step(event.shiftKey ? -1 : 1);
+  }
+
+  /** Show the next part with a match, or the previous one. */
+  async #step(by) {
+    if (!this.#positions.length) return;
+    const count = this.#positions.length;
+    this.#at = this.#at < 0 ? (by > 0 ? 0 : count - 1) : (this.#at + by + count) % count;
+    this.#tell();
+    await this.#attempt(() => this.go(this.#positions[this.#at]));
+  }
+
+  #tell() {
+    const found = phrase("project.found", this.#figures);
+    this.#say(this.#at < 0 ? found : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${found}`);
+  }
+
+  /** Count once typing stops; replacing is disabled until then. */
+  #later() {
+    this.part("replace").disabled = true;
+    this.#counts.end();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#count(), WAIT);
+  }
+
+  async #count() {
+    const isLatest = this.#counts.begin();
+    const query = this.#query;
+    [this.#positions, this.#at] = [[], -1];
+    if (!query.find) return this.#say("");
+    await this.#attempt(async () => {
+      const { count, parts, positions } = await replaceWords(this.id, { ...query, dry_run: true });
+      if (!isLatest() || this.signal.aborted) return;
+      [this.#positions, this.#figures] = [positions, figures(count, parts)];
+      if (count) this.#tell();
+      else this.#say(phrase("project.found.none"));
+      this.part("replace").disabled = !count;
+    });
+  }
+
+  async #replace(event) {
+    event.preventDefault();
+    if (this.part("replace").disabled) return;
+    this.part("replace").disabled = true;
+    await this.#attempt(async () => {
+      const { count, parts } = await replaceWords(this.id, this.#query);
+      if (this.signal.aborted) return;
+      this.#positions = [];
+      this.#say(parts ? "" : phrase("project.replaced.none"));
+      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo());
+      this.changed();
+    });
+  }
+
+  async #undo() {
+    const { parts, left } = await undoReplace(this.id);
+    if (this.signal.aborted) return;
+    const kept = left ? ` ${phrase("project.unreplaced.kept", { count: left })}` : "";
+    this.#say(`${phrase("project.unreplaced", { count: parts })}${kept}`);
+    this.changed();
+  }
+
+  async #attempt(work) {
+    try {
+      await this.ready();
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (!this.signal.aborted) this.#say(problem.why);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// Actions for a part, in a menu: regenerate a sentence, split, merge, insert, move, delete; and the form for a new part.
+
+import { element, icon, labelled } from "../../lib/elements.js";
+import { MORE } from "../../lib/icons.js";
+import { offerMenu } from "../../lib/menu.js";
+import { phrase } from "../../lib/phrases.js";
+
+/** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert comes with {text}. */
+export class PartTools extends EventTarget {
+  /** Whether a sentence is being regenerated. */
+  isMending = false;
+  #part = { position: 0, state: "new" };
+  #total = 0;
+  /** @type {HTMLFormElement | null} */
+  #form = null;
+
+  constructor() {
+    super();
+    this.said = element("p", { className: "quiet", hidden: true });
+    this.said.setAttribute("role", "status");
+    this.element = element("div", { className: "long-tools" }, [this.said]);
+    this.toggle = offerMenu(element("button", { type: "button", className: "long-more" }, [icon(MORE)]), () => this.#items());
+  }
+
+  #items() {
+    const { position, state } = this.#part;
+    const isLast = position + 1 >= this.#total;
+    /** @type {(key: import("../../lib/phrases.js").Key, verb: string, isDisabled?: boolean, isGrave?: boolean) => import("../../lib/menu.js").Item} */
+    const item = (key, verb, isDisabled = false, isGrave = false) => ({ words: phrase(key), run: () => this.#tell({ verb }), isDisabled, isGrave });
+    return [
+      item("part.mend", "mend", this.isMending || state !== "done"),
+      item("part.split", "split"),
+      item("part.merge", "merge", isLast),
+      { words: phrase("part.insert"), run: () => this.#write() },
+      item("part.up", "up", position === 0),
+      item("part.down", "down", isLast),
+      item("part.delete", "delete", this.#total === 1, true),
+    ];
+  }
+
+  /** The new part was added, or is not wanted. */
+  written() {
+    this.#form?.remove();
+    this.#form = null;
+  }
+
+  clear() {
+    this.written();
+    this.say("");
+    this.isMending = false;
+  }
+
+  /** The reason for a refusal; blank: none. */
+  say(words) {
+    this.said.textContent = words;
+    this.said.hidden = !words;
+  }
+
+  show(part, total) {
+    [this.#part, this.#total] = [part, total];
+    labelled(this.toggle, phrase("part.arrange", { number: part.position + 1 }));
+  }
+
+  #write() {
+    this.written();
+    const text = element("textarea", { rows: 2, placeholder: phrase("part.insert.text"), dir: "auto" });
+    text.setAttribute("aria-label", phrase("part.insert.label", { number: this.#part.position + 1 }));
+    const leave = () => {
+      this.written();
+      this.toggle.focus();
+    };
+    const buttons = [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: leave })];
+    const form = (this.#form = element("form", {}, [text, element("div", { className: "long-bar" }, buttons)]));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (text.value.trim()) this.#tell({ verb: "insert", text: text.value });
+      else text.focus();
+    });
+    this.element.append(form);
+    text.focus();
+  }
+
+  #tell(detail) {
+    this.dispatchEvent(new CustomEvent("arrange", { detail }));
+  }
+}

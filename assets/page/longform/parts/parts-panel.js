@@ -1,0 +1,245 @@
+// The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
+
+import { Refusal } from "../../client/refusal.js";
+import { changePart, changeParts, movePart, readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
+import { element } from "../../lib/elements.js";
+import { UnderWay } from "../../lib/under-way.js";
+import { Arranging } from "./arranging.js";
+import { Chapters } from "./chapters.js";
+import { Direction } from "./direction.js";
+import { takePartDrops } from "./drag-parts.js";
+import { FindReplace } from "./find-replace.js";
+import { PartList } from "./part-list.js";
+import { filterChoices } from "../project-words.js";
+import { Selection } from "./selection.js";
+
+export class PartsPanel {
+  #changes = new UnderWay(); // to parts
+  /** The state of the project that the map shows; null: it shows none yet. @type {string | null} */
+  #outlined = null;
+  #heard = -1; // the position of the part that was followed last
+  #filters = ""; // those offered
+  /** @type {any[]} */
+  #characters = [];
+
+  /**
+   * run: does some work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
+   *
+   * @param {(name: string) => any} part
+   * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("../playback.js").Playback, signal: AbortSignal, project: () => any,
+   *   run: (work: () => unknown) => Promise<void>, tell: (problem: unknown) => void, open: () => void, look: () => Promise<unknown> }} of
+   */
+  constructor(part, of) {
+    const { id, voices, signal, look } = of;
+    this.part = part;
+    this.of = of;
+    this.arranging = new Arranging(id, () => signal.aborted || look());
+    this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
+    this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
+    this.list = new PartList(part("rows"), {
+      id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
+    });
+    this.chapters = new Chapters(part("map"), part("chapters"));
+    this.finding = new FindReplace(part, { id, signal, ready: () => this.#changes.ended(), changed: look, go: (position) => this.goTo(position, true) });
+    this.#listen();
+    this.#listenToSelection();
+  }
+
+  /** Read the parts near the window, the first time together with the map, so that nothing on the screen moves later. Raises Refusal. */
+  async look() {
+    const [isNew] = await Promise.all([this.#outlined === null && this.#readMap(), this.list.look()]);
+    if (isNew) this.#outlined = "";
+  }
+
+  /** Read and show chapters and cast; whether they are shown. Raises Refusal. */
+  async #readMap() {
+    const [chapters, cast] = await Promise.all([readOutline(this.of.id), readCast(this.of.id)]);
+    if (this.of.signal.aborted) return false;
+    this.chapters.show(chapters);
+    this.#characters = cast.data;
+    this.direction.showCast(cast.data);
+    this.#mark();
+    return true;
+  }
+
+  /** Show how the project is. */
+  show(project) {
+    if (document.activeElement !== this.part("filter")) this.#offerFilters(project.parts);
+    this.part("none").hidden = this.list.count > 0;
+    this.#markSelected();
+    this.#attempt(this.#outline(project));
+  }
+
+  /** The map, where something has changed: it adds up all texts. Raises Refusal. */
+  async #outline({ parts, changed_at: changed, seconds, settings }) {
+    const now = JSON.stringify([parts, changed, seconds, settings.speed]);
+    if (now === this.#outlined) return;
+    if (this.#outlined === "") return (this.#outlined = now); // it was read together with the project
+    if (!(await this.#readMap())) return;
+    this.#outlined = now;
+    this.#followScroll();
+  }
+
+  #listen() {
+    const { signal, nowPlaying, run } = this.of;
+    this.part("filter").addEventListener("change", ({ target }) => run(() => this.#filter(target.value)), { signal });
+    this.list.addEventListener("fail", ({ detail }) => this.of.tell(detail.problem));
+    this.chapters.addEventListener("go", ({ detail }) => this.#attempt(this.goTo(detail.chapter.position)));
+    this.chapters.addEventListener("speak", ({ detail }) => run(() => this.afterChanges(() => speakParts(this.of.id, "missing", detail.chapter.id))));
+    addEventListener("scroll", () => this.#followScroll(), { passive: true, signal });
+    takePartDrops(this.part("rows"), signal, (from, to, isAfter) => run(() => this.#drop(from, to, isAfter)));
+    nowPlaying.addEventListener("show", () => this.#follow(), { signal });
+    nowPlaying.addEventListener("state", ({ detail }) => (detail.state === "over" ? this.#follow() : this.#mark()), { signal });
+    document.addEventListener("keydown", (event) => this.#key(event), { signal });
+  }
+
+  #listenToSelection() {
+    const { signal, run } = this.of;
+    const on = (name, type, work) => this.part(name).addEventListener(type, (event) => run(() => work(event)), { signal });
+    on("every", "change", ({ target }) => this.#selectAll(target.checked));
+    on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
+    on("delete-selected", "click", () => this.afterChanges(() => this.#deleteSelected()));
+    this.selection.addEventListener("change", () => this.#markSelected());
+    this.direction.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => changeParts(this.of.id, this.selection.ids, detail.changes))));
+  }
+
+  /** Of what changes nothing. */
+  #attempt(work) {
+    return work.catch((problem) => this.of.tell(problem));
+  }
+
+  /** A slash looks for words. */
+  #key(event) {
+    const isField = event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
+    if (event.key !== "/" || isField || !this.part("find").checkVisibility()) return;
+    event.preventDefault();
+    this.part("find").focus();
+  }
+
+  #offerFilters(parts) {
+    const groups = filterChoices(parts, this.#characters, this.list.filter);
+    const filters = JSON.stringify(groups);
+    if (filters !== this.#filters) this.part("filter").replaceChildren(...groups.flatMap(({ label, choices }) => {
+      const options = choices.map(([value, textContent]) => element("option", { value, textContent }));
+      return label ? [element("optgroup", { label }, options)] : options;
+    }));
+    this.#filters = filters;
+    this.part("filter").value = this.list.filter;
+    if (this.part("filter").selectedIndex < 0) this.#attempt(this.#filter("")); // the character was deleted
+  }
+
+  #dress(row) {
+    const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
+    on("change", (part, changes) => this.#changes.add(this.afterChanges(() => changePart(this.of.id, part.id, changes))));
+    on("again", (part) => this.afterChanges(() => speakParts(this.of.id, [part.id])));
+    on("play", (part) => this.of.playback.play(this.of.project(), part));
+    on("arrange", (part, order) => this.afterChanges(() => this.#arrange(row, part, order)));
+    row.addEventListener("select", ({ detail }) => {
+      const { id } = row.part;
+      this.#attempt(this.selection.press(id, this.list.indexOf(id), row.isSelected, detail.isRange));
+    });
+  }
+
+  /** Leaving a text for a button sends the text, which must not arrive after the button's own change and undo it. */
+  async afterChanges(work) {
+    await this.#changes.ended();
+    return work();
+  }
+
+  async #arrange(row, part, order) {
+    const index = this.list.indexOf(part.id);
+    const [following, before] = [this.list.partAt(index + 1), this.list.partAt(index - 1)];
+    row.tools.say("");
+    try {
+      await this.arranging.arrange(row, this.list.filter ? null : following, order);
+      this.selection.forgetAnchor();
+      if (order.verb !== "delete") return;
+      this.selection.set([part.id], false);
+      this.list.row((following ?? before)?.id)?.tools.toggle.focus();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      row.tools.say(problem.why);
+    }
+  }
+
+  /** Move a part to where it was dropped: before or after another one. */
+  async #drop(from, to, isAfter) {
+    const [moved, target] = [from, to].map((id) => this.list.row(id)?.part);
+    if (!target || from === to) return;
+    const place = target.position + (isAfter ? 1 : 0);
+    await this.afterChanges(() => movePart(this.of.id, from, moved && moved.position < place ? place - 1 : place));
+    this.selection.forgetAnchor();
+  }
+
+  /** Show a part below what sticks to the top; isFound: it has what was looked for. Raises Refusal. */
+  async goTo(position, isFound = false) {
+    this.of.open();
+    if (this.list.filter) await this.#filter("");
+    await this.list.reveal(position, this.#head);
+    for (const row of this.list.rows) row.element.toggleAttribute("data-found", isFound && row.part.position === position);
+  }
+
+  /** Height of what sticks to the top, in px. */
+  get #head() {
+    return this.part("sticky").offsetHeight + 8;
+  }
+
+  #followScroll() {
+    const part = this.list.partAt(this.list.list.firstSeen(this.#head + 1));
+    if (part) this.chapters.follow(part.position);
+  }
+
+  async #filter(filter) {
+    this.part("filter").value = filter;
+    this.selection.forgetAnchor();
+    this.list.show(filter);
+    await this.list.look();
+    const top = this.part("rows").getBoundingClientRect().top - this.#head;
+    if (top < 0) scrollBy(0, top);
+  }
+
+  #markSelected() {
+    if (!this.selection.ids.length) this.direction.reset();
+    this.#mark();
+    this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
+  }
+
+  async #selectAll(isSelected) {
+    if (!isSelected) return this.selection.clear();
+    this.selection.set(await readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
+  }
+
+  async #speakSelected() {
+    await speakParts(this.of.id, this.selection.ids);
+    this.selection.clear();
+  }
+
+  async #deleteSelected() {
+    await this.arranging.delete(this.selection.ids);
+    this.selection.clear();
+  }
+
+  /** Mark the playing part, and go on to it from the one before, if that is what is looked at. */
+  #follow() {
+    const { heard } = this.of.playback;
+    const before = this.#heard;
+    this.#heard = heard?.position ?? -1;
+    const isLookedAt = before >= 0 && this.list.list.isSeen(before, this.#head);
+    if (heard && !this.list.filter && isLookedAt && !this.list.list.isSeen(heard.position, this.#head)) {
+      this.#attempt(this.list.reveal(heard.position, this.#head));
+    }
+    this.#mark();
+  }
+
+  #mark() {
+    for (const row of this.list.rows) this.#markRow(row);
+  }
+
+  #markRow(row) {
+    const isHeard = row.part.id === this.of.playback.heard?.part;
+    row.isSelected = this.selection.has(row.part.id);
+    row.speaker = this.#characters.find(({ id }) => id === row.part.character)?.name ?? "";
+    row.element.toggleAttribute("aria-current", isHeard);
+    row.isPlaying = isHeard && this.of.playback.isPlaying;
+  }
+}

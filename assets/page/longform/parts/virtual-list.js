@@ -1,0 +1,187 @@
+// A long list of which only the rows near the window are in the page; it scrolls with the page, and rows have any height.
+
+const MARGIN = 700; // px beyond the window in which rows are drawn
+const USUAL = 110; // px of a row that was never drawn
+
+/**
+ * The owner gives the rows: `draw(first, last)` returns those of these indexes that it has, by index; `release(row)` is told of
+ * each that is not in the page any more. A row with the focus stays in the page wherever it is.
+ */
+export class VirtualList {
+  /** @type {Map<number, HTMLElement>} */
+  #rows = new Map();
+  /** Heights by index, NaN where unknown. @type {Float64Array} */
+  #heights = new Float64Array(0);
+  /** @type {Float64Array | null} */
+  #tops = null;
+  /** @type {WeakMap<Element, number>} */
+  #measured = new WeakMap();
+  #average = USUAL;
+  #isDrawing = false;
+  #observer = new ResizeObserver((entries) => this.#measure(entries));
+
+  /**
+   * @param {HTMLElement} box
+   * @param {{ draw: (first: number, last: number) => Map<number, HTMLElement>, release: (row: HTMLElement) => void }} owner
+   * @param {AbortSignal} signal
+   */
+  constructor(box, owner, signal) {
+    this.box = box;
+    this.owner = owner;
+    this.signal = signal;
+    box.replaceChildren();
+    const later = () => this.redraw();
+    addEventListener("scroll", later, { passive: true, signal });
+    addEventListener("resize", later, { signal });
+    const seen = new ResizeObserver(later); // the list may have been out of sight
+    seen.observe(/** @type {Element} */ (box.parentElement));
+    signal.addEventListener("abort", () => [this.#observer, seen].forEach((each) => each.disconnect()));
+  }
+
+  /** How many rows there are in all. */
+  set count(count) {
+    if (count === this.#heights.length) return;
+    const heights = new Float64Array(count).fill(Number.NaN);
+    heights.set(this.#heights.subarray(0, count));
+    this.#heights = heights;
+    this.#tops = null;
+  }
+
+  get count() {
+    return this.#heights.length;
+  }
+
+  /** Other rows than before: their heights are unknown. */
+  forget() {
+    this.#heights.fill(Number.NaN);
+    this.#tops = null;
+  }
+
+  /** The index of the first row that is seen below `offset` px of the window. */
+  firstSeen(offset = 0) {
+    return this.#indexAt(offset - this.box.getBoundingClientRect().top);
+  }
+
+  /** Draw in the next frame. */
+  redraw() {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    requestAnimationFrame(() => {
+      this.#isDrawing = false;
+      this.draw();
+    });
+  }
+
+  /** Draw the rows near the window now. */
+  draw() {
+    if (this.signal.aborted || !this.box.checkVisibility()) return;
+    const top = this.box.getBoundingClientRect().top;
+    const first = this.#indexAt(-top - MARGIN);
+    const last = Math.min(this.count, this.#indexAt(innerHeight - top + MARGIN) + 1);
+    const rows = this.owner.draw(first, last);
+    for (const [index, row] of this.#rows) {
+      if (rows.get(index) === row || [...rows.values()].includes(row)) continue;
+      if (row.contains(document.activeElement) && index < this.count && !rows.has(index)) rows.set(index, row);
+      else this.#drop(row);
+    }
+    this.#rows = new Map([...rows].sort(([a], [b]) => a - b));
+    this.#place();
+  }
+
+  /** Scroll so that a row is `offset` px below the top of the window. @param {number} index @param {number} offset */
+  scrollTo(index, offset) {
+    const go = () => scrollBy(0, this.box.getBoundingClientRect().top + this.#offsets[index] - offset);
+    go();
+    this.draw();
+    go(); // once the heights around it are known
+  }
+
+  /** Whether a row is in the window below `offset` px. @param {number} index @param {number} offset */
+  isSeen(index, offset) {
+    const box = this.#rows.get(index)?.getBoundingClientRect();
+    return Boolean(box && box.top >= offset && box.top < innerHeight);
+  }
+
+  /** @param {HTMLElement} row */
+  #drop(row) {
+    this.#observer.unobserve(row);
+    row.remove();
+    this.owner.release(row);
+  }
+
+  /** Put the rows where they belong, in their order. */
+  #place() {
+    const tops = this.#offsets;
+    this.box.style.height = `${tops[this.count]}px`;
+    /** @type {Element | null} */
+    let before = null;
+    for (const [index, row] of this.#rows) {
+      if (!row.isConnected) {
+        this.#observer.observe(row);
+        this.box.append(row);
+      }
+      /** @type {Element | null} */
+      const next = before ? before.nextElementSibling : this.box.firstElementChild;
+      if (next !== row) this.#move(row, next);
+      before = row;
+      row.style.transform = `translateY(${tops[index]}px)`;
+      row.ariaPosInSet = String(index + 1);
+      row.ariaSetSize = String(this.count);
+      const known = this.#measured.get(row);
+      if (known !== undefined && known !== this.#heights[index]) this.#learn(index, known);
+    }
+    if (!this.#tops) this.redraw();
+  }
+
+  /** Moving a row takes the focus out of it. @param {HTMLElement} row @param {Element | null} next */
+  #move(row, next) {
+    const focused = row.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;
+    this.box.insertBefore(row, next);
+    focused?.focus({ preventScroll: true });
+  }
+
+  /** @param {number} index @param {number} height */
+  #learn(index, height) {
+    this.#heights[index] = height;
+    this.#tops = null;
+  }
+
+  /** What is seen stays where it is when rows above it turn out to have another height. @param {ResizeObserverEntry[]} entries */
+  #measure(entries) {
+    const anchor = this.firstSeen();
+    const before = this.#offsets[anchor] ?? 0;
+    for (const { target, borderBoxSize } of entries) {
+      if (target.isConnected) this.#measured.set(target, borderBoxSize[0].blockSize);
+    }
+    for (const [index, row] of this.#rows) {
+      const height = this.#measured.get(row);
+      if (height && height !== this.#heights[index]) this.#learn(index, height);
+    }
+    if (this.#tops) return;
+    const known = this.#heights.filter((height) => height > 0);
+    if (known.length) this.#average = known.reduce((sum, height) => sum + height, 0) / known.length;
+    const moved = (this.#offsets[anchor] ?? 0) - before;
+    this.#place();
+    if (moved && this.box.getBoundingClientRect().top < 0) scrollBy(0, moved);
+    this.redraw();
+  }
+
+  get #offsets() {
+    if (this.#tops) return this.#tops;
+    const tops = new Float64Array(this.count + 1);
+    for (let i = 0; i < this.count; i += 1) tops[i + 1] = tops[i] + (Number.isNaN(this.#heights[i]) ? this.#average : this.#heights[i]);
+    return (this.#tops = tops);
+  }
+
+  /** The index of the row at so many px below the top of the list. @param {number} y */
+  #indexAt(y) {
+    const tops = this.#offsets;
+    let [low, high] = [0, Math.max(0, this.count - 1)];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (tops[middle] <= y) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}

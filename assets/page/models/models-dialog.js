@@ -1,0 +1,149 @@
+// The dialog in which the studio's owner chooses a model: what fits this machine, downloads with their progress, the switch.
+
+import { Refusal } from "../client/refusal.js";
+import { cancelModelDownload, downloadModel, engineModel, engineModels, keepModel, switchModel } from "../client/system.js";
+import { closeByPressBeside } from "../lib/dialog.js";
+import { Keyed, partsOf, setChildren } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
+import { phrase } from "../lib/phrases.js";
+import { stepWords } from "../shell/engine-health.js";
+import { modelCard, showProgress } from "./model-card.js";
+
+const AGAIN = 1000; // ms between looks while something is under way
+
+export class ModelsDialog {
+  #state = /** @type {any} */ ({});
+  #models = /** @type {any[]} */ ([]);
+  #path = "";
+  #confirming = "";
+  #cards = new Keyed();
+  #looks = new Latest();
+  #timer = 0;
+
+  /** Opened by every button with data-opens="models". */
+  constructor(root) {
+    this.root = root;
+    this.part = partsOf(root);
+    this.part("keep").addEventListener("click", once(() => this.#do(keepModel)));
+    this.part("path-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#path = event.target.elements.path.value.trim();
+      this.#list();
+    });
+    root.addEventListener("close", () => {
+      this.#looks.end();
+      clearTimeout(this.#timer);
+    });
+    closeByPressBeside(root);
+    document.addEventListener("click", ({ target }) => {
+      if (!(target instanceof Element) || !target.closest("[data-opens=models]")) return;
+      /** @type {HTMLDialogElement | null} */ (target.closest("dialog[open]"))?.close();
+      this.open();
+    });
+  }
+
+  open() {
+    this.#confirming = "";
+    this.root.showModal();
+    this.#list();
+  }
+
+  /** Look at the machine again: a second or two. */
+  async #list() {
+    if (!this.#models.length) this.#say(phrase("models.looking"));
+    await this.#show(async () => {
+      const answer = await engineModels(this.#path);
+      this.#models = answer.data;
+      return answer;
+    });
+  }
+
+  #do(work) {
+    this.#confirming = "";
+    return this.#show(work);
+  }
+
+  /** Show the state that some work gives, and look again while something is under way. */
+  async #show(work) {
+    clearTimeout(this.#timer);
+    const isLatest = this.#looks.begin();
+    try {
+      const state = await work();
+      if (!isLatest() || !this.root.open) return;
+      const before = this.#state;
+      this.#state = state;
+      this.#draw();
+      const isBusy = state.switching_to !== null || state.status === "starting" || Object.values(state.downloads).some(({ running }) => running);
+      const hasEnded = hasEndedSince(before, state);
+      if (isBusy || hasEnded) this.#timer = setTimeout(() => (hasEnded ? this.#list() : this.#show(engineModel)), hasEnded ? 0 : AGAIN);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (isLatest()) this.#say(problem.why);
+    }
+  }
+
+  #draw() {
+    const { switching_to: target, can_cancel: canCancel, doing, progress, status } = this.#state;
+    const isLoading = target !== null || status === "starting";
+    this.part("switching").hidden = !isLoading;
+    if (isLoading && !canCancel && status === "starting") this.part("progress").value = progress;
+    else this.part("progress").removeAttribute("value");
+    this.part("keep").hidden = !canCancel;
+    this.#say(isLoading ? phrase("models.switching", { model: this.#titleOf(target ?? this.#state.model), step: stepWords(status === "starting" ? doing : "changing the model") }) : this.#settled());
+    const held = document.activeElement;
+    const place = /** @type {HTMLElement | null | undefined} */ (held?.closest("#models li"));
+    setChildren(this.part("list"), this.#cards.of(this.#models.map((model) => ({ ...model, id: model.name })), (model, before) => this.#card(model, before)));
+    if (!place || place.isConnected) return;
+    const card = this.#cards.get(place.dataset.model ?? "");
+    /** @type {HTMLElement | undefined} */ ([...(card?.querySelectorAll("button, a") ?? [])].find(({ textContent }) => textContent === held?.textContent))?.focus();
+  }
+
+  #settled() {
+    const { error, cannot_switch: cannot, fixed_by_setting: isFixed } = this.#state;
+    return [error && phrase("models.failed", { why: error }), cannot, isFixed && !cannot && phrase("models.fixed")].filter(Boolean).join(" ");
+  }
+
+  /** The one that there was, unless more than its progress has changed: no press on it is lost. */
+  #card(model, before) {
+    const { name } = model;
+    const download = this.#state.downloads[name];
+    const isBusy = this.#state.switching_to !== null || this.#state.status === "starting" || Boolean(this.#state.cannot_switch);
+    const buttons = {
+      download: () => this.#do(() => downloadModel(name)),
+      cancel: () => this.#do(() => cancelModelDownload(name)),
+      ask: () => {
+        this.#confirming = name;
+        this.#draw();
+        this.#cards.get(name)?.querySelector("button")?.focus();
+      },
+      use: () => this.#do(() => switchModel(name)),
+      back: () => {
+        this.#confirming = "";
+        this.#draw();
+        this.#cards.get(name)?.querySelector("button")?.focus();
+      },
+    };
+    const current = this.#models.find(({ loaded }) => loaded)?.title ?? this.#state.model;
+    const drawn = modelCard(model, download, { isBusy, isConfirming: this.#confirming === name, current }, buttons);
+    const looks = drawn.outerHTML;
+    const card = before?.dataset.looks === looks ? before : drawn;
+    Object.assign(card.dataset, { looks, model: name });
+    if (download?.running) showProgress(card, download);
+    return card;
+  }
+
+  #titleOf(name) {
+    return this.#models.find((model) => model.name === name || model.repo === name)?.title ?? name;
+  }
+
+  #say(words) {
+    if (this.part("said").textContent !== words) this.part("said").textContent = words;
+  }
+}
+
+/** Whether a download or a switch has ended between two states, after which other models are here, or loaded. */
+export function hasEndedSince(before, now) {
+  if (before.switching_to && now.switching_to === null && now.status !== "starting") return true;
+  return Object.entries(before.downloads ?? {}).some(([name, { running }]) => running && !now.downloads[name]?.running);
+}

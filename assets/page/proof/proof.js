@@ -1,0 +1,263 @@
+// "Check the audio" of a project: its progress and figures, the list of doubtful spots with keys, and notes while listening.
+
+import { acceptSpot, addNote, cancelProof, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
+import { soundAddress, timesAddress } from "../client/takes.js";
+import { recogniser } from "../client/voices.js";
+import { element, setChildren } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
+import { numeral, phrase } from "../lib/phrases.js";
+import { clock, duration } from "../lib/time.js";
+import { wordsFor } from "../new-voice/recogniser-offer.js";
+import { Recorded } from "../player/track.js";
+import { offerUndo } from "../trash/undo-toast.js";
+import { SpotRow } from "./spot-row.js";
+
+const AGAIN = 1000; // ms between two looks while the check runs
+const BEFORE = 0.5; // s that are heard before a spot
+const MOST = 100; // spots that are shown; the next ones follow as these are settled
+const FIELDS = "input, textarea, select, [contenteditable]";
+
+/**
+ * The panel of a project's check.
+ *
+ * @param {HTMLElement} container
+ * @param {any} project as panels.js gives it
+ */
+export function mountProof(container, project) {
+  const proof = new Proof({ id: project.id, nowPlaying: project.playback.nowPlaying, signal: project.signal });
+  proof.addEventListener("changed", () => project.changed());
+  proof.addEventListener("asked", () => project.show("check"));
+  container.replaceChildren(proof.element);
+  return { open: () => proof.open(), close: () => proof.close() };
+}
+
+/** Put `element` into the page. Fires "changed" when a part has another take, "asked" when it has to be seen. */
+export class Proof extends EventTarget {
+  #rows = new Map(); // by the spot's id
+  #current = ""; // the spot's id
+  #looks = new Latest();
+  #timer = 0;
+  #isOpen = false;
+  /** @type {any} */
+  #last = null; // the last state
+  #marked = { take: "", at: 0 }; // where a note is being written
+
+  /** @param {{ id: string, nowPlaying: any, signal: AbortSignal }} project signal: aborted when the project is left */
+  constructor({ id, nowPlaying, signal }) {
+    super();
+    this.id = id;
+    this.nowPlaying = nowPlaying;
+    this.signal = signal;
+    this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#do(() => startProof(id))) });
+    this.cancel = element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), hidden: true, onclick: once(() => this.#do(() => cancelProof(id))) });
+    this.progress = element("progress", { max: 1, value: 0, hidden: true });
+    this.progress.setAttribute("aria-label", phrase("proof.progress"));
+    this.state = element("p", { className: "quiet" });
+    this.state.setAttribute("role", "status");
+    const link = (format, words) => element("a", { href: reportAddress(id, format), download: "", textContent: words });
+    this.reports = element("p", { className: "quiet long-exports", hidden: true }, [phrase("proof.report"), link("csv", "CSV"), link("json", "JSON"), link("txt", phrase("proof.report.text"))]);
+    this.keys = element("p", { className: "quiet", textContent: phrase("proof.keys"), hidden: true });
+    this.list = element("ol");
+    this.list.setAttribute("aria-label", phrase("proof.spots"));
+    this.list.addEventListener("keydown", (event) => this.#press(event));
+    this.note = this.#noteForm();
+    this.bar = element("div", { className: "long-bar" }, [this.start, this.cancel, this.progress]);
+    this.element = element("div", { className: "proof long-finish" }, [this.bar, this.state, this.note, this.keys, this.list, this.reports]);
+    document.addEventListener("keydown", (event) => this.#markOn(event), { signal });
+    nowPlaying.addEventListener("state", () => this.#showPlaying(), { signal });
+    nowPlaying.addEventListener("show", () => this.#showPlaying(), { signal });
+    signal.addEventListener("abort", () => this.#leave());
+  }
+
+  open() {
+    this.#isOpen = true;
+    return this.look();
+  }
+
+  close() {
+    this.#isOpen = false;
+  }
+
+  #leave() {
+    this.#looks.end();
+    clearTimeout(this.#timer);
+  }
+
+  #noteForm() {
+    this.noteText = element("input", { maxLength: 500, autocomplete: "off", dir: "auto" });
+    const form = element("form", { hidden: true }, [
+      this.noteText,
+      element("button", { type: "submit", className: "plain", textContent: phrase("proof.note.save") }),
+      element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: () => (form.hidden = true) }),
+    ]);
+    const save = once(() =>
+      this.#do(async () => {
+        await addNote(this.id, this.#marked.take, this.#marked.at, this.noteText.value);
+        form.hidden = true;
+      }),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      save();
+    });
+    return form;
+  }
+
+  /** Read the state, and the spots unless that is the same. */
+  async look() {
+    clearTimeout(this.#timer);
+    const isLatest = this.#looks.begin();
+    try {
+      const [now, spots] = await Promise.all([readProof(this.id), readSpots(this.id, MOST)]);
+      const words = now.recogniser ? "" : wordsFor(await recogniser());
+      if (!isLatest() || this.signal.aborted) return;
+      this.#show(now, words);
+      this.#showSpots(spots);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (isLatest()) this.state.textContent = problem.why;
+    }
+    if (this.#isUnderWay && this.#isOpen && !this.signal.aborted) this.#timer = setTimeout(() => this.look(), AGAIN);
+  }
+
+  get #isUnderWay() {
+    return this.#last?.state === "waiting" || this.#last?.state === "running";
+  }
+
+  async #do(work) {
+    let why = "";
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      why = problem.why;
+    }
+    await this.look();
+    if (why) this.state.textContent = why;
+  }
+
+  #show(now, missing) {
+    this.#last = now;
+    const { parts, checked } = now;
+    const isDone = checked >= parts;
+    this.start.textContent = phrase(checked && !isDone ? "proof.continue" : "proof.start");
+    this.start.hidden = this.#isUnderWay || Boolean(missing) || (isDone && parts > 0);
+    this.start.disabled = !parts;
+    this.cancel.hidden = this.progress.hidden = !this.#isUnderWay;
+    this.bar.hidden = this.start.hidden && this.cancel.hidden;
+    this.progress.value = parts ? checked / parts : 0;
+    this.reports.hidden = !checked;
+    const words = missing || this.#words(now);
+    if (this.state.textContent !== words) this.state.textContent = words;
+  }
+
+  #words({ state, error, parts, checked, seconds, wrong_per_1000: share, eta_s: eta }) {
+    if (!parts) return phrase("proof.nothing");
+    const facts = [phrase("proof.checked", { checked, count: parts }), checked ? duration(seconds) : ""];
+    if (share !== null) facts.push(phrase("proof.wrong", { share: numeral(share, 1) }));
+    if (eta !== null) facts.push(phrase("longform.left", { duration: duration(eta) }));
+    const words = facts.filter(Boolean).join(" · ");
+    return state === "failed" && error ? `${phrase("proof.failed", { why: error })} ${words}` : words;
+  }
+
+  #showSpots({ data }) {
+    const shown = new Map(data.map((spot) => [spot.id, this.#rows.get(spot.id) ?? this.#row(spot)]));
+    const before = [...this.#rows.keys()];
+    if (!shown.has(this.#current)) this.#current = before.slice(before.indexOf(this.#current) + 1).find((id) => shown.has(id)) ?? data[0]?.id ?? "";
+    const hadFocus = this.list.contains(document.activeElement);
+    setChildren(this.list, [...shown.values()].map((row) => row.element));
+    this.#rows = shown;
+    this.keys.hidden = !data.length;
+    this.#markCurrent();
+    if (hadFocus && !this.list.contains(document.activeElement)) this.#rows.get(this.#current)?.element.focus();
+    this.#showPlaying();
+  }
+
+  #row(spot) {
+    const row = new SpotRow(spot);
+    row.addEventListener("play", () => this.#do(() => this.#play(row)));
+    row.addEventListener("regenerate", () => this.#regenerate(row));
+    row.addEventListener("accept", () => this.#accept(row));
+    row.element.addEventListener("focusin", () => {
+      this.#current = spot.id;
+      this.#markCurrent();
+    });
+    return row;
+  }
+
+  #markCurrent() {
+    for (const [id, row] of this.#rows) row.isCurrent = id === this.#current;
+  }
+
+  #isHeard({ spot }) {
+    return this.nowPlaying.current?.of?.take === spot.take && this.nowPlaying.isPlaying;
+  }
+
+  #showPlaying() {
+    for (const row of this.#rows.values()) row.isPlaying = this.#isHeard(row);
+  }
+
+  async #play(row) {
+    if (this.#isHeard(row)) return this.nowPlaying.pause();
+    const { take, part, position, start } = row.spot;
+    this.nowPlaying.player.wake();
+    const of = { project: this.id, part, position, take };
+    const track = new Recorded({ name: phrase("proof.part", { number: position + 1 }), source: soundAddress(take), times: timesAddress(take), of });
+    await this.nowPlaying.play(track, Math.max(0, start - BEFORE));
+  }
+
+  async #regenerate(row) {
+    if (row.isUnderWay) return;
+    row.isUnderWay = true;
+    try {
+      const { replaced, tries } = await improvePart(this.id, row.spot.part);
+      row.say(phrase(replaced ? "proof.replaced" : "proof.kept", { count: tries }));
+      this.dispatchEvent(new CustomEvent("changed"));
+      await this.look();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      row.say(problem.why);
+    } finally {
+      row.isUnderWay = false;
+    }
+  }
+
+  async #accept({ spot }) {
+    await this.#do(() => acceptSpot(this.id, spot.id, true));
+    offerUndo(phrase("proof.accepted"), () => this.#do(() => acceptSpot(this.id, spot.id, false)));
+  }
+
+  /** J and K: the next one and the previous one. */
+  #press(event) {
+    const row = this.#rows.get(this.#current);
+    const isButton = event.target instanceof HTMLButtonElement;
+    if (!row || event.ctrlKey || event.metaKey || event.altKey || (event.target instanceof Element && event.target.closest(FIELDS))) return;
+    const key = event.key.toLowerCase();
+    const ids = [...this.#rows.keys()];
+    const beside = { j: 1, k: -1 }[key];
+    if (beside) this.#rows.get(ids[ids.indexOf(this.#current) + beside])?.element.focus();
+    else if (key === " " && !isButton) this.#do(() => this.#play(row));
+    else if (key === "r") this.#regenerate(row);
+    else if (key === "a") this.#accept(row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** M while a part of this project is heard: a note at this second. */
+  #markOn(event) {
+    const { current, position } = this.nowPlaying;
+    const isField = event.target instanceof Element && event.target.closest(FIELDS);
+    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey || isField || current?.of?.project !== this.id) return;
+    event.preventDefault();
+    this.#marked = { take: current.of.take, at: Math.min(position, current.seconds) };
+    this.dispatchEvent(new Event("asked"));
+    this.note.hidden = false;
+    this.noteText.value = "";
+    this.noteText.setAttribute("aria-label", phrase("proof.note", { number: current.of.position + 1, time: clock(position) }));
+    this.noteText.placeholder = this.noteText.getAttribute("aria-label") ?? "";
+    this.noteText.focus();
+  }
+}

@@ -1,0 +1,1 @@
+"""Proof: sentences, and faults planted into their audio."""

@@ -1,0 +1,64 @@
+"""How fast a model would probably speak on a device: an estimate from what a frame reads and computes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+from engine.runtime.memory_plan import FrameCost
+
+_LAUNCHES = 2e-3 / 72, 1.6e-3 / 72
+"""Seconds a layer for launches: of consumer GPUs, and of Hopper, from the frames of docs/benchmarks.md."""
+_AMPERE, _LATER, _HOPPER = 0.80, 0.86, 1.03
+"""Shares of the nominal bandwidth that are reached; Hopper's reads overlap with its launches."""
+_CPU_LAYER = 1e-4
+"""Seconds a layer for calling its operators."""
+_CODEC_ON_GPU = 20e12
+"""Operations a second of the codec's on a GPU: it hardly counts there."""
+
+
+def expected_frame_seconds(cost: FrameCost, device: torch.device) -> float | None:
+    """Seconds for a frame of one row and its sound; None for a device of which nothing is known."""
+    if device.type == "cpu":
+        reading, computing = _cpu_rates()
+        # The engine and the codec work side by side, each on its half of the cores.
+        return max(cost.passes * _CPU_LAYER + cost.weight_bytes / reading, cost.codec_operations / computing)
+    if device.type != "cuda" or (bandwidth := _gpu_bandwidth(device)) is None:
+        return None
+    capability = torch.cuda.get_device_capability(device)
+    is_hopper = capability == (9, 0)
+    share = _HOPPER if is_hopper else _LATER if capability >= (8, 9) else _AMPERE
+    launches = cost.passes * _LAUNCHES[is_hopper]
+    return launches + cost.weight_bytes / (share * bandwidth) + cost.codec_operations / _CODEC_ON_GPU
+
+
+def _gpu_bandwidth(device: torch.device) -> float | None:
+    """Nominal bytes a second; None where the driver does not say, or for a GPU without the fused kernels."""
+    found = torch.cuda.get_device_properties(device)
+    if torch.version.hip is not None or found.major < 8:
+        return None
+    clock, width = (getattr(found, name, 0) for name in ("memory_clock_rate", "memory_bus_width"))  # kHz, bits
+    return 2 * clock * 1e3 * width / 8 or None
+
+
+@cache
+def _cpu_rates() -> tuple[float, float]:
+    """Bytes read and operations done a second, measured in a tenth of a second."""
+    weight, vector = torch.zeros(4096, 4096), torch.zeros(4096)
+    sound, kernel = torch.zeros(1, 128, 4096), torch.zeros(128, 128, 7)
+    reading = _fastest(lambda: torch.mv(weight, vector))
+    computing = _fastest(lambda: torch.conv1d(sound, kernel))
+    return weight.nbytes / reading, 2 * kernel.numel() * sound.shape[2] / computing
+
+
+def _fastest(run: Callable[[], object]) -> float:
+    """Seconds of the best of several runs."""
+    times = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return min(times)

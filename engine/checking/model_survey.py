@@ -1,0 +1,113 @@
+"""What a model needs, before it is loaded: memory by weight format, whether it fits here, and how fast it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from engine import checkpoint as checkpoints
+from engine.checking.expected_speed import expected_frame_seconds
+from engine.checkpoint.families import family_of
+from engine.codec import CodecConfig
+from engine.config import EngineConfig, ModelConfig, Weights
+from engine.engine_errors import CheckpointError, ConfigError
+from engine.model_card import ModelCard
+from engine.runtime.memory import free_memory
+from engine.runtime.memory_plan import MemoryPlan, Size, frame_cost
+from engine.runtime.setup import Place, Sizing, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a model needs with its weights in one format."""
+
+    weights: Weights
+    dtype: str
+    """The format by its name: float32, bfloat16, int8, int6."""
+    fits: bool
+    memory_bytes: int
+    """Of the size that it would have here, or, where it does not fit, of the smallest."""
+    rows: int
+    context: int
+    real_time_factor: float | None
+    """Of one row, estimated: seconds of work for a second of sound; None where nothing is known of the device."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSurvey:
+    """A model on this machine."""
+
+    family: str
+    device: str
+    free_bytes: int | None
+    """What it may use; None: not known."""
+    needs: tuple[Need, ...]
+    chosen: Weights | None
+    """The format in which it would be loaded; None: it does not fit."""
+    card: ModelCard
+    """What the checkpoint says of itself; empty for one that is not here."""
+
+    @property
+    def need(self) -> Need | None:
+        """That of the chosen format."""
+        return next((need for need in self.needs if need.weights == self.chosen), None)
+
+
+def survey_model(config: EngineConfig, tree: Mapping[str, Any] | None = None, held_bytes: int = 0) -> ModelSurvey:
+    """Survey a checkpoint on this machine, or one that is not here by its config.json (``tree``, for S2 Pro's codec).
+
+    held_bytes: what a CPU engine of this process holds, which will be free by then. Blocking: tenths of a second.
+    Raises CheckpointError, ConfigError.
+    """
+    place = place_of(config)
+    model, codec, card = _sizes(config.model, tree)
+    budget = config.memory_bytes or free_memory(place.device, held_bytes)
+    if config.max_context and config.max_context > model.max_context:
+        raise ConfigError(f"max_context {config.max_context} is more than the checkpoint's {model.max_context}")
+    formats = get_args(Weights) if config.weights is None else (config.weights,)
+    needs = tuple(_need(replace(config, weights=weights), place, model, codec, budget) for weights in formats)
+    chosen: Weights | None = None
+    with suppress(ConfigError):
+        chosen = _fitting(config, place, model, codec, budget)[0].weights
+    return ModelSurvey(model.family, str(place.device), budget, needs, chosen, card)
+
+
+def _fitting(
+    config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig, budget: int | None
+) -> tuple[Size, MemoryPlan]:
+    """The size that an engine would have. Raises ConfigError where that does not fit.
+
+    On a CPU it does not depend on what is free, unless a limit is set.
+    """
+    is_chosen = place.device.type == "cpu" and config.memory_bytes is None
+    size, memory = Sizing(config, place, model, codec).largest(None if is_chosen else budget)
+    memory.check(budget)
+    return size, memory
+
+
+def _sizes(model: str, tree: Mapping[str, Any] | None) -> tuple[ModelConfig, CodecConfig, ModelCard]:
+    if tree is None:
+        source = checkpoints.open_source(checkpoints.find(model))
+        return source.config, source.codec_config, source.card()
+    try:
+        family = family_of(tree)
+        config = replace(family.read(tree, dict), family=family.name)
+        return config, family.codec(tree), ModelCard()
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the sizes of {model} cannot be read: {error}") from error
+
+
+def _need(config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig, budget: int | None) -> Need:
+    fits = True
+    try:
+        size, memory = _fitting(config, place, model, codec, budget)
+    except ConfigError:
+        size, memory = Sizing(config, place, model, codec).smallest()
+        fits = False
+    weights = size.weights
+    seconds = expected_frame_seconds(frame_cost(model, codec, place.dtype, weights), place.device)
+    factor = None if seconds is None else seconds * codec.sample_rate / codec.frame_samples
+    name = str(place.dtype).removeprefix("torch.") if weights == "bf16" else weights
+    return Need(weights, name, fits, memory.total, size.rows, size.context, factor)

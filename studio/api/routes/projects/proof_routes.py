@@ -1,0 +1,134 @@
+"""The check of a project's audio over HTTP: started, cancelled, its doubtful spots, notes, regeneration, report."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Annotated, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import reads, sends
+from studio.api.schemas.projects import part_json
+from studio.api.schemas.proof import ImproveBody, NoteBody, ProofBody, SpotBody, proof_json, spot_json
+from studio.library import Library
+from studio.library.projects.project_records import MAX_PARTS
+from studio.library.projects.proof_records import Kind
+from studio.projects.proof.part_check import VERSION
+from studio.projects.proof.proof_regeneration import ProofRegeneration
+from studio.projects.proof.proof_report import ProofReport
+from studio.projects.proof.proof_runs import ProofRuns
+from studio.work.work_queue import WorkQueue
+
+REPORTS = {"csv": "text/csv", "json": "application/json", "txt": "text/plain"}
+
+
+class ProofRoutes:
+    def __init__(self, library: Library, runs: ProofRuns, regeneration: ProofRegeneration, exports: WorkQueue) -> None:
+        """``exports``: the queue in which reports are written."""
+        self._library, self._runs, self._regeneration, self._exports = library, runs, regeneration, exports
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["projects"])
+        proof = "/v1/projects/{project_id}/proof"
+        routes.post(proof, openapi_extra=reads(ProofBody), status_code=202)(self.start)
+        routes.get(proof)(self.status)
+        routes.delete(proof)(self.cancel)
+        routes.get(proof + "/spots")(self.spots)
+        routes.patch(proof + "/spots/{spot_id}", openapi_extra=reads(SpotBody))(self.accept)
+        routes.post(proof + "/notes", openapi_extra=reads(NoteBody), status_code=201)(self.add_note)
+        routes.post(proof + "/regenerate", openapi_extra=reads(ImproveBody))(self.regenerate)
+        routes.get(proof + "/report", **sends(*REPORTS.values()))(self.report)
+        return routes
+
+    async def start(self, project_id: str, request: Request) -> JSONResponse:
+        """Check the audio of all parts in the background: what a recogniser hears in each is compared with its text.
+
+        Parts that were checked before are not heard again. Answers 501 if the studio has no recogniser.
+        """
+        body = as_model(await read_json(request), ProofBody)
+        await self._runs.start(project_id, request.state.owner_filter, request.state.caller, body.again)
+        return await self._answer(project_id, request, 202)
+
+    async def status(self, project_id: str, request: Request) -> JSONResponse:
+        """The state of the check, and its figures: parts checked, wrong words per 1,000, doubtful spots by kind."""
+        return await self._answer(project_id, request)
+
+    async def cancel(self, project_id: str, request: Request) -> JSONResponse:
+        """Cancel the check; results so far are kept."""
+        await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
+        await self._runs.cancel(project_id)
+        return await self._answer(project_id, request)
+
+    def spots(
+        self,
+        project_id: str,
+        request: Request,
+        chapter: Annotated[int | None, Query(ge=1, le=MAX_PARTS)] = None,
+        kind: Kind | None = None,
+        accepted: bool = False,
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    ) -> JSONResponse:
+        """Doubtful spots, the heaviest first; ``chapter``: those of this chapter, counted from 1 as in exported files.
+
+        Times are seconds of the part's chosen take. ``accepted=true`` lists those that were accepted.
+        """
+        found, total = self._library.proofs.spots(
+            project_id, request.state.owner_filter, chapter, kind, accepted, offset, limit
+        )
+        more = offset + len(found) < total
+        return JSONResponse(
+            {"object": "list", "data": [spot_json(spot) for spot in found], "total": total, "has_more": more}
+        )
+
+    async def accept(self, project_id: str, spot_id: str, request: Request) -> JSONResponse:
+        """Accept a doubtful spot, so that it is not listed any more, or list it again."""
+        body = as_model(await read_json(request), SpotBody)
+        accept = self._library.proofs.accept
+        spot = await to_thread.run_sync(accept, project_id, request.state.owner_filter, spot_id, body.accepted)
+        return JSONResponse(spot_json(spot))
+
+    async def add_note(self, project_id: str, request: Request) -> JSONResponse:
+        """Mark a second of a part's take with a note: it is listed like a spot that the check has found."""
+        body = as_model(await read_json(request), NoteBody)
+        add = self._library.proofs.add_note
+        spot = await to_thread.run_sync(add, project_id, request.state.owner_filter, body.take, body.at, body.note)
+        return JSONResponse(spot_json(spot), 201)
+
+    async def regenerate(self, project_id: str, request: Request) -> JSONResponse:
+        """Regenerate a part with new seeds until nothing in it is doubtful, at most ``tries`` times, and choose the
+        best audio by the measure of the check; the take before stays among the part's takes."""
+        body = as_model(await read_json(request), ImproveBody)
+        owner_filter = request.state.owner_filter
+        work = self._regeneration.improve(project_id, owner_filter, body.part, body.tries, request.state.caller)
+        improved = await until_hangup(request, work)
+        project = await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)
+        figures = {"tries": improved.tries, "weight_before": improved.before, "weight": improved.after}
+        part = part_json(improved.part, project.settings)
+        return JSONResponse(
+            {"object": "project.proof.regeneration", "replaced": improved.is_replaced, **figures, "part": part}
+        )
+
+    async def report(
+        self, project_id: str, request: Request, format: Literal["csv", "json", "txt"] = "csv"
+    ) -> Response:
+        """All doubtful spots in the order of the book, as CSV or JSON, or a summary in plain text."""
+
+        def write() -> str:
+            report = ProofReport(self._library, project_id, request.state.owner_filter)
+            return {"csv": report.as_csv, "json": report.as_json, "txt": report.as_text}[format]()
+
+        text = await until_hangup(request, self._exports.run(request.state.caller, write))
+        name = f"proof.{format}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type=f"{REPORTS[format]}; charset=utf-8", headers=headers)
+
+    async def _answer(self, project_id: str, request: Request, status: int = 200) -> JSONResponse:
+        run = copy(self._runs.run_of(project_id))  # as it is before its figures are read: a run that is done has all
+        read = self._library.proofs.figures
+        figures = await to_thread.run_sync(read, project_id, request.state.owner_filter, VERSION)
+        return JSONResponse(proof_json(run, figures, self._runs.has_recogniser), status)

@@ -1,0 +1,109 @@
+"""Proof: what a check finds in the audio of a project's parts, and the figures of a book; frozen, with units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from studio.library.takes.take import Take
+
+Kind = Literal["left_out", "added", "changed", "repeated", "cut_end", "silence", "no_speech", "level", "pace", "note"]
+KINDS: tuple[Kind, ...] = (
+    *("left_out", "added", "changed", "repeated", "cut_end", "silence"),
+    *("no_speech", "level", "pace", "note"),
+)
+"""level, pace: they differ from the median of the book; note: written by a listener."""
+MAX_NOTE = 500
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofFinding:
+    """A doubtful spot in a take, from second to second of its audio."""
+
+    kind: Kind
+    weight: int
+    """From 1 to 100: how likely a listener is to mind."""
+    start: float
+    end: float
+    first: int = 0
+    """The characters of the take's text that are concerned; ``last`` is the one after the last, and may be the same."""
+    last: int = 0
+    heard: str = ""
+    """What was heard in their place; of a note, its words; of a level or a pace, the difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of checking a take."""
+
+    version: int
+    """Of the check: results of another one are not up to date."""
+    recogniser: str
+    words: int
+    wrong: int
+    """Words that were left out, changed, added or repeated."""
+    speech_s: float
+    """Seconds without silence."""
+    level: float | None
+    """dB of full scale; None without speech."""
+    pace: float | None
+    """Letters per second of speech; None for a text too short to tell."""
+    findings: tuple[ProofFinding, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """Of all findings together: takes are compared by it."""
+        return sum(finding.weight for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A finding in the chosen take of a part."""
+
+    id: str
+    finding: ProofFinding
+    accepted: bool
+    part_id: str
+    position: int
+    take_id: str
+    text: str
+    """The text of the take."""
+    state: str
+    """Of the part: the take of one that is stale has an earlier text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToCheck:
+    """The chosen take of a part that has not been checked."""
+
+    part_id: str
+    position: int
+    take: Take
+
+
+@dataclass(frozen=True, slots=True)
+class ProofFigures:
+    """Of the parts with audio of their current text."""
+
+    parts: int
+    checked: int
+    words: int
+    wrong: int
+    seconds: float
+    """Of checked audio."""
+    open: dict[Kind, int]
+    """Findings that were not accepted, by kind."""
+
+    @property
+    def per_thousand(self) -> float | None:
+        """Wrong words per 1,000; None before anything was checked."""
+        return 1000 * self.wrong / self.words if self.words else None
+
+
+@dataclass(frozen=True, slots=True)
+class Median:
+    """Of the checked takes of a voice, or of a book."""
+
+    level: float
+    pace: float

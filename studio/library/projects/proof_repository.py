@@ -1,0 +1,277 @@
+"""Checks of a project's audio as they are stored: with the take that was heard, so no take is heard twice."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_text
+from studio.library.database import Store, once_more_with_room
+from studio.library.projects.proof_records import (
+    MAX_NOTE,
+    Checked,
+    Kind,
+    Median,
+    ProofFigures,
+    ProofFinding,
+    Spot,
+    ToCheck,
+)
+from studio.library.projects.row_mapping import row_of
+from studio.library.sqlite import Database, select
+from studio.library.takes.take_rows import take_of
+
+MAX_PAGE = 500
+NOTE_WEIGHT = 95
+"""A listener has heard it."""
+LEVEL_DRIFT = 4.0
+"""dB from the median of the same voice: half as much is what a listener notices between two parts played in a row."""
+PACE_DRIFT = 0.3
+"""Of the median of the same voice, or more. Sentences of one voice differ by 10 % (standard deviation)."""
+FEWEST = 8
+"""Takes of a voice that have a median; those of rarer ones are compared with the book."""
+DRIFT_WEIGHT = 15
+_CHOSEN = "parts join takes on takes.id = parts.chosen"
+_CHECKED = f"{_CHOSEN} join checked_takes on checked_takes.take = takes.n"
+_FOUND = f"{_CHOSEN} join findings on findings.take = takes.n"
+_CURRENT = "project_id = ?1 and parts.state = 'done'"
+_SHOWN = "project_id = ?1 and (parts.state = 'done' or findings.kind = 'note')"
+"""Of a part with another text by now only what a listener has noted."""
+_SPOT = "findings.*, position, parts.id as part_id, takes.id as take_id, takes.text as text, parts.state as state"
+_DRIFTS: tuple[Kind, ...] = ("level", "pace")
+_COLUMNS = ("kind", "weight", "start", "end", "first", "last", "heard")
+
+
+class Proofs:
+    """Calls block for milliseconds; ``owner_filter`` as in Projects."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def next_unchecked(self, project_id: str, owner_filter: str | None, version: int, after: int) -> ToCheck | None:
+        """The first part after the position ``after`` with unchecked audio of its current text. Raises NotFound."""
+        missing = "not exists (select 1 from checked_takes where take = takes.n and version = ?2)"
+        query = f"select takes.*, position from {_CHOSEN} where {_CURRENT} and position > ?3 and {missing}"
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            for row in select(db, f"{query} order by position limit 1", [project_id, version, after]):
+                position = row.pop("position")
+                return ToCheck(str(row["part_id"]), position, take_of(row))
+        return None
+
+    def forget(self, project_id: str, owner_filter: str | None) -> None:
+        """Have all parts checked again; what was accepted stays accepted if it is found again. Raises NotFound."""
+        with self._store.writing() as db:
+            row_of(db, project_id, owner_filter)
+            of_project = "select takes.n from takes join parts on parts.id = part_id where project_id = ?"
+            db.execute(f"delete from checked_takes where take in ({of_project})", [project_id])
+
+    @once_more_with_room
+    def keep(self, take_id: str, checked: Checked) -> None:
+        """Store the result of a check with its take; does nothing if that is gone."""
+        with self._store.writing() as db:
+            for number, text in db.execute("select n, text from takes where id = ?", [take_id]).fetchall():
+                figures = {name: getattr(checked, name) for name in ("version", "recogniser", "words", "wrong")}
+                figures |= {name: getattr(checked, name) for name in ("speech_s", "level", "pace")}
+                row = {"take": number, "checked": time.time()} | figures
+                db.table("checked_takes").insert(row, replace=True)
+                accepted = {
+                    (kind, text[first:last], heard)
+                    for kind, first, last, heard in db.execute(
+                        "select kind, first, last, heard from findings where take = ? and accepted", [number]
+                    ).fetchall()
+                }
+                db.execute("delete from findings where take = ? and kind != 'note'", [number])
+                for found in checked.findings:
+                    is_known = (found.kind, text[found.first : found.last], found.heard) in accepted
+                    _add(db, number, found, is_known)
+
+    def settle_drift(self, project_id: str) -> None:
+        """Find the takes whose level or pace differs from the median, as that is now."""
+        columns = "takes.n, coalesce(voice_id, takes.voice), level, pace, seconds, length(takes.text)"
+        query = f"select {columns} from {_CHECKED} where {_CURRENT}"
+        kinds = f"kind in {_DRIFTS}"
+        with self._store.writing() as db:
+            rows = db.execute(query, [project_id]).fetchall()
+            medians = _medians([row[1:4] for row in rows])
+            before = f"select take, kind, id from findings where {kinds} and take in (select value from json_each(?))"
+            known = {
+                (take, kind): spot
+                for take, kind, spot in db.execute(before, [json.dumps([row[0] for row in rows])]).fetchall()
+            }
+            for number, voice, level, pace, seconds, length in rows:
+                usual = medians.get(voice) or medians.get("")
+                found = {} if usual is None else {each.kind: each for each in drifts(usual, level, pace, seconds)}
+                for kind in _DRIFTS:
+                    if kind in found and (number, kind) not in known:
+                        _add(db, number, _whole(found[kind], length))
+                    elif kind not in found and (number, kind) in known:
+                        db.execute("delete from findings where id = ?", [known[number, kind]])
+
+    def median(self, project_id: str, voice: str) -> Median | None:
+        """Of the checked takes in a voice, by its id or name, else of the book; None if too few are checked."""
+        query = f"select coalesce(voice_id, takes.voice), level, pace from {_CHECKED} where {_CURRENT}"
+        with self._store.reading() as db:
+            medians = _medians(db.execute(query, [project_id]).fetchall())
+        return medians.get(voice) or medians.get("")
+
+    def checked(self, take_id: str, version: int) -> Checked | None:
+        """The stored result of a take, without its notes and what was accepted; None if it was not checked."""
+        query = "select checked_takes.* from checked_takes join takes on n = take where id = ? and version = ?"
+        with self._store.reading() as db:
+            for row in select(db, query, [take_id, version]):
+                number = row.pop("take")
+                del row["checked"]
+                mine = "take = ? and kind != 'note' and not accepted"
+                findings = [_finding(found) for found in db.table("findings").rows_where(mine, [number])]
+                return Checked(**row, findings=tuple(findings))
+        return None
+
+    def figures(self, project_id: str, owner_filter: str | None, version: int) -> ProofFigures:
+        """Raises NotFound."""
+        sums = "count(*), count(take), coalesce(sum(words), 0), coalesce(sum(wrong), 0)"
+        seconds = "coalesce(sum(case when take is not null then seconds end), 0.0)"
+        joined = f"{_CHOSEN} left join checked_takes on take = takes.n and version = ?2 where {_CURRENT}"
+        kinds = f"select findings.kind, count(*) from {_FOUND} where {_SHOWN} and not accepted"
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            parts, checked, words, wrong, heard = db.execute(
+                f"select {sums}, {seconds} from {joined}", [project_id, version]
+            ).fetchone()
+            found = db.execute(f"{kinds} group by findings.kind", [project_id]).fetchall()
+        return ProofFigures(parts, checked, words, wrong, heard, dict(found))
+
+    def spots(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        chapter: int | None = None,
+        kind: Kind | None = None,
+        accepted: bool = False,
+        offset: int = 0,
+        limit: int = 50,
+    ) -> tuple[list[Spot], int]:
+        """Doubtful spots of the chosen takes, the heaviest first, and how many there are. Raises NotFound.
+
+        ``chapter``: the number of a chapter, from 1 on, as in the exported files. ``accepted``: those that were
+        accepted, and no others.
+        """
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            low, high = _span_of(db, project_id, chapter)
+            where = f"{_FOUND} where {_SHOWN} and accepted = ?2 and position >= ?3 and position < ?4"
+            where += " and (?5 is null or findings.kind = ?5)"
+            values = [project_id, int(accepted), low, high, kind]
+            [total] = db.execute(f"select count(*) from {where}", values).fetchone()
+            order = "order by weight desc, position, start limit ?6 offset ?7"
+            rows = select(db, f"select {_SPOT} from {where} {order}", [*values, min(limit, MAX_PAGE), offset])
+            return [_spot(row) for row in rows], int(total)
+
+    def accept(self, project_id: str, owner_filter: str | None, spot_id: str, accepted: bool) -> Spot:
+        """Accept a spot, so that it is not listed any more, or take that back. Raises NotFound."""
+        with self._store.writing() as db:
+            row_of(db, project_id, owner_filter)
+            spot = _spot_of(db, project_id, spot_id)
+            db.execute("update findings set accepted = ? where id = ?", [int(accepted), spot.id])
+            return _spot_of(db, project_id, spot_id)
+
+    @once_more_with_room
+    def add_note(self, project_id: str, owner_filter: str | None, take_id: str, at: float, note: str) -> Spot:
+        """Mark a second of a part's take, with a note. Raises NotFound, InvalidRequest."""
+        note = clean_text("note", note, MAX_NOTE)
+        with self._store.writing() as db:
+            row_of(db, project_id, owner_filter)
+            mine = "takes.id = ? and part_id in (select id from parts where project_id = ?)"
+            query = f"select n, seconds, text from takes where {mine}"
+            for number, seconds, text in db.execute(query, [take_id, project_id]).fetchall():
+                if not 0 <= at <= seconds:
+                    raise InvalidRequest(f"at must be from 0 to {seconds:.3f}, the seconds of the take", "at")
+                first, last = _word_at(db, number, text, at)
+                spot_id = _add(db, number, ProofFinding("note", NOTE_WEIGHT, at, at, first, last, note))
+                return _spot_of(db, project_id, spot_id)
+        raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
+
+
+def drifts(usual: Median, level: float | None, pace: float | None, seconds: float) -> list[ProofFinding]:
+    """How level and pace of a take differ from the usual ones, in words of figures: +5.2 dB, -35 %."""
+    found = []
+    if level is not None and abs(level - usual.level) > LEVEL_DRIFT:
+        found.append(ProofFinding("level", DRIFT_WEIGHT, 0.0, seconds, heard=f"{level - usual.level:+.1f} dB"))
+    if pace is not None and usual.pace and abs(pace / usual.pace - 1) > PACE_DRIFT:
+        found.append(ProofFinding("pace", DRIFT_WEIGHT, 0.0, seconds, heard=f"{100 * (pace / usual.pace - 1):+.0f} %"))
+    return found
+
+
+def _medians(rows: Sequence[tuple[str, float | None, float | None]]) -> dict[str, Median]:
+    """By voice, where enough takes have one; blank: of the book."""
+    of_voice: dict[str, list[tuple[float | None, float | None]]] = {"": []}
+    for voice, level, pace in rows:
+        for name in (voice, ""):
+            of_voice.setdefault(name, []).append((level, pace))
+    return {
+        voice: Median(
+            median([level for level, _ in figures if level is not None] or [0.0]),
+            median([pace for _, pace in figures if pace is not None] or [0.0]),
+        )
+        for voice, figures in of_voice.items()
+        if sum(level is not None for level, _ in figures) >= FEWEST
+    }
+
+
+def _add(db: Database, take: int, finding: ProofFinding, accepted: bool = False) -> str:
+    spot_id = f"spot_{secrets.token_hex(12)}"
+    row: dict[str, Any] = {name: getattr(finding, name) for name in _COLUMNS}
+    db.table("findings").insert({"id": spot_id, "take": take, "accepted": int(accepted)} | row)
+    return spot_id
+
+
+def _finding(row: dict[str, Any]) -> ProofFinding:
+    return ProofFinding(**{name: row[name] for name in _COLUMNS})
+
+
+def _whole(finding: ProofFinding, length: int) -> ProofFinding:
+    """A finding that concerns all words of a take."""
+    return ProofFinding(finding.kind, finding.weight, finding.start, finding.end, 0, length, finding.heard)
+
+
+def _spot(row: dict[str, Any]) -> Spot:
+    of_part = row["part_id"], row["position"], row["take_id"], row["text"], row["state"]
+    return Spot(row["id"], _finding(row), bool(row["accepted"]), *of_part)
+
+
+def _spot_of(db: Database, project_id: str, spot_id: str) -> Spot:
+    of_project = "findings join takes on takes.n = findings.take join parts on parts.id = part_id"
+    query = f"select {_SPOT} from {of_project} where project_id = ? and findings.id = ?"
+    for row in select(db, query, [project_id, spot_id]):
+        return _spot(row)
+    raise NotFound(f"the project has no doubtful spot {spot_id[:80]!r}", "spot")
+
+
+def _span_of(db: Database, project_id: str, chapter: int | None) -> tuple[int, int]:
+    """Positions from and to: parts before the first heading belong to that chapter. Raises NotFound."""
+    if chapter is None:
+        return 0, 2**31
+    query = "select position from parts where project_id = ? and chapter != '' order by position"
+    starts = [row[0] for row in db.execute(query, [project_id]).fetchall()] or [0]
+    if not 1 <= chapter <= len(starts):
+        raise NotFound(f"the project has {len(starts)} chapters, so there is no chapter {chapter}", "chapter")
+    return 0 if chapter == 1 else starts[chapter - 1], [*starts, 2**31][chapter]
+
+
+def _word_at(db: Database, take: int, text: str, at: float) -> tuple[int, int]:
+    """The characters of the word that is heard then; none where no word times are stored."""
+    words = db.execute("select words from take_times where take = ?", [take]).fetchone()
+    place = 0
+    for word, start, end in json.loads(words[0]) if words else ():
+        found = text.find(word, place)
+        if found < 0:
+            break
+        if end >= at or start >= at:
+            return found, found + len(word)
+        place = found + len(word)
+    return place, place

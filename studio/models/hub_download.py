@@ -1,0 +1,303 @@
+"""Downloads files of a repository on the Hugging Face Hub: resumed where it stopped, and verified before it counts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import httpx
+from anyio import CancelScope, to_thread
+
+from studio.models.hub_files import HubFiles
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 30.0
+"""Seconds without a byte after which the connection counts as lost."""
+ATTEMPTS = 5
+"""Connections in a row that may bring nothing before a download fails."""
+PAUSE = 1.0
+"""Seconds between two of them."""
+SPARE = 2**28
+"""Bytes of the disk that a download leaves free."""
+_PIECE = 2**20
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_NOT_A_LISTING = (json.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError)
+"""Raised by reading something else, such as the page of a hotel's network."""
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadStatus:
+    """Progress in bytes. ``total`` is 0 until the hub has answered; ``error``: why the last attempt failed."""
+
+    is_running: bool = False
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _HubFile:
+    name: str
+    size: int
+    sha256: str | None
+    git_sha1: str | None
+    """Of a small file: over its size and content, as git has it."""
+
+    def is_intact(self, path: Path) -> bool:
+        """Whether a file has the hub's size and check sum. Blocking: seconds per gigabyte."""
+        if path.stat().st_size != self.size:
+            return False
+        if self.sha256:
+            digest, expected = hashlib.sha256(), self.sha256
+        elif self.git_sha1:
+            digest, expected = hashlib.sha1(f"blob {self.size}\0".encode(), usedforsecurity=False), self.git_sha1
+        else:
+            return True
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        return digest.hexdigest() == expected
+
+
+class HubDownload:
+    """Downloads in the background, once at a time. Used from one event loop."""
+
+    def __init__(
+        self,
+        files: HubFiles,
+        place: Callable[[str], Path],
+        finish: Callable[[str, Path], Awaitable[None]],
+        clean_up: Callable[[], None],
+    ) -> None:
+        """``place``: commit → the folder for its files. ``finish`` is called with both once all files are in it.
+
+        ``clean_up`` removes what it has left, in a thread.
+        """
+        self._files = files
+        self._place, self._finish, self._clean_up = place, finish, clean_up
+        self._task: asyncio.Task[None] | None = None
+        self._is_cancelled = False
+        self.status = DownloadStatus()
+
+    def begin(self) -> None:
+        """Download unless that is under way."""
+        if not self.status.is_running:
+            self.status, self._is_cancelled = DownloadStatus(is_running=True), False
+            self._task = asyncio.create_task(self._run())
+            self._task.add_done_callback(self._ended)
+
+    async def wait(self) -> None:
+        """Wait for its end; `status` has its error."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    async def cancel(self) -> None:
+        """Cancel the download and remove what it has left."""
+        self._is_cancelled = True
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End the download."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Put any error into the status, so that no click seems to do nothing."""
+        problem = None if task.cancelled() else task.exception()
+        self.status = DownloadStatus(error=None if problem is None else self._reason(problem))
+        if problem is not None:
+            log.warning("%s cannot be used: %s", self._files.repo, self.status.error)
+
+    async def _run(self) -> None:
+        try:
+            await self._attempt()
+        except BaseException:
+            if self._is_cancelled or not self._files.resumes:
+                with CancelScope(shield=True):
+                    await to_thread.run_sync(self._clean_up)
+            raise
+
+    async def _attempt(self) -> None:
+        if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
+            raise ValueError("HF_HUB_OFFLINE is set, so nothing is downloaded from the hub")
+        async with await to_thread.run_sync(_client) as client:  # it reads the machine's certificates
+            commit, files = await self._listing(client)
+            folder, repo = self._place(commit), self._files.repo
+            await to_thread.run_sync(partial(folder.mkdir, parents=True, exist_ok=True))
+            with _locked(folder, repo):
+                there = await to_thread.run_sync(_bytes_in, folder, files)
+                self.status = replace(self.status, total=sum(file.size for file in files))
+                await to_thread.run_sync(_check_disk, folder, self.status.total - there, repo)
+                for file in files:
+                    await self._download(client, f"/{repo}/resolve/{commit}/{file.name}", file, folder)
+        await self._finish(commit, folder)
+
+    async def _listing(self, client: httpx.AsyncClient) -> tuple[str, list[_HubFile]]:
+        """The newest commit, and its wanted files."""
+        wanted = self._files
+        answer = await client.get(f"/api/models/{wanted.repo}", params={"blobs": "true"})
+        self._check(answer)
+        try:
+            commit, files = _listed(answer.json(), wanted.wanted)
+        except _NOT_A_LISTING as problem:
+            host = client.base_url.host
+            raise ValueError(f"{host} answered with something that is not a list of files") from problem
+        if not _COMMIT.fullmatch(commit) or not {file.name for file in files} >= wanted.needed:
+            raise ValueError(f"{wanted.repo} on the hub lacks files that it had: {', '.join(sorted(wanted.needed))}")
+        if sum(file.size for file in files) > wanted.max_bytes:
+            raise ValueError(f"{wanted.repo} is larger than {wanted.max_bytes / 1e9:.1f} GB now, so it is not trusted")
+        return commit, sorted(files, key=lambda file: file.name == wanted.last)
+
+    async def _download(self, client: httpx.AsyncClient, path: str, file: _HubFile, folder: Path) -> None:
+        target, part = folder / file.name, folder / f".{file.name}.part"
+        if not await to_thread.run_sync(target.is_file):  # only verified files have their names
+            before, failures = self.status.done, 0
+            while (here := await to_thread.run_sync(_size_of, part)) < file.size or not here:
+                self.status = replace(self.status, done=before + here)
+                try:
+                    await self._append(client, path, file, part, here)
+                    break
+                except httpx.TransportError:
+                    failures = 1 if await to_thread.run_sync(_size_of, part) > here else failures + 1
+                    if failures >= ATTEMPTS:
+                        raise
+                    await asyncio.sleep(PAUSE)
+            if not await to_thread.run_sync(file.is_intact, part):
+                await to_thread.run_sync(partial(part.unlink, missing_ok=True))
+                raise ValueError(f"{file.name} did not arrive as the hub has it, and was removed; try again")
+            await to_thread.run_sync(part.replace, target)
+            self.status = replace(self.status, done=before)
+        self.status = replace(self.status, done=self.status.done + file.size)
+
+    async def _append(self, client: httpx.AsyncClient, path: str, file: _HubFile, part: Path, start: int) -> None:
+        """The rest of a file after ``start`` bytes, or all of it from a server that ignores ranges."""
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        async with client.stream("GET", path, headers=headers) as answer:
+            self._check(answer)
+            if start and answer.status_code != httpx.codes.PARTIAL_CONTENT:
+                self.status, start = replace(self.status, done=self.status.done - start), 0
+            with await to_thread.run_sync(part.open, "ab" if start else "wb") as sink:
+                async for piece in answer.aiter_bytes(_PIECE):
+                    if (start := start + len(piece)) > file.size:
+                        return  # which the check sum will not match either
+                    await to_thread.run_sync(sink.write, piece)
+                    self.status = replace(self.status, done=self.status.done + len(piece))
+                await to_thread.run_sync(_sync, sink)
+
+    def _check(self, answer: httpx.Response) -> None:
+        """Raises ValueError where a token is missing, httpx.HTTPStatusError."""
+        if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+            repo, hub = self._files.repo, "https://huggingface.co"
+            raise ValueError(
+                f"the hub gives {repo} only to accounts that have accepted its terms. Accept them at {hub}/{repo}, "
+                f"create a token at {hub}/settings/tokens, and set HF_TOKEN to it or run “hf auth login”; then try "
+                "again"
+            )
+        answer.raise_for_status()
+
+    def _reason(self, problem: BaseException) -> str:
+        """Why it failed, for people."""
+        host = httpx.URL(_endpoint()).host
+        if isinstance(problem, httpx.HTTPStatusError):
+            return f"{host} answered {problem.response.status_code} for {problem.request.url.path}"
+        if isinstance(problem, httpx.ReadTimeout):
+            return f"{host} stopped sending; try again later"
+        if isinstance(problem, httpx.HTTPError):
+            why = problem or type(problem).__name__
+            return f"{host} cannot be reached, or the connection broke off ({why}). {self._files.without}"
+        if isinstance(problem, MemoryError):
+            return "it was downloaded, but there is not enough memory to load it: free some, and try again"
+        if isinstance(problem, ImportError):
+            return f"it was downloaded, but a library that it needs cannot be loaded here: {problem}"
+        if isinstance(problem, OSError):
+            return f"the files cannot be written: {problem.strerror or problem}"
+        if isinstance(problem, ValueError):
+            return str(problem)
+        return f"it cannot be loaded here: {str(problem) or type(problem).__name__}"
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what a download that was given up has left. Blocking."""
+    for part in folder.glob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
+def _client() -> httpx.AsyncClient:
+    from huggingface_hub import get_token
+
+    token = get_token()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx.AsyncClient(base_url=_endpoint(), headers=headers, follow_redirects=True, timeout=PATIENCE)
+
+
+def _endpoint() -> str:
+    """The hub, or the mirror that the hub's own tools use."""
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
+
+
+def _listed(answer: dict[str, Any], wanted: re.Pattern[str]) -> tuple[str, list[_HubFile]]:
+    """Raises _NOT_A_LISTING."""
+    files = [
+        _HubFile(entry["rfilename"], int(entry["size"]), (entry.get("lfs") or {}).get("sha256"), entry.get("blobId"))
+        for entry in answer["siblings"]
+        if wanted.fullmatch(entry["rfilename"])
+    ]
+    return str(answer["sha"]), files
+
+
+def _bytes_in(folder: Path, files: list[_HubFile]) -> int:
+    """Of files that are complete or begun."""
+    return sum(max(_size_of(folder / file.name), _size_of(folder / f".{file.name}.part")) for file in files)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _check_disk(folder: Path, missing: int, repo: str) -> None:
+    free = shutil.disk_usage(folder).free
+    if missing + SPARE > free:
+        raise ValueError(
+            f"{repo} needs {missing / 1e9:.2f} GB more, and {free / 1e9:.2f} GB are free on the disk of {folder}: make "
+            "room there, or set HF_HOME to a folder on a larger disk"
+        )
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, repo: str) -> Iterator[None]:
+    """Keeps other programs from downloading into the folder at the same time. Raises ValueError if one does."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    with open(folder / ".lock", "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ValueError(f"another program on this machine is downloading {repo}; wait for it") from error
+        try:
+            yield
+        finally:
+            Path(lock.name).unlink(missing_ok=True)

@@ -1,0 +1,33 @@
+"""Which files of a repository on the Hugging Face Hub are wanted, and where they are kept on this machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class HubFiles:
+    """Which files of a repository to download."""
+
+    repo: str
+    wanted: re.Pattern[str]
+    """Names, without folders."""
+    needed: frozenset[str]
+    """Those without which the repository is not what it was."""
+    last: str
+    """The file that is written after all others: where it exists, everything does."""
+    max_bytes: int
+    """Maximum for all of them, whatever the hub says."""
+    without: str
+    """A sentence for machines that cannot reach the hub."""
+    resumes: bool = True
+    """Whether what a failed attempt has left is continued by the next one; otherwise it is removed."""
+
+
+def hub_cache(repo: str) -> Path:
+    """The folder of a repository in the hub's cache, where the hub's own tools look too."""
+    from huggingface_hub.constants import HF_HUB_CACHE  # a quarter of a second to import
+
+    return Path(HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"

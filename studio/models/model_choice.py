@@ -1,0 +1,75 @@
+"""The owner's choice of a model, kept in the library's folder; STUDIO_MODEL takes precedence over it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.models.catalogue import CATALOGUE, in_catalogue
+from studio.models.installed import installed_folder
+from studio.settings import Settings
+
+FILE = "model.json"
+MAX_BYTES = 64 * 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class StartingModel:
+    """What a start loads: a folder, a file or a hub id; ``problem``: why it is not the chosen one."""
+
+    model: str
+    is_chosen: bool = False
+    problem: str | None = None
+
+
+def starting_model(settings: Settings) -> StartingModel:
+    """The model of STUDIO_MODEL, else the chosen one, else the bundled one. Blocking."""
+    if is_set(settings) or (choice := read_choice(settings.home)) is None:
+        return StartingModel(settings.model)
+    try:
+        return StartingModel(resolve(choice), is_chosen=True)
+    except ValueError as error:
+        return StartingModel(settings.model, problem=str(error))
+
+
+def is_set(settings: Settings) -> bool:
+    """Whether STUDIO_MODEL names the model of every start."""
+    return "model" in settings.model_fields_set
+
+
+def resolve(name: str) -> str:
+    """The path of a model by its name in the catalogue, or by a path. Blocking. Raises ValueError."""
+    if (model := in_catalogue(name)) is not None:
+        if (folder := installed_folder(model)) is None:
+            raise ValueError(
+                f"{model.title} is not on this machine yet: fish-voice-studio models download {model.name}"
+            )
+        return str(folder)
+    try:
+        path = Path(name).expanduser()
+        exists = path.exists()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{name[:80]!r} cannot be looked up: {error}") from error
+    if not exists:
+        names = ", ".join(model.name for model in CATALOGUE)
+        raise ValueError(f"{name[:200]!r} is neither one of {names} nor a folder or file on this machine")
+    return str(path.resolve())
+
+
+def read_choice(home: str) -> str | None:
+    """The chosen name or path; None without one. A damaged file counts as none. Blocking."""
+    try:
+        with (Path(home) / FILE).open(encoding="utf-8") as file:
+            choice = json.loads(file.read(MAX_BYTES))["model"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return choice if isinstance(choice, str) and choice else None
+
+
+def write_choice(home: str, name: str) -> None:
+    """Keep a choice for the next start. Blocking. Raises OSError."""
+    from studio.library.audio_files import write_whole  # a start reads the choice before it loads the library's modules
+
+    write_whole(Path(home) / FILE, io.BytesIO(json.dumps({"model": name}).encode()))

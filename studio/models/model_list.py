@@ -1,0 +1,112 @@
+"""The models of the catalogue and paths on this machine, each with what it needs here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from engine import EngineError, ModelSurvey, survey_model
+from studio.engine_host import engine_config
+from studio.errors import InvalidRequest
+from studio.models.catalogue import CATALOGUE, CatalogueModel
+from studio.models.installed import installed_folder
+from studio.models.model_choice import resolve
+from studio.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model of the catalogue, or a path; with what it needs on this machine."""
+
+    name: str
+    """In the catalogue, or the path."""
+    model: CatalogueModel | None
+    path: str | None
+    """None: it is not on this machine."""
+    is_loaded: bool
+    survey: ModelSurvey | None
+    error: str | None = None
+    """Why it cannot be loaded."""
+
+
+def list_models(settings: Settings, loaded: str, path: str | None = None, held_bytes: int = 0) -> list[ListedModel]:
+    """The catalogue, the loaded model, and a path if one is asked for. Blocking: seconds, the first time.
+
+    ``held_bytes``: what the engine of this process holds.
+    """
+    listed = []
+    for model in CATALOGUE:
+        folder = installed_folder(model)
+        listed.append(_listed(settings, loaded, model.name, model, None if folder is None else str(folder), held_bytes))
+    known = {model.path for model in listed} | {model.repo for model in CATALOGUE}
+    others = dict.fromkeys(other for other in (loaded, path) if other and other not in known)
+    return listed + [_other(settings, loaded, name, held_bytes) for name in others]
+
+
+def fitting_path(settings: Settings, name: str, held_bytes: int) -> str:
+    """The path of a model that is on this machine and fits. Blocking. Raises InvalidRequest."""
+    try:
+        path = resolve(name)
+        survey = survey_model(engine_config(settings, path), None, held_bytes)
+    except (ValueError, EngineError, OSError) as error:
+        raise InvalidRequest(str(error), "model") from error
+    if survey.chosen is None:
+        raise InvalidRequest(_too_large(name, survey), "model", "model_does_not_fit")
+    return path
+
+
+def model_json(listed: ListedModel) -> dict[str, object]:
+    """As the API and the command line show it."""
+    model, survey = listed.model, listed.survey
+    card = survey.card if survey else None
+    return {
+        "name": listed.name,
+        "title": model.title if model else Path(listed.name).name or listed.name,
+        "repo": model.repo if model else None,
+        "licence": model.licence if model else card.licence if card else "",
+        "licence_url": model.licence_url if model else None,
+        "languages": list(model.languages if model else card.languages if card else ()),
+        "more_languages": bool(model and model.more_languages),
+        "clones": model.clones if model else None,
+        "download_bytes": model.download_bytes if model and model.repo else None,
+        "path": listed.path,
+        "loaded": listed.is_loaded,
+        "error": listed.error,
+        "family": survey.family if survey else None,
+        "device": survey.device if survey else None,
+        "free_bytes": survey.free_bytes if survey else None,
+        "fits": None if survey is None else survey.chosen is not None,
+        "weights": survey.need.dtype if survey and survey.need else None,
+        "needs": [asdict(need) for need in survey.needs] if survey else [],
+    }
+
+
+def _listed(
+    settings: Settings, loaded: str, name: str, model: CatalogueModel | None, path: str | None, held_bytes: int
+) -> ListedModel:
+    repo = model.repo if model else None
+    is_loaded = loaded in (path, repo)
+    try:
+        survey = survey_model(
+            engine_config(settings, path or repo), None if path or model is None else model.tree, held_bytes
+        )
+    except (EngineError, OSError) as error:
+        return ListedModel(name, model, path, is_loaded, None, str(error))
+    return ListedModel(name, model, path, is_loaded, survey)
+
+
+def _other(settings: Settings, loaded: str, name: str, held_bytes: int) -> ListedModel:
+    """A folder or file, or the loaded repository of the hub, which is not looked up again."""
+    try:
+        return _listed(settings, loaded, name, None, resolve(name), held_bytes)
+    except ValueError as error:
+        return ListedModel(name, None, None, name == loaded, None, None if name == loaded else str(error))
+
+
+def _too_large(name: str, survey: ModelSurvey) -> str:
+    least = min(survey.needs, key=lambda need: need.memory_bytes)
+    free = "" if survey.free_bytes is None else f", and {survey.free_bytes / 2**30:.1f} GiB can be used"
+    fitting = [need.weights for need in survey.needs if need.fits]
+    remedy = f"; with STUDIO_WEIGHTS={fitting[0]} it would fit" if fitting else "; choose a smaller model"
+    where = "the GPU" if survey.device.startswith("cuda") else "memory"
+    return f"{name} does not fit: it needs at least {least.memory_bytes / 2**30:.1f} GiB of {where}{free}{remedy}"

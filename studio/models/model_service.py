@@ -1,0 +1,168 @@
+"""The studio's models: listed with what they need here, downloaded, and switched while the studio runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from anyio import to_thread
+
+from studio.engine_host import EngineHost
+from studio.errors import NotFound, NotOffered, UnderWay
+from studio.models.catalogue import CATALOGUE, in_catalogue
+from studio.models.hub_download import DownloadStatus
+from studio.models.model_choice import is_set, write_choice
+from studio.models.model_download import ModelDownload
+from studio.models.model_list import ListedModel, fitting_path, list_models
+from studio.settings import Settings, on_zero_gpu
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.1
+"""How often to look whether the takes under way have ended."""
+
+
+class ModelService:
+    """Used from one event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        host: EngineHost,
+        in_use: Callable[[], int],
+        switched: Callable[[], Awaitable[None]],
+    ) -> None:
+        """``in_use``: how many requests use the engine. ``switched`` is awaited when another model is ready."""
+        self._settings, self._host = settings, host
+        self._in_use, self._switched = in_use, switched
+        self._downloads = {model.name: ModelDownload(model) for model in CATALOGUE if model.repo}
+        self._switching: asyncio.Task[None] | None = None
+        self._target: str | None = None
+        self._is_waiting = False
+        self.error: str | None = None
+        """Why the last choice could not be kept."""
+
+    @property
+    def target(self) -> str | None:
+        """The name or path of the model that is being switched to."""
+        return self._target
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a switch waits for the end of takes, and may be cancelled."""
+        return self._is_waiting
+
+    @property
+    def downloads(self) -> dict[str, DownloadStatus]:
+        """By the models' names."""
+        return {name: download.status for name, download in self._downloads.items()}
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether STUDIO_MODEL names the model of the next start."""
+        return is_set(self._settings)
+
+    @property
+    def cannot_switch(self) -> str | None:
+        """Why this studio cannot switch while it runs; None if it can."""
+        if on_zero_gpu():
+            return "On ZeroGPU the model is loaded once: set the Space's variable STUDIO_MODEL and restart it."
+        if self._settings.has_fleet:
+            return "This studio runs several engines: set STUDIO_MODEL and restart it."
+        return None
+
+    async def listing(self, path: str | None = None) -> list[ListedModel]:
+        """The catalogue, the loaded model, and a path if one is asked for."""
+        return await to_thread.run_sync(list_models, self._settings, self._host.model, path, self._held)
+
+    def begin_download(self, name: str) -> None:
+        """Download a model in the background, unless that is under way. Raises NotFound."""
+        self._download(name).begin()
+
+    async def cancel_download(self, name: str) -> None:
+        """Raises NotFound."""
+        await self._download(name).cancel()
+
+    async def switch(self, name: str) -> None:
+        """Begin to load another model, by its name or path, once all takes have ended.
+
+        Raises NotOffered, UnderWay, InvalidRequest if it is not here, is damaged or does not fit.
+        """
+        if why := self.cannot_switch:
+            raise NotOffered(why)
+        if self._target is not None or self._host.status.state == "starting":
+            raise UnderWay("a model is being loaded; wait until it is ready", "model", "loading")
+        self._target = name  # from here on a second request is refused
+        try:
+            path = await to_thread.run_sync(fitting_path, self._settings, name, self._held)
+        except BaseException:
+            self._target = None
+            raise
+        self._switching = asyncio.create_task(self._switch(name, path))
+        self._switching.add_done_callback(self._switch_ended)
+
+    async def cancel_switch(self) -> None:
+        """Keep the loaded model; only while takes are waited for. Raises UnderWay later, NotFound if nothing is."""
+        if self._switching is None or self._target is None:
+            raise NotFound("no model is being switched to")
+        if not self._is_waiting:
+            raise UnderWay("the model is being loaded already; wait until it is ready", "model", "loading")
+        await self._end_waiting()
+
+    async def close(self) -> None:
+        """End downloads, which a later start continues, and a switch that still waits."""
+        if self._is_waiting:
+            await self._end_waiting()
+        for download in self._downloads.values():
+            await download.stop()
+
+    @property
+    def _held(self) -> int:
+        """Bytes that will be free for another model."""
+        return self._host.engine().info.memory_bytes if self._host.status.state == "ready" else 0
+
+    async def _end_waiting(self) -> None:
+        assert self._switching is not None
+        self._switching.cancel()
+        await asyncio.gather(self._switching, return_exceptions=True)
+
+    def _download(self, name: str) -> ModelDownload:
+        model = in_catalogue(name)
+        if model is None or model.name not in self._downloads:
+            names = ", ".join(self._downloads)
+            raise NotFound(f"{name[:80]!r} is not a model that can be downloaded; there are {names}", "name")
+        return self._downloads[model.name]
+
+    async def _switch(self, name: str, path: str) -> None:
+        host = self._host
+        self.error, self._is_waiting = None, True
+        try:
+            while self._hold(self._in_use()):
+                await asyncio.sleep(LOOK_SECONDS)
+        except asyncio.CancelledError:
+            host.resume()
+            raise
+        finally:
+            self._is_waiting = False
+        host.switch(path)
+        if not await host.comes_up():
+            return
+        if host.trouble is None:
+            try:
+                await to_thread.run_sync(write_choice, self._settings.home, name if in_catalogue(name) else path)
+            except OSError as error:
+                self.error = f"the choice could not be kept for the next start: {error.strerror or error}"
+        self._target = None  # whatever comes now is not part of the switch
+        await self._switched()
+
+    def _hold(self, count: int) -> int:
+        """Tell that a model waits for so many requests; returns the number."""
+        self._host.hold(f"waiting for {count} requests to end" if count else "changing the model")
+        return count
+
+    def _switch_ended(self, task: asyncio.Task[None]) -> None:
+        if task is self._switching:
+            self._target = None
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            log.error("the model was not switched", exc_info=problem)

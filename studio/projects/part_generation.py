@@ -1,0 +1,49 @@
+"""Generates the audio of a part: a take with its codes and the times of its words, not stored yet."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from contextlib import aclosing
+from dataclasses import replace
+
+from engine import EngineError
+from studio.audio.encode import wav_samples, whole_wav
+from studio.library.projects.project_records import ClaimedPart
+from studio.library.takes.take import NewTake, Timed
+from studio.projects.part_request import origin_of, request_of
+from studio.speech.speech_service import Speech, SpeechService
+
+log = logging.getLogger(__name__)
+
+
+async def generate_part(service: SpeechService, part: ClaimedPart) -> NewTake:
+    """A new take of a part, queued behind all live requests. Raises what SpeechService.speak raises."""
+    started = time.perf_counter()
+    request = request_of(part.settings, part.voice, part.text, part.seed)
+    speech = await service.speak(request, origin_of(part.project_id, part.owner))
+    async with aclosing(speech):
+        wav = b"".join([piece async for piece in speech.body])
+        words = await _word_times(speech)
+    take = replace(
+        speech.record,
+        id=f"ptake_{secrets.token_hex(12)}",
+        created=time.time(),
+        seconds=wav_samples(len(wav)) / speech.sample_rate,
+        media_type="audio/wav",
+        sample_rate=speech.sample_rate,
+        part_id=part.part_id,
+        recipe=part.recipe,
+        work_s=time.perf_counter() - started,
+    )
+    return NewTake(take, [whole_wav(wav, speech.sample_rate)], speech.codes, words)
+
+
+async def _word_times(speech: Speech) -> list[Timed] | None:
+    """The times of the words, or None if they cannot be aligned: the audio is kept all the same."""
+    try:
+        return await speech.timestamps("word")
+    except EngineError as error:
+        log.info("%s has no word times: %s", speech.request_id, error)
+        return None

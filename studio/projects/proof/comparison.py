@@ -1,0 +1,327 @@
+"""What was to be said against what was heard, word by word: left out, added, changed, repeated, or ended too early."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from studio.library.projects.proof_records import Kind
+from studio.library.takes.take import Timed
+from studio.projects.proof.spelling import are_alike, fold, is_one_piece, parts_of
+from studio.speech.reading import normalised
+from studio.speech.reading.language import looks_english
+from studio.speech.script.brackets import TAG
+from studio.speech.timing.words import as_written, places_of, words_in
+from studio.work.job import check_job
+
+SUBSTITUTED = 1.3
+"""Costs of an alignment: above one word left out or added, below both together."""
+ALIKE = 0.1
+"""Below any fault, so that a word is paired with one that sounds like it."""
+JOINED = 0.2
+"""Two words heard as one, or one as two: "any more", "anymore"."""
+LONGEST_REPEAT = 40
+"""Words: longer loops are caught while the audio is generated."""
+END_WORDS = 2
+"""Unmatched words heard after the last that was, when the end is missing: a cut word is heard as another one."""
+SLACK = 0.01
+"""Seconds by which words that follow each other may overlap."""
+_CONTRACTED = {"s", "d", "m", "re", "ve", "ll"}
+"""Endings that recognisers add and leave out."""
+_IN_FIGURES = {"and", "a", "oh", "zero", "point"}
+"""Words that a figure is read with, or without: "two hundred (and) five"."""
+_CONTINUES = re.compile(r"[.,:'’-]\w|%$")
+"""Recognisers give the pieces of "$3.50" and "twenty-one" as words of their own."""
+_NUMBER = re.compile(
+    r"\d+(?:st|nd|rd|th|s)?|(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|"
+    r"(?:m|b|tr)illion|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)(?:th|s)?"
+)
+_NAME = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Prof)\.|^|[^.!?…:;\"“”‘«»„\s—(\[])\s+[\"“‘«„(]?$")
+"""Before a capital that does not begin a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Words of the text, by their number, and what was heard in their place, from second to second of the audio."""
+
+    kind: Kind
+    first: int
+    """The number of the first word concerned; ``last`` is that of the one after the last, and may be the same."""
+    last: int
+    start: float
+    end: float
+    heard: str
+    """As the recogniser wrote it."""
+    certainty: float
+    """How sure the recogniser is of what it heard, from 0 to 1; of what it did not hear: 1."""
+
+
+class HeardWord(NamedTuple):
+    """A word that was heard, from second to second, and how sure the recogniser is of it, from 0 to 1."""
+
+    text: str
+    start: float
+    end: float
+    certainty: float = 1.0
+
+
+class _Said(NamedTuple):
+    folded: str
+    word: int
+    """The number of the word of the text as typed that it stands for."""
+    is_name: bool
+
+
+class _Pair(NamedTuple):
+    """Tokens that stand for each other; one of both may be empty."""
+
+    said: range
+    heard: range
+    is_match: bool
+
+
+class Text:
+    """A text as typed and as read, prepared for comparisons. Blocking: milliseconds."""
+
+    def __init__(self, typed: str, read: str, language: str = "") -> None:
+        """``read``: what the model was asked to say for ``typed``; ``language``: BCP 47, blank: guessed."""
+        self.is_english = language.partition("-")[0].lower() == "en" if language else looks_english(typed)
+        read = normalised(read) if self.is_english else read  # some models are given figures as they are typed
+        spoken = [read[start:end] for start, end in words_in(read)]
+        order = as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
+        self._typed, self._read = typed, spoken
+        self.words = [word.text for word in order]
+        """The words as typed."""
+        self.places = places_of(typed, self.words)
+        """Of each word, the number of its first character."""
+        self._blocks = [(int(word.start), max(int(word.start) + 1, ceil(word.end))) for word in order]
+        by_read = [0] * len(spoken)
+        for number, (start, end) in enumerate(self._blocks):
+            by_read[start:end] = [number] * len(by_read[start:end])
+        names = [self._is_name(typed, number) for number in range(len(self.words))]
+        self.said = [
+            _Said(part, number, bool(names) and names[number])
+            for word, number in zip(spoken, by_read, strict=True)
+            for part in parts_of(word)
+        ]
+
+    def _is_name(self, typed: str, number: int) -> bool:
+        word, place = self.words[number], self.places[number]
+        return word[:1].isupper() and len(word) > 1 and bool(_NAME.search(typed[max(0, place - 20) : place]))
+
+    def typed(self, first: int, last: int) -> str:
+        """Some words as typed, folded into one piece."""
+        return "".join(fold(word) for word in self.words[first:last])
+
+    def has_name(self, first: int, last: int) -> bool:
+        """Whether some of these words are names: they have a capital, and do not begin a sentence."""
+        return any(token.is_name for token in self.said if first <= token.word < last)
+
+    def characters(self, first: int, last: int) -> tuple[int, int]:
+        """Where some words begin and end; of none, both are where the next one begins."""
+        if first < last:
+            return self.places[first], self.places[last - 1] + len(self.words[last - 1])
+        place = self.places[first] if first < len(self.places) else len(self._typed)
+        return place, place
+
+    def between(self, first: int, last: int) -> str:
+        """Some words as typed, with the signs between them."""
+        start, end = self.characters(first, last)
+        return TAG.sub(" ", self._typed[start:end])
+
+    def read_between(self, first: int, last: int) -> str:
+        """Some words as read."""
+        return " ".join(self._read[self._blocks[first][0] : self._blocks[last - 1][1]]) if first < last else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A text against what was heard."""
+
+    differences: tuple[Difference, ...]
+    """In order."""
+    times: dict[int, tuple[float, float]]
+    """From second to second, of the words that were heard, by their numbers."""
+
+
+def compare(text: Text, heard: Sequence[HeardWord]) -> Comparison:
+    """Where the audio says other words than the text. Blocking; time grows with the product of their words.
+
+    Raises TooCostly, Cancelled.
+    """
+    tokens = _tokens(heard, text.is_english)
+    pairs = _align(text.said, tokens)
+    times: dict[int, tuple[float, float]] = {}
+    for pair in pairs:
+        if pair.is_match:
+            for at in pair.said:
+                start = times.get(text.said[at].word, (tokens[pair.heard.start].start,))[0]
+                times[text.said[at].word] = start, tokens[pair.heard.stop - 1].end
+    differences = [
+        _difference(text, heard, tokens, said, there)
+        for said, there in _runs(pairs)
+        if not _is_same(text, tokens, said, there)
+    ]
+    return Comparison(tuple(differences), times)
+
+
+def _tokens(heard: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
+    """The parts of the words that were heard, folded; figures as words where those of the text are."""
+    raw = list[HeardWord]()
+    for word in heard:
+        if raw and _CONTINUES.match(word.text):
+            raw[-1] = HeardWord(
+                raw[-1].text + word.text, raw[-1].start, word.end, min(raw[-1].certainty, word.certainty)
+            )
+        elif fold(word.text):
+            raw.append(word)
+    text = " ".join(word.text for word in raw)
+    read = normalised(text) if is_english else text
+    if read != text:
+        spoken = [read[start:end] for start, end in words_in(read)]
+        order = as_written(read, [Timed(word.text.strip(".,;:!?…\"'"), word.start, word.end) for word in raw])
+        at, words = 0, list[HeardWord]()
+        for timed in order:
+            while at + 1 < len(raw) and raw[at].end <= timed.start:
+                at += 1
+            words.append(HeardWord(*timed, raw[at].certainty))
+        raw = words if len(words) == len(spoken) else raw
+    return [HeardWord(part, *word[1:]) for whole in raw for word in _apart(whole) for part in parts_of(word.text)]
+
+
+def _apart(word: HeardWord) -> list[HeardWord]:
+    """The characters of a word in a script without spaces, each with its share of the time."""
+    spans = words_in(word.text)
+    if len(spans) < 2:
+        return [word]
+    step = (word.end - word.start) / len(spans)
+    return [
+        HeardWord(word.text[start:end], word.start + step * at, word.start + step * (at + 1), word.certainty)
+        for at, (start, end) in enumerate(spans)
+    ]
+
+
+def _align(said: Sequence[_Said], heard: Sequence[HeardWord]) -> list[_Pair]:
+    """The cheapest way to pair the words of both, in order."""
+    rows, columns = len(said), len(heard)
+    cost = [[float(column) for column in range(columns + 1)]]
+    for i in range(1, rows + 1):
+        check_job()
+        row, above = [float(i)], cost[i - 1]
+        for j in range(1, columns + 1):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + _substitution(said[i - 1], heard[j - 1].text))
+            if i > 1 and best > cost[i - 2][j - 1] + JOINED and _is_joined(said[i - 2 : i], heard[j - 1 : j]):
+                best = cost[i - 2][j - 1] + JOINED
+            if j > 1 and best > above[j - 2] + JOINED and _is_joined(said[i - 1 : i], heard[j - 2 : j]):
+                best = above[j - 2] + JOINED
+            row.append(best)
+        cost.append(row)
+    return _path(cost, said, heard)
+
+
+def _path(cost: list[list[float]], said: Sequence[_Said], heard: Sequence[HeardWord]) -> list[_Pair]:
+    pairs, i, j = list[_Pair](), len(said), len(heard)
+    while i or j:
+        now = cost[i][j]
+        for di, dj, price in _steps(said, heard, i, j):
+            if abs(cost[i - di][j - dj] + price - now) < 1e-6:
+                is_match = bool(di and dj) and price < SUBSTITUTED
+                pairs.append(_Pair(range(i - di, i), range(j - dj, j), is_match))
+                i, j = i - di, j - dj
+                break
+    return pairs[::-1]
+
+
+def _steps(said: Sequence[_Said], heard: Sequence[HeardWord], i: int, j: int) -> Iterator[tuple[int, int, float]]:
+    if i and j:
+        yield 1, 1, _substitution(said[i - 1], heard[j - 1].text)
+    if i > 1 and j and _is_joined(said[i - 2 : i], heard[j - 1 : j]):
+        yield 2, 1, JOINED
+    if i and j > 1 and _is_joined(said[i - 1 : i], heard[j - 2 : j]):
+        yield 1, 2, JOINED
+    if i:
+        yield 1, 0, 1.0
+    if j:
+        yield 0, 1, 1.0
+
+
+def _substitution(said: _Said, heard: str) -> float:
+    if said.folded == heard:
+        return 0.0
+    return ALIKE if are_alike(said.folded, heard, said.is_name) else SUBSTITUTED
+
+
+def _is_joined(said: Sequence[_Said], heard: Sequence[HeardWord]) -> bool:
+    is_name = any(token.is_name for token in said)
+    return is_one_piece("".join(token.folded for token in said), "".join(token.text for token in heard), is_name)
+
+
+def _runs(pairs: Sequence[_Pair]) -> Iterator[tuple[range, range]]:
+    """Neighbouring pairs that do not match, as one."""
+    run = list[_Pair]()
+    for pair in (*pairs, _Pair(range(0), range(0), True)):
+        if not pair.is_match:
+            run.append(pair)
+        elif run:
+            yield range(run[0].said.start, run[-1].said.stop), range(run[0].heard.start, run[-1].heard.stop)
+            run = []
+
+
+def _is_same(text: Text, heard: Sequence[HeardWord], said: range, there: range) -> bool:
+    """Whether the two are one in another spelling, as read or as typed, or differ in what does not count."""
+    ours, theirs = ([text.said[at].folded for at in said], [heard[at].text for at in there])
+    if not ours or not theirs:
+        extra = ours or theirs
+        at = said.start
+        near = [token.folded for token in text.said[max(0, at - 2) : said.stop + 2]]
+        is_figure = any(_NUMBER.fullmatch(word) for word in near)
+        return all(word in _CONTRACTED or (is_figure and word in _IN_FIGURES) for word in extra)
+    words = {text.said[at].word for at in said}
+    joined, typed = "".join(theirs), text.typed(min(words), max(words) + 1)
+    is_name = any(text.said[at].is_name for at in said)
+    if is_one_piece("".join(ours), joined, is_name) or is_one_piece(typed, joined, is_name):
+        return True
+    return not text.is_english and any(map(str.isdigit, typed)) != any(map(str.isdigit, joined))  # read in any way
+
+
+def _difference(
+    text: Text, raw: Sequence[HeardWord], heard: Sequence[HeardWord], said: range, there: range
+) -> Difference:
+    before = heard[there.start - 1].end if there.start else 0.0
+    after = heard[there.stop].start if there.stop < len(heard) else heard[-1].end if heard else 0.0
+    start, end = (heard[there.start].start, heard[there.stop - 1].end) if there else (before, max(before, after))
+    first, last = _words_of(text, said)
+    certainty = sum(heard[at].certainty for at in there) / len(there) if there else 1.0
+    kind = _kind(text, heard, said, there)
+    near = start + SLACK, end - SLACK
+    words = " ".join(word.text for word in raw if there and word.end > near[0] and word.start < near[1])
+    return Difference(kind, first, last, start, end, words, certainty)
+
+
+def _words_of(text: Text, said: range) -> tuple[int, int]:
+    if said:
+        return text.said[said.start].word, text.said[said.stop - 1].word + 1
+    at = text.said[said.start].word if said.start < len(text.said) else len(text.words)
+    return at, at
+
+
+def _kind(text: Text, heard: Sequence[HeardWord], said: range, there: range) -> Kind:
+    is_end = said.stop == len(text.said) and there.stop == len(heard)
+    if is_end and len(there) <= END_WORDS and len(said) > len(there):
+        return "cut_end"
+    if not said:
+        return "repeated" if _is_repeated(heard, there) else "added"
+    return "changed" if there else "left_out"
+
+
+def _is_repeated(heard: Sequence[HeardWord], there: range) -> bool:
+    """Whether the words are those before them or those after them, once more."""
+    size = len(there)
+    if size > LONGEST_REPEAT:
+        return False
+    ours = [word.text for word in heard[there.start : there.stop]]
+    beside = heard[max(0, there.start - size) : there.start], heard[there.stop : there.stop + size]
+    return any(len(near) == size and all(map(are_alike, ours, (word.text for word in near))) for near in beside)

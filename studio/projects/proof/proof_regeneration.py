@@ -1,0 +1,112 @@
+"""Regenerates a doubtful part with new seeds, and keeps the best audio by the measure of the check."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+
+from engine import EngineError
+from studio.audio.encode import WAV_HEADER
+from studio.errors import Changed, StudioError
+from studio.library import Library
+from studio.library.projects.project_records import ClaimedPart, Part, Project
+from studio.library.projects.proof_records import Checked, ProofFinding
+from studio.library.projects.proof_repository import drifts
+from studio.library.takes.take import NewTake, Take
+from studio.projects.part_generation import generate_part
+from studio.projects.proof.part_check import VERSION
+from studio.projects.proof.proof_runs import ProofRuns
+from studio.speech.speech_service import SpeechService
+
+AT_ONCE = 2
+"""Parts regenerated at the same time; others wait, so that live requests keep their rows."""
+MAX_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """What became of a part."""
+
+    part: Part
+    tries: int
+    before: int
+    """The weight of all findings in the take before, and …"""
+    after: int
+    """… in the chosen one; 0: nothing doubtful."""
+    is_replaced: bool
+
+
+class ProofRegeneration:
+    """Used from one event loop."""
+
+    def __init__(self, library: Library, service: SpeechService, runs: ProofRuns) -> None:
+        self._library, self._service, self._runs = library, service, runs
+        self._places = CapacityLimiter(AT_ONCE)
+
+    async def improve(
+        self, project_id: str, owner_filter: str | None, part_id: str, tries: int, caller: str
+    ) -> Improved:
+        """Generate a part up to ``tries`` times, until nothing in it is doubtful; choose the best if it is as good.
+
+        The take before stays among the part's takes. Raises NotFound, Changed without audio of the current text,
+        NotOffered, TooCostly, and what SpeechService.speak raises at the first try.
+        """
+        async with self._places:
+            project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id)
+            language = project.settings.language
+            before = await to_thread.run_sync(self._library.proofs.checked, take.id, VERSION)
+            if before is None:
+                before = await self._runs.check(take, None, language, caller)
+                await to_thread.run_sync(self._library.proofs.keep, take.id, before)
+            results = list[tuple[int, int, NewTake, Checked]]()
+            while len(results) < tries and not (results and min(result[0] for result in results) == 0):
+                try:
+                    new = await generate_part(self._service, _claim(project, part))
+                    checked = await self._runs.check(new.take, _samples(new), language, caller)
+                except (StudioError, EngineError):
+                    if not results:
+                        raise
+                    break  # the best one so far
+                results.append((await self._weight(project_id, new.take, checked), len(results), new, checked))
+        weight, _, new, checked = min(results, key=lambda result: result[:2])
+        was = await self._weight(project_id, take, replace(before, findings=_without_drift(before)))
+        is_better = weight <= was
+        if is_better:
+            await to_thread.run_sync(self._keep, project_id, take, new, checked, len(part.text))
+        part = await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
+        return Improved(part, len(results), was, weight if is_better else was, is_better)
+
+    def _load(self, project_id: str, owner_filter: str | None, part_id: str) -> tuple[Project, Part, Take]:
+        project = self._library.projects.get(project_id, owner_filter)
+        part = self._library.projects.part(project_id, owner_filter, part_id)
+        if part.state != "done" or part.take is None:
+            raise Changed("this part has no audio of its current text and voice; generate it first", "part")
+        return project, part, part.take
+
+    async def _weight(self, project_id: str, take: Take, checked: Checked) -> int:
+        """Of all findings, those against the median too."""
+        usual = await to_thread.run_sync(self._library.proofs.median, project_id, take.voice_id or take.voice)
+        drifting = drifts(usual, checked.level, checked.pace, take.seconds) if usual else []
+        return checked.weight + sum(finding.weight for finding in drifting)
+
+    def _keep(self, project_id: str, take: Take, new: NewTake, checked: Checked, characters: int) -> None:
+        self._library.part_queue.regenerated(new, take.id, characters)
+        self._library.proofs.keep(new.take.id, checked)
+        self._library.proofs.settle_drift(project_id)
+
+
+def _claim(project: Project, part: Part) -> ClaimedPart:
+    seed = secrets.randbelow(2**31)  # the same seed would say the same again
+    settings = part.direction.over(project.settings)
+    return ClaimedPart(project.id, part.id, project.owner, part.text, part.voice, settings, 0, seed)
+
+
+def _samples(new: NewTake) -> np.ndarray:
+    return np.frombuffer(b"".join(new.audio)[WAV_HEADER:], "<i2")
+
+
+def _without_drift(checked: Checked) -> tuple[ProofFinding, ...]:
+    return tuple(finding for finding in checked.findings if finding.kind not in ("level", "pace"))

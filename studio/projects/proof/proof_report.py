@@ -1,0 +1,141 @@
+"""The report of a check: a table of all doubtful spots as CSV or JSON, and a summary in plain text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+from studio.library import Library
+from studio.library.projects.proof_records import KINDS, Kind, ProofFigures, Spot
+from studio.projects.proof.part_check import VERSION
+from studio.speech.text import sentences_of
+
+MAX_SPOTS = 20_000
+NAMES: dict[Kind, str] = {
+    "left_out": "left out",
+    "added": "added",
+    "changed": "changed",
+    "repeated": "repeated",
+    "cut_end": "cut end",
+    "silence": "silence",
+    "no_speech": "no speech",
+    "level": "level differs",
+    "pace": "pace differs",
+    "note": "note",
+}
+COLUMNS = ("part", "start", "end", "kind", "weight", "accepted", "words", "heard", "sentence")
+
+
+class ProofReport:
+    """What a check has found in a project. Blocking: milliseconds for every thousand spots."""
+
+    def __init__(self, library: Library, project_id: str, owner_filter: str | None) -> None:
+        """Raises NotFound."""
+        self.title = library.projects.get(project_id, owner_filter).title
+        self.figures = library.proofs.figures(project_id, owner_filter, VERSION)
+        spots = list[Spot]()
+        for accepted in (False, True):
+            total = MAX_SPOTS
+            of_these = list[Spot]()
+            while len(of_these) < min(total, MAX_SPOTS):
+                page, total = library.proofs.spots(
+                    project_id, owner_filter, accepted=accepted, offset=len(of_these), limit=500
+                )
+                if not page:
+                    break
+                of_these += page
+            spots += of_these
+        self.spots: Sequence[Spot] = sorted(spots, key=lambda spot: (spot.position, spot.finding.start))
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts that an export has, by file name; none if nothing was checked or noted."""
+        if not self.figures.checked and not self.spots:
+            return {}
+        return {"proof.csv": self.as_csv(), "proof.txt": self.as_text()}
+
+    def as_csv(self) -> str:
+        """A row for each spot, in the order of the book; seconds are those of the part's audio."""
+        text = io.StringIO(newline="")
+        table = csv.writer(text)
+        table.writerow(COLUMNS)
+        for spot in self.spots:
+            table.writerow(self._row(spot).values())
+        return text.getvalue()
+
+    def as_json(self) -> str:
+        """The figures and the rows."""
+        rows = [self._row(spot) for spot in self.spots]
+        report = {"title": self.title, **figures_json(self.figures), "spots": rows}
+        return json.dumps(report, ensure_ascii=False, indent=1)
+
+    def as_text(self) -> str:
+        """The figures, and the spots that were not accepted."""
+        figures, open_spots = self.figures, [spot for spot in self.spots if not spot.accepted]
+        share = figures.per_thousand
+        lines = [
+            self.title,
+            "",
+            f"Parts checked: {figures.checked} of {figures.parts} with audio, {figures.seconds / 60:.1f} minutes",
+            f"Words: {figures.words}, wrong: {figures.wrong}" + ("" if share is None else f" ({share:.1f} per 1,000)"),
+            f"Doubtful spots: {len(open_spots)}, accepted: {len(self.spots) - len(open_spots)}",
+            *(f"  {NAMES[kind]}: {figures.open[kind]}" for kind in KINDS if figures.open.get(kind)),
+            "",
+        ]
+        lines += [f"Part {spot.position + 1}, {spot.finding.start:.1f} s: {said_of(spot)}" for spot in open_spots]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def _row(self, spot: Spot) -> dict[str, object]:
+        finding, (before, words, after) = spot.finding, sentence_of(spot)
+        values = (
+            *(spot.position + 1, round(finding.start, 3), round(finding.end, 3)),
+            *(finding.kind, finding.weight, spot.accepted),
+            *(words, finding.heard, f"{before}{words}{after}".strip()),
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+
+def sentence_of(spot: Spot) -> tuple[str, str, str]:
+    """The sentence of a spot: before the words concerned, these, and after them; several if they span several."""
+    text, first, last = spot.text, spot.finding.first, spot.finding.last
+    begins = ends = 0
+    start: int | None = None
+    for sentence in sentences_of(text):
+        begins, ends = ends, ends + len(sentence)
+        if start is None and first < ends:
+            start = begins
+        if start is not None and last <= ends:
+            break
+    start = begins if start is None else start
+    return text[start:first].lstrip(), text[first:last], text[last:ends].rstrip()
+
+
+def said_of(spot: Spot) -> str:
+    """A spot in one line."""
+    finding, (_, words, _) = spot.finding, sentence_of(spot)
+    words, heard = (f"“{' '.join(piece.split())}”" for piece in (words, finding.heard))
+    if finding.kind in ("note", "level", "pace"):
+        return f"{NAMES[finding.kind]}: {finding.heard}"
+    if finding.kind == "changed":
+        return f"changed: {words}, heard {heard}"
+    if finding.kind in ("added", "repeated"):
+        return f"{NAMES[finding.kind]}: {heard}"
+    if finding.kind == "silence":
+        return f"silence of {finding.end - finding.start:.1f} s"
+    return NAMES[finding.kind] if finding.kind == "no_speech" else f"{NAMES[finding.kind]}: {words}"
+
+
+def figures_json(figures: ProofFigures) -> dict[str, object]:
+    """In their public form."""
+    share = figures.per_thousand
+    return {
+        "parts": figures.parts,
+        "checked": figures.checked,
+        "words": figures.words,
+        "wrong": figures.wrong,
+        "wrong_per_1000": None if share is None else round(share, 2),
+        "seconds": round(figures.seconds, 3),
+        "spots": {kind: figures.open.get(kind, 0) for kind in KINDS},
+    }

@@ -1,0 +1,174 @@
+"""Checks of whole projects: one part after the other in the background, bounded; results are kept as they come.
+
+A run lives in memory, its results in the library: after a restart, the next run continues with what was not checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from anyio import to_thread
+
+from studio.audio.encode import WAV_HEADER
+from studio.errors import NotFound, StudioError, TooCostly, Unavailable
+from studio.library import Library
+from studio.library.projects.proof_records import Checked, ProofFigures, ToCheck
+from studio.library.takes.take import Take
+from studio.projects.proof.part_check import VERSION, check_take, missing_audio
+from studio.voices.hearing.recogniser import Recogniser, Transcriber
+from studio.work.work_queue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 500
+"""Projects whose last run is remembered."""
+RunState = Literal["idle", "waiting", "running", "done", "cancelled", "failed"]
+"""idle: not run since the studio started."""
+
+
+@dataclass(eq=False, slots=True)
+class ProofRun:
+    """A run; figures of its progress are those of the library."""
+
+    state: RunState = "idle"
+    error: str | None = None
+    checked: int = 0
+    """Parts in this run."""
+    started: float = 0.0
+    """Time of the first part, by time.monotonic."""
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in ("waiting", "running")
+
+    def seconds_left(self, figures: ProofFigures) -> float | None:
+        """Estimated; None while nothing is known."""
+        if self.state != "running" or not self.checked:
+            return None
+        return (time.monotonic() - self.started) / self.checked * (figures.parts - figures.checked)
+
+
+class ProofRuns:
+    """Used from one event loop."""
+
+    def __init__(self, library: Library, transcriber: Transcriber, queue: WorkQueue) -> None:
+        """``queue``: of runs; the recogniser has a queue of its own."""
+        self._library, self._transcriber, self._queue = library, transcriber, queue
+        self._runs: dict[str, ProofRun] = {}
+
+    @property
+    def has_recogniser(self) -> bool:
+        return self._transcriber.is_there
+
+    def run_of(self, project_id: str) -> ProofRun:
+        """The run under way, or the last one."""
+        return self._runs.get(project_id) or ProofRun()
+
+    async def start(self, project_id: str, owner_filter: str | None, caller: str, again: bool = False) -> None:
+        """Check all parts with audio of their current text that were not checked; does nothing if that is under way.
+
+        ``again``: those that were checked too. Raises NotFound, NotOffered without a recogniser, QueueFull,
+        TooManyRequests.
+        """
+        await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)
+        self._transcriber.require()
+        if self.run_of(project_id).is_under_way:
+            return
+        run = self._runs[project_id] = ProofRun("waiting")
+        try:
+            if again:
+                await to_thread.run_sync(self._library.proofs.forget, project_id, owner_filter)
+        except BaseException:
+            del self._runs[project_id]
+            raise
+        run.task = asyncio.create_task(self._guarded(run, project_id, caller))
+        await asyncio.sleep(0)  # until it has a place in the queue, or is refused one
+        if run.task.done() and (refusal := run.task.exception()):
+            del self._runs[project_id]
+            raise refusal
+        for finished in [known for known, other in self._runs.items() if not other.is_under_way][:-REMEMBERED]:
+            del self._runs[finished]
+
+    async def cancel(self, project_id: str) -> None:
+        """Stop the run of a project; what was checked stays."""
+        run = self.run_of(project_id)
+        if run.task is not None and run.is_under_way:
+            run.task.cancel()
+            await asyncio.gather(run.task, return_exceptions=True)
+            run.state, run.error = "cancelled", None
+
+    async def close(self) -> None:
+        """Stop all runs."""
+        for project_id in list(self._runs):
+            await self.cancel(project_id)
+
+    async def check(self, take: Take, samples: np.ndarray | None, language: str, caller: str) -> Checked:
+        """Check a take; ``samples``: int16 (samples,), None: those of its stored audio.
+
+        Raises NotOffered, TooCostly, Unavailable.
+        """
+        audio = self._library.files.path(take.audio) if samples is None else samples
+        return await self._transcriber.run(caller, True, _check, self._transcriber.name or "", audio, take, language)
+
+    async def _guarded(self, run: ProofRun, project_id: str, caller: str) -> None:
+        """Raises only what refuses the run a place in the queue."""
+        async with self._queue.turn(caller):
+            run.state, run.started = "running", time.monotonic()
+            try:
+                await self._run(run, project_id, caller)
+                run.state = "done"
+            except NotFound:  # the project was deleted meanwhile
+                run.state = "cancelled"
+            except (StudioError, sqlite3.Error, OSError) as error:
+                log.warning("the check of %s stopped: %s", project_id, error)
+                run.state, run.error = "failed", str(error)
+            finally:
+                if run.state == "running":
+                    run.state, run.error = "failed", "it ended unexpectedly; the log has the reason"
+
+    async def _run(self, run: ProofRun, project_id: str, caller: str) -> None:
+        proofs, position = self._library.proofs, -1
+        while True:
+            item = await to_thread.run_sync(proofs.next_unchecked, project_id, None, VERSION, position)
+            if item is None and position < 0:
+                break
+            if item is None:
+                position = -1  # parts before it may have been generated since
+                continue
+            await self._check_part(item, project_id, caller)
+            run.checked, position = run.checked + 1, item.position
+        await to_thread.run_sync(proofs.settle_drift, project_id)
+
+    async def _check_part(self, item: ToCheck, project_id: str, caller: str) -> None:
+        """Raises StudioError, naming the part."""
+        project = await to_thread.run_sync(self._library.projects.get, project_id, None)
+        try:
+            checked = await self.check(item.take, None, project.settings.language, caller)
+        except (TooCostly, Unavailable) as error:
+            raise Unavailable(
+                f"part {item.position + 1} could not be checked: {error}. What was checked before is kept: start the "
+                "check again to continue"
+            ) from error
+        await to_thread.run_sync(self._library.proofs.keep, item.take.id, checked)
+
+
+def _check(recogniser: Recogniser, name: str, audio: Path | np.ndarray, take: Take, language: str) -> Checked:
+    if isinstance(audio, Path):
+        try:
+            audio = read_samples(audio)
+        except FileNotFoundError:
+            return missing_audio(name, take)
+    return check_take(recogniser, name, audio, take, language)
+
+
+def read_samples(path: Path) -> np.ndarray:
+    """Int16 (samples,) of a mono WAV in the library. Blocking. Raises OSError."""
+    return np.frombuffer(path.read_bytes()[WAV_HEADER:], "<i2")

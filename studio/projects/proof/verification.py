@@ -1,0 +1,126 @@
+"""Asks the recogniser whether the words of a text may have been said after all, where it heard others.
+
+Recognisers mishear a few words of every hundred. But they can also tell how likely a text is for some audio: if a word
+is really missing, the text is some e^10 times less likely than what was heard; if one was misheard, it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from studio.library.projects.proof_records import Kind
+from studio.projects.proof.comparison import Comparison, Difference, Text
+from studio.projects.proof.repetition import repeated_spans
+from studio.projects.proof.spelling import fold, likeness
+from studio.voices.hearing.recogniser import LONGEST, RATE, Recogniser
+
+AROUND = 10
+"""Words before and after a difference that are weighed with it."""
+MARGIN = 0.15
+"""Seconds of audio around them."""
+NEEDED: Mapping[Kind, float] = {"left_out": 1.5, "changed": 0.5, "added": 0.0, "repeated": 5.0, "cut_end": 3.0}
+"""The log-likelihood of the text over that of what was heard must be below this to count as a fault. Recognisers rather
+complete sentences, and seldom write a word twice: an omission or a repetition that was heard nevertheless is real.
+Measured with benchmarks/proof.py."""
+NEEDED_ALIKE = -5.0
+"""Of words that were heard as others that sound alike, …"""
+NEEDED_FEWER = -1.5
+"""… of fewer words, such as "their" for "the river", of which one may be missing, and …"""
+NEEDED_NAME = -8.0
+"""… of names, which recognisers spell as they please."""
+ALIKE = 0.45
+"""Of their letters, or of their consonants, in common: such words sound alike."""
+UNHEARD = -7.5
+"""The log-likelihood of a repetition that was not heard over that of the text, from which on it counts as one …"""
+UNHEARD_WORD = -5.0
+"""… and that of a single word."""
+MOST_WORDS = 4
+"""Of a repetition that was not heard."""
+NEAR = 1.0
+"""Seconds from a difference that was heard, which explains a repetition."""
+
+
+class Verification:
+    """Of the differences between a text and what was heard. Blocking: a second for each question."""
+
+    def __init__(
+        self,
+        recogniser: Recogniser,
+        language: str,
+        pcm: np.ndarray,
+        text: Text,
+        found: Comparison,
+    ) -> None:
+        """``pcm``: float32 (samples,) at RATE."""
+        self._recogniser, self._language, self._pcm = recogniser, language, pcm
+        self._text, self._found = text, found
+
+    def differences(self) -> list[Difference]:
+        """Those that the audio supports, in order, with repetitions that were not heard.
+
+        Raises what Recogniser.likelihoods raises, TooCostly, Cancelled.
+        """
+        supported = [difference for difference in self._found.differences if self._is_supported(difference)]
+        supported += self._unheard(supported)
+        return sorted(supported, key=lambda difference: difference.start)
+
+    def _is_supported(self, difference: Difference) -> bool:
+        text, first, last = self._text, *self._around(difference.first, difference.last)
+        audio = self._audio(first, last)
+        if audio is None:
+            return True
+        before, after = text.between(first, difference.first), text.between(difference.last, last)
+        texts = [text.between(first, last), f"{before} {difference.heard} {after}"]
+        if fold(read := text.read_between(first, last)) != fold(texts[0]):
+            texts.append(read)
+        chances = self._recogniser.likelihoods(audio, self._language, texts)
+        return max([chances[0], *chances[2:]]) - chances[1] < _needed(text, difference)
+
+    def _unheard(self, others: Sequence[Difference]) -> Iterator[Difference]:
+        """Words that are said twice and were heard once; not beside others, which explain them."""
+        for start, end in repeated_spans(self._pcm):
+            begin = start - (end - start)
+            if any(begin - NEAR < other.start < end + NEAR for other in tuple(others)):
+                continue
+            near = [word for word, (at, over) in self._found.times.items() if at < end and over > begin]
+            if near:
+                yield from self._repetition(min(near), max(near) + 1, start, end)
+
+    def _repetition(self, low: int, high: int, start: float, end: float) -> Iterator[Difference]:
+        """The likeliest repetition of some of these words, if it is likely enough."""
+        text, first, last = self._text, *self._around(low, high)
+        audio = self._audio(first, last)
+        groups = [(at, at + size) for size in range(1, MOST_WORDS + 1) for at in range(low, high - size + 1)]
+        if audio is None or not groups:
+            return
+        texts = [text.between(first, last)]
+        texts += [f"{text.between(first, over)} {text.between(at, last)}" for at, over in groups]
+        usual, *chances = self._recogniser.likelihoods(audio, self._language, texts)
+        chance, (at, over) = max(zip(chances, groups, strict=True))
+        if chance - usual > (UNHEARD if over - at > 1 else UNHEARD_WORD):
+            yield Difference("repeated", over, over, start, end, text.between(at, over), 1.0)
+
+    def _around(self, first: int, last: int) -> tuple[int, int]:
+        return max(0, first - AROUND), min(len(self._text.words), last + AROUND)
+
+    def _audio(self, first: int, last: int) -> np.ndarray | None:
+        """The samples in which these words are heard, by those of them that are; None: too many for an answer."""
+        times, words = self._found.times, len(self._text.words)
+        before = [times[word] for word in range(first + 1) if word in times]
+        after = [times[word] for word in range(max(0, last - 1), words) if word in times]
+        start = 0.0 if first == 0 or not before else max(0.0, before[-1][0] - MARGIN)
+        end = len(self._pcm) / RATE if last == words or not after else after[0][1] + MARGIN
+        return self._pcm[round(start * RATE) : round(end * RATE)] if start < end <= start + LONGEST else None
+
+
+def _needed(text: Text, difference: Difference) -> float:
+    if difference.kind != "changed":
+        return NEEDED[difference.kind]
+    is_alike = likeness(text.typed(difference.first, difference.last), fold(difference.heard)) >= ALIKE
+    if text.has_name(difference.first, difference.last) or (is_alike and difference.first == 0):
+        return NEEDED_NAME  # the word that begins a text may be a name
+    if is_alike and len(difference.heard.split()) < difference.last - difference.first:
+        return NEEDED_FEWER
+    return NEEDED_ALIKE if is_alike else NEEDED["changed"]

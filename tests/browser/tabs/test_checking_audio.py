@@ -1,0 +1,71 @@
+"""The check of a project's audio on the page: progress, spots by keys, regeneration, notes while listening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.browser.tabs.test_longform import area_of, import_file, table
+from tests.browser.test_looks import serious_violations
+from tests.studio.projects.proof.script import RECOGNISER, scripted
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
+    steered: Steer, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = scripted(monkeypatch)
+    screen = open_page(steered(transcriber=RECOGNISER)).ready()
+    area, page = area_of(screen), screen.page
+    import_file(area, table("text,voice\nOne two three.,anna\nThe end is near.,anna\nAll is well here.,anna\n"))
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
+    area.get_by_role("button", name="Check", exact=True).click()
+    script.texts = ["one mango three", "the end is", "all is well here"]
+    area.get_by_role("button", name="Check the audio").click()
+    expect(area.locator(".proof")).to_contain_text("3 of 3 parts with audio checked")
+    expect(area.locator(".proof")).to_contain_text("181.8 wrong words per 1,000")
+    spots = area.get_by_role("list", name="Doubtful spots").get_by_role("listitem")
+    expect(spots).to_have_count(2)
+    expect(spots.nth(0)).to_contain_text("Part 2, 0:01.0 · Ends too early")
+    expect(spots.nth(1).locator("mark")).to_have_text("two")
+    expect(spots.nth(1)).to_contain_text("Other words · heard “mango”")
+    assert serious_violations(screen) == []
+
+    spots.nth(0).focus()
+    page.keyboard.press("j")
+    expect(spots.nth(1)).to_be_focused()
+    page.keyboard.press(" ")
+    expect(spots.nth(1).get_by_role("button", name="Pause part 1")).to_be_visible()
+    page.keyboard.press(" ")
+    script.texts = ["one two three"]
+    page.keyboard.press("r")
+    expect(spots).to_have_count(1)
+    spots.nth(0).focus()
+    page.keyboard.press("a")
+    expect(spots).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(spots).to_have_count(1)
+
+    spots.nth(0).get_by_role("button", name="Play part 2").click()
+    expect(spots.nth(0).get_by_role("button", name="Pause part 2")).to_be_visible()
+    page.keyboard.press("m")
+    field = area.get_by_role("textbox", name="Note for part 2")
+    expect(field).to_be_focused()
+    field.fill("Too happy")
+    page.keyboard.press("Enter")
+    expect(spots.nth(0)).to_contain_text("Note: Too happy")
+
+
+def test_without_a_recogniser_the_page_says_how_to_get_one(studio: Served, open_page: Open) -> None:
+    area = area_of(open_page(studio).ready())
+    import_file(area, table("text,voice\nOne.,anna\n"))
+    area.get_by_role("button", name="Check", exact=True).click()
+    expect(area.locator(".proof")).to_contain_text("No speech recogniser is set up here")
+    expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)

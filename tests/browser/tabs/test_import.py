@@ -1,0 +1,48 @@
+"""A document on the page before it becomes a project: its chapters chosen, what was left out of it, its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import FilePayload, expect
+
+from tests.browser.screen import Screen
+from tests.browser.tabs.test_longform import area_of, import_it
+from tests.browser.test_looks import serious_violations
+from tests.studio.documents import epub, page
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+def test_a_book_is_chosen_by_chapters_says_what_was_left_out_and_reads_its_notes_if_wanted(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    body = "<h1>One</h1><p>A dog barked.</p><aside epub:type='footnote'><p>A terrier.</p></aside>"
+    about = page("<h1>About the Author</h1><p>She lives by the sea.</p>")
+    book = epub({"empty.xhtml": "", "a.xhtml": page(body), "z.xhtml": about}, title="Noted")
+    file: FilePayload = {"name": "noted.epub", "mimeType": "application/epub+zip", "buffer": book}
+    area.get_by_label("Choose a document").set_input_files(file)
+    expect(area.get_by_label("Title", exact=True)).to_have_value("Noted")
+    expect(area.get_by_label("About the Author")).not_to_be_checked()
+    expect(area.locator("[data-part=import-sum]")).to_have_text("1 of 2 chapters · 4 words · about 1 s of audio")
+    assert serious_violations(screen) == []
+    area.get_by_label("Title", exact=True).fill("Mine")
+    import_it(area)
+    expect(area.get_by_label("Title of the project")).to_have_value("Mine")
+    rows = area.locator(".long-parts > li")
+    expect(rows).to_have_count(2)
+    left_out = area.locator("[data-part=skipped]")
+    left_out.get_by_text("3 items in the document were skipped").click()
+    expect(left_out.get_by_text("The page empty.xhtml is left out: it is empty.")).to_be_visible()
+    expect(left_out.get_by_text("1 footnote or endnote is left out.")).to_be_visible()
+    area.get_by_role("button", name="All projects").click()
+    area.get_by_label("Choose a document").set_input_files(file)
+    area.get_by_label("Read footnotes and endnotes").check()
+    expect(area.locator("[data-part=import-skipped]")).to_contain_text("2 items in the document were skipped")
+    import_it(area)
+    expect(rows.nth(1).locator("textarea").first).to_have_value("A dog barked.\n\nA terrier.")
+    left_out.get_by_text("2 items in the document were skipped").click()
+    expect(left_out.get_by_text("footnote or endnote")).to_have_count(0)

@@ -1,0 +1,52 @@
+"""Every kernel compiles for the GPUs that the engine is made for: the interpreter takes what the compiler refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+triton = pytest.importorskip("triton")
+
+ROOT = Path(__file__).parents[3]
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fish-voice-studio" / "compiled"
+"""Names of what has compiled. Compiling takes minutes, and the same sources compile again."""
+MOST_KEPT = 100
+
+
+def sources() -> str:
+    """A digest of all that decides what is compiled, and by what."""
+    digest = hashlib.sha256(f"{triton.__version__} {torch.__version__} {sys.version}".encode())
+    for path in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "tests/engine").rglob("*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def compiled(tmp_path: Path, how: str, capability: int) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    command = [sys.executable, "-m", "tests.engine.kernels.compiling", how, str(capability)]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("capability", [80, 86, 89, 90, 120])
+def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> None:
+    kept = KEPT / f"sm_{capability}-{sources()}"
+    if kept.exists():
+        return
+    assert int(compiled(tmp_path, "here", capability)) > 100
+    KEPT.mkdir(parents=True, exist_ok=True)
+    kept.touch()
+    for old in sorted(KEPT.iterdir(), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
+        old.unlink(missing_ok=True)
+
+
+def test_processes_compile_what_this_one_then_finds(tmp_path: Path) -> None:
+    compiled(tmp_path, "elsewhere", 90)

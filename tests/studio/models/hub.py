@@ -1,0 +1,104 @@
+"""A Hugging Face Hub of one model, which speaks as much of its protocol as a download needs."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class Hub:
+    """The files of a folder; ``gate``: closed, the large one stops in the middle; ``broken``: it differs."""
+
+    folder: Path
+    model: str
+    large: str = "model.bin"
+    url: str = ""
+    gate: threading.Event = field(default_factory=threading.Event)
+    broken: bool = False
+    refused: int = 0
+    """The status of every file, where the model is not for everyone."""
+    breaks: int = 0
+    """So many answers with the large file break off in the middle."""
+    asked: list[str] = field(default_factory=list)
+    ranges: list[str] = field(default_factory=list)
+    """Which parts of files have been asked for."""
+
+    def listing(self) -> dict[str, object]:
+        """As /api/models/… tells it, with a file that nobody needs."""
+        siblings: list[dict[str, object]] = [{"rfilename": "../README.md", "size": 3}]
+        for path in sorted(self.folder.iterdir()):
+            data = path.read_bytes()
+            large = {"lfs": {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}}
+            blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+            is_large = path.suffix in (".bin", ".pth", ".safetensors")
+            siblings.append({"rfilename": path.name, "size": len(data), "blobId": blob} | (large if is_large else {}))
+        return {"id": self.model, "sha": COMMIT, "siblings": siblings}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: Hub
+
+    def do_GET(self) -> None:
+        path, hub = self.path.partition("?")[0], self.hub
+        hub.asked.append(path)
+        if path == f"/api/models/{hub.model}":
+            return self.reply(json.dumps(hub.listing()).encode())
+        if path.startswith(f"/{hub.model}/resolve/{COMMIT}/"):  # the hub sends one on to its storage
+            if hub.refused:
+                return self.send_error(hub.refused)
+            self.send_response(302)
+            self.send_header("Location", f"/storage/{path.rpartition('/')[2]}")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        if path.startswith("/storage/"):
+            return self.reply((hub.folder / path.rpartition("/")[2]).read_bytes())
+        self.send_error(404)
+
+    def reply(self, data: bytes) -> None:
+        wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        start = int(wanted[1]) if wanted else 0
+        if wanted:
+            self.hub.ranges.append(f"{self.path.rpartition('/')[2]} from {start}")
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        half, hub = max(start, len(data) // 2), self.hub
+        is_large = self.path.endswith(hub.large)
+        self.wfile.write(data[start:half])
+        if is_large and hub.breaks:
+            hub.breaks -= 1
+            return self.connection.close()
+        if is_large:
+            hub.gate.wait(60)
+        with contextlib.suppress(OSError):  # it was given up
+            self.wfile.write(data[half:-1] + (b"?" if hub.broken and is_large else data[-1:]))
+
+    def log_message(self, *given: object) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def serve_hub(folder: Path, model: str, large: str = "model.bin") -> Iterator[Hub]:
+    hub = Hub(folder, model, large)
+    hub.gate.set()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
+    hub.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        hub.gate.set()
+        server.shutdown()
+        thread.join(30)
+        server.server_close()

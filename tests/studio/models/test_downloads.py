@@ -1,0 +1,177 @@
+"""Downloads of models: resumed, verified, shared by all who ask, and nothing half-written counts as a model."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from studio.models import hub_download
+from studio.models.catalogue import CATALOGUE
+from studio.models.installed import installed_folder
+from tests.studio.models.conftest import AUDIO8, DOWNLOAD, LIST, Studio, downloaded, until
+from tests.studio.models.hub import COMMIT, Hub
+
+StudioOf = Callable[..., Studio]
+MODEL = next(model for model in CATALOGUE if model.name == AUDIO8)
+LARGE = "codec.pth"
+ARRIVED = 2 * 2**20
+"""Bytes of it on the disk when the hub stops in the middle."""
+
+
+def until_half(client: httpx.Client, snapshot: Path) -> dict[str, Any]:
+    """The state once half of the large file is on the disk."""
+    part = snapshot / f".{LARGE}.part"
+    return until(client, lambda state: part.exists() and part.stat().st_size == ARRIVED)
+
+
+def test_two_requests_share_one_download_and_it_is_complete_only_at_its_end(
+    hub: Hub, snapshot: Path, studio_of: StudioOf
+) -> None:
+    hub.gate.clear()
+    with studio_of(model="test/model").served.client() as client:
+        assert client.post(DOWNLOAD).status_code == client.post(DOWNLOAD).status_code == 202
+        under_way = until_half(client, snapshot)
+        status = under_way["downloads"][AUDIO8]
+        assert status["running"] and 0 < status["bytes"] < status["total"]
+        assert installed_folder(MODEL) is None and not (snapshot / "config.json").exists()
+        hub.gate.set()
+        assert downloaded(client) == {"running": False, "bytes": 0, "total": 0, "error": None}
+        listed = {model["name"]: model for model in client.get(LIST).json()["data"]}
+    assert installed_folder(MODEL) == snapshot and listed[AUDIO8]["path"] == str(snapshot)
+    assert {path.name for path in snapshot.iterdir()} == {path.name for path in hub.folder.iterdir()}
+    assert (snapshot.parents[1] / "refs/main").read_text() == COMMIT
+    assert sum(path.endswith(f"resolve/{COMMIT}/{LARGE}") for path in hub.asked) == 1
+
+
+def test_a_cancelled_download_leaves_nothing_unfinished(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+    hub.gate.clear()
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        until_half(client, snapshot)
+        assert (snapshot / f".{LARGE}.part").exists()
+        assert client.delete(DOWNLOAD).json()["downloads"][AUDIO8]["error"] is None
+        assert not list(snapshot.glob(".*")) and installed_folder(MODEL) is None
+        assert client.delete(DOWNLOAD).status_code == 200  # a second press
+        assert client.post(f"{LIST}/bundled/download").status_code == 404
+
+
+def test_what_a_killed_program_has_left_is_continued(
+    hub: Hub, snapshot: Path, cache: Path, studio_of: StudioOf
+) -> None:
+    """Killed is `fish-voice-studio models download`; while it runs, a studio does not download beside it."""
+    hub.gate.clear()
+    command = [sys.executable, "-m", "studio", "models", "download", AUDIO8]
+    environment = os.environ | {"HF_HUB_CACHE": str(cache), "PYTHONPATH": "."}
+    with (
+        studio_of(model="test/model").served.client() as client,
+        subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as program,
+    ):
+        part = snapshot / f".{LARGE}.part"
+        until_half(client, snapshot)
+        client.post(DOWNLOAD)
+        assert "another program on this machine" in downloaded(client)["error"]
+        program.send_signal(signal.SIGKILL)
+        program.wait()
+        assert part.exists() and installed_folder(MODEL) is None
+        hub.gate.set()
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None
+    assert hub.ranges == [f"{LARGE} from {ARRIVED}"] and installed_folder(MODEL) == snapshot
+    assert (snapshot / LARGE).read_bytes() == (hub.folder / LARGE).read_bytes()
+
+
+def test_a_connection_that_breaks_is_made_again(
+    hub: Hub, snapshot: Path, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_download, "PAUSE", 0.0)
+    hub.breaks = 1
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None
+    assert hub.ranges == [f"{LARGE} from {ARRIVED}"] and installed_folder(MODEL) == snapshot
+
+
+def test_a_hub_that_stops_sending_is_given_up_and_continued_later(
+    hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PAUSE": 0.0, "PATIENCE": 0.2, "ATTEMPTS": 2}.items():
+        monkeypatch.setattr(hub_download, name, value)
+    hub.gate.clear()
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] == "127.0.0.1 stopped sending; try again later"
+        hub.gate.set()
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None
+    assert hub.ranges[-1] == f"{LARGE} from {ARRIVED}"
+
+
+def test_a_wrong_check_sum_is_told_and_the_file_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+    hub.broken = True
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert f"{LARGE} did not arrive as the hub has it" in downloaded(client)["error"]
+        assert not [path for path in snapshot.iterdir() if LARGE in path.name] and installed_folder(MODEL) is None
+        hub.broken = False
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None and installed_folder(MODEL) == snapshot
+
+
+def test_a_full_disk_is_noticed_before_anything_is_downloaded(
+    hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(hub_download.shutil, "disk_usage", lambda folder: usage(10**9, 10**9, 10**6))
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        error = downloaded(client)["error"]
+    assert "0.00 GB are free" in error and "set HF_HOME" in error
+    assert not any("resolve" in path for path in hub.asked)
+
+
+def test_a_disk_that_fills_up_is_told(hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(hub_download, "_sync", refuse)
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] == "the files cannot be written: No space left on device"
+    assert installed_folder(MODEL) is None
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_model_with_terms_needs_a_token(hub: Hub, studio_of: StudioOf, status: int) -> None:
+    hub.refused = status
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        error = downloaded(client)["error"]
+    assert "set HF_TOKEN" in error and f"https://huggingface.co/{MODEL.repo}" in error
+
+
+def test_without_the_hub_the_way_around_it_is_told(cache: Path, studio_of: StudioOf) -> None:
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        error = downloaded(client)["error"]
+    assert "127.0.0.1 cannot be reached" in error and "copy the model into a folder" in error
+
+
+def test_what_another_program_has_begun_does_not_count(hub: Hub, snapshot: Path) -> None:
+    """The hub's own tools leave whole files, some of them missing."""
+    snapshot.mkdir(parents=True)
+    for name in ("config.json", "codec.pth", "tokenizer.json"):
+        (snapshot / name).write_bytes(b"{}")
+    assert installed_folder(MODEL) is None
+    (snapshot / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-1.safetensors"}}')
+    assert installed_folder(MODEL) is None
+    (snapshot / "model-1.safetensors").write_bytes(b"")
+    assert installed_folder(MODEL) == snapshot

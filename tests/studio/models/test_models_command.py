@@ -1,0 +1,48 @@
+"""fish-voice-studio models: the list, and the choice for the next start."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE
+from studio.models.model_choice import starting_model
+from studio.models.models_command import main
+from studio.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _settings(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDIO_HOME", str(tmp_path / "home"))
+
+
+def test_the_list_shows_what_each_model_needs(capsys: pytest.CaptureFixture[str], quick_checkpoint: Path) -> None:
+    assert main([]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert all(any(model.name in line for line in table) for model in CATALOGUE)
+    assert table[1].startswith("* bundled") and "float32" in table[1]
+    assert main(["list", str(quick_checkpoint), "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed[-1]["path"] == str(quick_checkpoint) and listed[-1]["fits"] is True
+    assert [model["name"] for model in listed if model["loaded"]] == ["bundled"]
+
+
+def test_the_next_start_loads_what_was_chosen(
+    capsys: pytest.CaptureFixture[str], quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert starting_model(Settings.load()).model == BUNDLED_FOLDER
+    assert main(["use", "s2-pro"]) == 1 and "models download s2-pro" in capsys.readouterr().err
+    assert main(["use", str(quick_checkpoint)]) == 0
+    assert starting_model(Settings.load()).model == str(quick_checkpoint)
+    monkeypatch.setenv("STUDIO_MODEL", BUNDLED_FOLDER)
+    assert main(["use", "bundled"]) == 0 and "takes precedence" in capsys.readouterr().err
+    assert starting_model(Settings.load()).model == BUNDLED_FOLDER
+
+
+def test_a_download_that_fails_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    with ThreadPoolExecutor(1) as thread:  # a browser's test may have left an event loop in this one
+        assert thread.submit(main, ["download", "audio8-0.6b"]).result() == 1
+    assert "was not downloaded: 127.0.0.1 cannot be reached" in capsys.readouterr().err

@@ -1,0 +1,209 @@
+"""Another model without a restart: takes end first, the old one goes before the new one comes, or it comes back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from engine import CheckpointError, Engine
+from studio.api_key import read_keys
+from studio.models.catalogue import BUNDLED_FOLDER, S2_PRO
+from studio.models.model_choice import write_choice
+from studio.settings import Settings
+from tests.studio.api.test_ownership import asking
+from tests.studio.models.conftest import (
+    AUDIO8,
+    DOWNLOAD,
+    LIST,
+    STATE,
+    Studio,
+    downloaded,
+    say,
+    switched,
+    unreadable,
+    until,
+)
+from tests.studio.models.hub import Hub
+from tests.studio.server import serve
+
+StudioOf = Callable[..., Studio]
+
+
+def put(client: httpx.Client, model: str | Path) -> httpx.Response:
+    return client.put(STATE, json={"model": str(model)})
+
+
+def why(answer: httpx.Response) -> str:
+    return str(answer.json()["error"]["message"])
+
+
+def test_a_downloaded_model_speaks_and_is_loaded_by_the_next_start(
+    hub: Hub, snapshot: Path, studio_of: StudioOf, tmp_path: Path
+) -> None:
+    home = str(tmp_path / "home")
+    studio = studio_of(home=home)
+    with studio.served.client() as client:
+        assert put(client, AUDIO8).status_code == 400 and "not on this machine yet" in why(put(client, AUDIO8))
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None
+        answer = put(client, AUDIO8)
+        assert answer.status_code == 202 and answer.json()["fixed_by_setting"] is False
+        state = switched(client)
+        assert state["model"] == "Audio8/Audio8-TTS-Preview-0.6b" and state["error"] is None
+        assert say(client).status_code == 200
+        assert client.get("/health").json()["engine"]["model"] == state["model"]
+        assert client.get("/v1/models").json()["data"][0]["id"] == state["model"]
+    assert studio.models == [BUNDLED_FOLDER, str(snapshot)] and studio.engines[0].stopped
+    assert studio.engines[1].encoded  # its codec has codes of its own
+    assert studio_of(home=home).models == [str(snapshot)]
+    assert studio_of(home=home, model="test/model").models == ["test/model"]  # a setting takes precedence
+
+
+def test_takes_end_first_and_new_ones_are_told_to_wait(studio_of: StudioOf, quick_checkpoint: Path) -> None:
+    studio = studio_of()
+    engine = studio.engines[0]
+    with studio.served.client() as client:
+        whole = len(say(client).content)
+        engine.later_frames_gate.clear()
+        answers: list[httpx.Response] = []
+        speaking = threading.Thread(target=lambda: answers.append(say(client)))
+        speaking.start()
+        studio.served.until(running=1)
+        assert put(client, quick_checkpoint).status_code == 202
+        until(client, lambda state: state["doing"] == "waiting for 1 requests to end")
+        refused = say(client)
+        assert refused.status_code == 503 and refused.headers["Retry-After"] and "waiting for 1" in why(refused)
+        assert put(client, quick_checkpoint).status_code == 409
+        assert client.delete(STATE).json()["switching_to"] is None
+        assert client.get("/ready").json() == {"ready": True}  # with the model that it had
+        assert put(client, quick_checkpoint).json()["can_cancel"] in (True, False)
+        until(client, lambda state: state["can_cancel"])
+        engine.later_frames_gate.set()
+        speaking.join(30)
+        assert answers[0].status_code == 200 and len(answers[0].content) == whole
+        assert switched(client)["model"] == quick_checkpoint.name
+        assert client.delete(STATE).status_code == 404
+    assert engine.stopped and studio.models == [BUNDLED_FOLDER, str(quick_checkpoint)]
+
+
+@pytest.mark.parametrize("fault", [unreadable("x"), KeyError("unforeseen"), MemoryError("too large")])
+def test_a_model_that_does_not_load_gives_way_to_the_previous_one(
+    studio_of: StudioOf, quick_checkpoint: Path, tmp_path: Path, fault: Exception
+) -> None:
+    studio = studio_of({str(quick_checkpoint): fault}, home=str(tmp_path / "home"))
+    with studio.served.client() as client:
+        put(client, quick_checkpoint)
+        state = switched(client)
+        assert state["model"] == "fry" and state["status"] == "ready"
+        assert f"{quick_checkpoint.name} could not be loaded: " in state["error"] and str(fault) in state["error"]
+        assert say(client).status_code == 200
+        del studio.broken[str(quick_checkpoint)]
+        put(client, quick_checkpoint)
+        assert switched(client)["error"] is None
+    assert studio.models == [BUNDLED_FOLDER, BUNDLED_FOLDER, str(quick_checkpoint)]
+
+
+def test_where_neither_loads_a_third_can_be_chosen(studio_of: StudioOf, quick_checkpoint: Path) -> None:
+    studio = studio_of()
+    studio.broken |= {str(quick_checkpoint): unreadable("new"), BUNDLED_FOLDER: unreadable("old")}
+    with studio.served.client() as client:
+        put(client, quick_checkpoint)
+        state = switched(client)
+        assert state["status"] == "failed" and "nor could fry" in state["error"]
+        assert say(client).status_code == 503
+        studio.broken.clear()
+        assert put(client, "bundled").status_code == 202
+        assert switched(client)["status"] == "ready" and say(client).status_code == 200
+
+
+def test_the_old_weights_are_gone_before_the_new_ones_come(
+    quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
+) -> None:
+    """With the real engine; then the same with a file that is cut off."""
+    other, cut = tmp_path / "other", tmp_path / "cut"
+    for folder in (other, cut):
+        shutil.copytree(quick_checkpoint, folder)
+    weights = cut / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    alive: list[int] = []
+    models: list[weakref.ref[object]] = []
+
+    def start(*values: object) -> Engine:
+        alive.append(sum(model() is not None for model in models))
+        engine = Engine.start(*values)  # type: ignore[arg-type]
+        models.append(weakref.ref(engine._checkpoint.model))
+        return engine
+
+    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), home=str(tmp_path / "h"), max_rows=1)
+    with serve(settings, start) as served, served.client() as client:
+        assert say(client, max_new_tokens=4).status_code == 200
+        put(client, other)
+        assert switched(client)["model"] == "other" and say(client, max_new_tokens=4).status_code == 200
+        put(client, cut)
+        state = switched(client)
+        assert state["model"] == "other" and "model.safetensors" in state["error"]
+        assert say(client, max_new_tokens=4).status_code == 200
+    assert alive == [0, 0, 0, 0]
+
+
+def test_what_does_not_fit_or_is_no_model_is_refused_before_the_old_one_stops(
+    studio_of: StudioOf, tmp_path: Path, cache: Path
+) -> None:
+    large = tmp_path / "large"
+    large.mkdir()
+    (large / "config.json").write_text(json.dumps(S2_PRO))
+    studio = studio_of(memory_budget=1)
+    with studio.served.client() as client:
+        answer = put(client, large)
+        assert answer.status_code == 400 and answer.json()["error"]["code"] == "model_does_not_fit"
+        assert "does not fit: it needs at least" in why(answer) and "1.0 GiB can be used" in why(answer)
+        for wrong in (tmp_path, "nowhere", "~nobody/x", "a\0b", "x" * 5000, "s2-pro"):
+            assert put(client, wrong).status_code == 400, wrong
+        assert client.put(STATE, json={"model": "bundled", "weights": "int4"}).status_code == 400
+        listed = {model["name"]: model for model in client.get(LIST, params={"path": str(large)}).json()["data"]}
+        assert listed["bundled"]["loaded"] and listed["bundled"]["fits"]
+        assert listed[str(large)]["fits"] is listed["s2-pro"]["fits"] is False
+        needs = {need["weights"]: need["memory_bytes"] for need in listed["s2-pro"]["needs"]}
+        assert needs["bf16"] > needs["int8"] > needs["int6"] > 2**32
+        assert all(need["real_time_factor"] > 1 for need in listed["s2-pro"]["needs"])
+        nowhere = client.get(LIST, params={"path": str(tmp_path / "nowhere")}).json()["data"][-1]
+        assert "nor a folder or file" in nowhere["error"] and nowhere["fits"] is None
+    assert len(studio.engines) == 1 and not studio.engines[0].stopped
+
+
+def test_a_chosen_model_that_is_gone_or_broken_does_not_keep_the_studio_from_starting(
+    studio_of: StudioOf, cache: Path, tmp_path: Path, quick_checkpoint: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    write_choice(str(home), AUDIO8)
+    with studio_of(home=str(home)).served.client() as client:
+        state = client.get(STATE).json()
+    assert state["model"] == "fry" and "not on this machine yet" in state["error"]
+    write_choice(str(home), str(quick_checkpoint))
+    with studio_of({str(quick_checkpoint): CheckpointError("cut off")}, home=str(home)).served.client() as client:
+        state = client.get(STATE).json()
+    assert state["model"] == "fry" and "could not be loaded: cut off" in state["error"]
+    (home / "model.json").write_text("[]")
+    assert studio_of(home=str(home)).models == [BUNDLED_FOLDER]
+
+
+def test_it_is_for_the_owner_and_a_fleet_says_how_else(studio_of: StudioOf, cache: Path) -> None:
+    served = studio_of(api_keys=read_keys("Anna=first,Bert=second")).served
+    with asking(served, "second") as guest, asking(served, "first") as owner:
+        for answer in (
+            guest.get(LIST), guest.get(STATE), guest.post(DOWNLOAD), guest.delete(DOWNLOAD),
+            put(guest, "bundled"), guest.delete(STATE),
+        ):  # fmt: skip
+            assert answer.status_code == 403 and answer.json()["error"]["code"] == "owner_only"
+        assert owner.get(STATE).json()["cannot_switch"] is None
+    with studio_of(engines=2).served.client() as client:
+        assert "several engines" in client.get(STATE).json()["cannot_switch"]
+        assert put(client, "bundled").status_code == 501

@@ -1,0 +1,57 @@
+"""A recogniser that hears what it is told, for checks of the audio of projects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from studio.voices.hearing.recogniser import FasterWhisper, Heard, Word
+
+RECOGNISER = "faster-whisper:base"
+
+
+class Script:
+    """Hears the texts that it is told, one for each part; every word takes a third of a second."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.heard: list[str] = []
+        self.languages: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.dies_at = -1
+        self.chances = 0.0
+        """The log-likelihood of the text; that of what was heard is 10 more if it is negative, else -10."""
+        self.doubled = ""
+        """What is said twice."""
+
+    def recognise_exactly(self, _: object, pcm: np.ndarray, language: str) -> Heard:
+        assert self.gate.wait(30)
+        if len(self.heard) == self.dies_at:
+            raise RuntimeError("out of memory")
+        text = self.texts.pop(0)
+        self.heard.append(text)
+        self.languages.append(language)
+        words = tuple(Word(word, at / 3, (at + 1) / 3, 0.9) for at, word in enumerate(text.split()))
+        return Heard(text, language, words)
+
+    def likelihoods(self, _: object, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
+        if self.doubled:
+            return [0.0 if self.doubled in text else -20.0 for text in texts]
+        return [self.chances, self.chances + 10 if self.chances < 0 else -10.0, *([self.chances] * (len(texts) - 2))]
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """In the place of RECOGNISER, until the end of the test; faults that it hears are real."""
+    script = Script()
+    script.chances = -20.0
+    monkeypatch.setattr("studio.voices.hearing.recogniser.check_name", lambda name: None)
+    monkeypatch.setattr("studio.projects.proof.sound_check.END_BELOW_DB", -99.0)  # this engine's tones do not fade
+    monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [])  # and are like themselves
+    for name in ("recognise_exactly", "likelihoods"):
+        method = getattr(script, name)
+        monkeypatch.setattr(FasterWhisper, name, lambda self, *values, method=method: method(self, *values))
+    return script

@@ -1,0 +1,255 @@
+"""The check of a project's audio over HTTP: heard once, kept with each take, cancelled, regenerated, reported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.api_key import read_keys
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
+from tests.studio.server import Served
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Instead of a recogniser that hears: faults that are heard are real."""
+    return scripted(monkeypatch)
+
+
+def spoken(served: Served, *texts: str, **body: object) -> Json:
+    """A project whose parts all have audio."""
+    project = made(served, items=[{"input": text} for text in texts], voice="anna", start=True, **body)
+    return until(served, project, "done")
+
+
+def proof(served: Served, project: Json, method: str = "GET", path: str = "", **body: object) -> Json:
+    with served.client() as client:
+        answer = client.request(method, f"{PROJECTS}/{project['id']}/proof{path}", json=body or None)
+    assert answer.status_code < 300, answer.text
+    return answer.json()
+
+
+def until_checked(served: Served, project: Json, *states: str) -> Json:
+    deadline = time.monotonic() + 20
+    while (now := proof(served, project))["state"] in ("waiting", "running") or now["state"] not in states:
+        assert time.monotonic() < deadline, now
+    return now
+
+
+def checked(served: Served, project: Json, **body: object) -> Json:
+    with served.client() as client:
+        answer = client.post(f"{PROJECTS}/{project['id']}/proof", json=body)
+    assert answer.status_code == 202, answer.text
+    return until_checked(served, project, "done")
+
+
+def spots(served: Served, project: Json, query: str = "") -> list[Json]:
+    return proof(served, project, path=f"/spots{query}")["data"]
+
+
+def test_what_a_part_does_not_say_is_listed_by_weight_until_it_is_accepted(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two three. Four five six.", "He paid $5 for it.", "The end is near.", language="en")
+    script.texts = ["one two three four oh six", "he paid $5 for it", "the end is"]
+    status = checked(served, project)
+    assert (status["parts"], status["checked"], status["words"], status["wrong"]) == (3, 3, 15, 2)
+    assert status["wrong_per_1000"] == pytest.approx(133.33) and status["spots"]["cut_end"] == 1
+    assert script.languages == ["en"] * 3
+    first, second = spots(served, project)
+    assert (first["kind"], first["position"], first["words"], first["heard"]) == ("cut_end", 2, "near", "")
+    assert (second["before"], second["words"], second["after"]) == ("Four ", "five", " six.")
+    assert (second["kind"], second["heard"], second["start"]) == ("changed", "oh", pytest.approx(4 / 3, abs=0.01))
+    assert first["weight"] > second["weight"] and first["take"] == parts_of(served, project)[2]["chosen"]
+    assert proof(served, project, "PATCH", f"/spots/{first['id']}", accepted=True)["accepted"]
+    assert spots(served, project) == [second] and spots(served, project, "?accepted=true")[0]["id"] == first["id"]
+    assert proof(served, project)["spots"]["cut_end"] == 0
+    proof(served, project, "PATCH", f"/spots/{first['id']}", accepted=False)
+    assert len(spots(served, project)) == 2
+    assert spots(served, project, "?kind=changed") == [second] == spots(served, project, "?offset=1&limit=1")
+
+
+def test_a_take_is_heard_once(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two.", "Three four.")
+    script.texts = ["one two", "three for"]
+    checked(served, project)
+    checked(served, project)
+    assert script.heard == ["one two", "three for"]
+    [part, _] = parts_of(served, project)
+    change(served, project, part, text="One two five.")
+    assert proof(served, project)["parts"] == 1, "the other has no audio of its text"
+    with served.client() as client:
+        client.post(f"{PROJECTS}/{project['id']}/speak", json={})
+    until(served, project, "done")
+    script.texts = ["one two"]
+    assert checked(served, project)["checked"] == 2
+    assert [spot["words"] for spot in spots(served, project)] == ["five"]
+    [spot] = spots(served, project)
+    proof(served, project, "PATCH", f"/spots/{spot['id']}", accepted=True)
+    script.texts = ["one two", "three four"]
+    checked(served, project, again=True)
+    assert spots(served, project) == [], "what was accepted stays accepted"
+
+
+def test_a_misheard_word_is_asked_about_and_not_listed(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "We met at the museum.")
+    script.texts, script.chances = ["we met at the neseam"], 0.0
+    assert checked(served, project)["wrong"] == 0 and spots(served, project) == []
+
+
+def test_words_that_are_said_twice_and_heard_once_are_asked_about(
+    steered: Steer, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [(0.5, 0.8)])
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "We met at noon.")
+    script.texts, script.doubled = ["we met at noon"], "met at met at"
+    checked(served, project)
+    [spot] = spots(served, project)
+    assert (spot["kind"], spot["heard"], spot["before"], spot["start"]) == ("repeated", "met at", "We met at ", 0.5)
+
+
+def test_a_recogniser_that_dies_loses_nothing(steered: Steer, script: Script, tmp_path: Path) -> None:
+    home = str(tmp_path)
+    served, _ = steered(transcriber=RECOGNISER, home=home)
+    project = spoken(served, "One two.", "Three four.", "Five six.")
+    script.texts, script.dies_at = ["one two", "three four", "five six"], 2
+    proof(served, project, "POST", again=False)
+    failed = until_checked(served, project, "failed")
+    assert failed["checked"] == 2 and "part 3" in failed["error"] and "out of memory" in failed["error"]
+    again, _ = steered(transcriber=RECOGNISER, home=home)  # as after a restart
+    assert (proof(again, project)["state"], proof(again, project)["checked"]) == ("idle", 2)
+    script.dies_at = -1
+    assert checked(again, project)["checked"] == 3 and script.heard == ["one two", "three four", "five six"]
+
+
+def test_a_check_is_cancelled_and_what_was_heard_is_kept(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two.", "Three four.")
+    script.texts = ["one two", "three four"]
+    script.gate.clear()
+    proof(served, project, "POST", again=False)
+    assert proof(served, project)["state"] in ("waiting", "running")
+    cancelling = threading.Timer(0.0, proof, (served, project, "DELETE"))
+    cancelling.start()
+    script.gate.set()
+    cancelling.join()
+    now = until_checked(served, project, "cancelled", "done")
+    assert now["checked"] == len(script.heard) or now["state"] == "cancelled"
+    script.texts = ["one two", "three four"][now["checked"] :]
+    assert checked(served, project)["checked"] == 2
+
+
+def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Steer, script: Script) -> None:
+    served, engine = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two three four.")
+    [part] = parts_of(served, project)
+    script.texts = ["one two three"]
+    checked(served, project)
+    script.texts = ["one", "one two three four"]
+    improved = proof(served, project, "POST", "/regenerate", part=part["id"], tries=5)
+    assert (improved["replaced"], improved["tries"], improved["weight"]) == (True, 2, 0)
+    assert improved["weight_before"] > 0 and len(improved["part"]["takes"]) == 2
+    assert improved["part"]["chosen"] == improved["part"]["takes"][0]["id"] != part["chosen"]
+    assert improved["part"]["state"] == "done" and spots(served, project) == []
+    assert len({utterance.sampling.seed for utterance in engine.utterances}) == 3
+    script.texts = ["one two", "two three"]
+    kept = proof(served, project, "POST", "/regenerate", part=part["id"], tries=2)
+    assert (kept["replaced"], kept["weight"], len(kept["part"]["takes"])) == (False, 0, 2), "none is as good"
+
+
+def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    items = [{"input": "One two.", "chapter": "A"}, {"input": "Three four.", "chapter": "B"}]
+    project = until(served, made(served, items=items, start=True), "done")
+    [one, two] = parts_of(served, project)
+    note = proof(served, project, "POST", "/notes", take=two["chosen"], at=0.1, note="Too happy.")
+    assert (note["kind"], note["heard"], note["words"]) == ("note", "Too happy.", "Three")
+    assert spots(served, project, "?chapter=2") == [note] and spots(served, project, "?chapter=1") == []
+    change(served, project, two, text="Other words.")
+    assert spots(served, project) == [note], "a note stays when the text was changed"
+    with served.client() as client:
+        at = f"{PROJECTS}/{project['id']}/proof"
+        assert_envelope(client.get(f"{at}/spots?chapter=3"), 404, "chapter")
+        assert_envelope(client.post(f"{at}/notes", json={"take": two["chosen"], "at": 999}), 400, "at")
+        assert_envelope(client.post(f"{at}/notes", json={"take": "none", "at": 0}), 404, "take")
+        assert_envelope(
+            client.post(f"{at}/notes", json={"take": one["chosen"], "at": 0, "note": "x" * 501}), 400, "note"
+        )
+        assert_envelope(client.patch(f"{at}/spots/none", json={"accepted": True}), 404, "spot")
+        assert_envelope(client.post(f"{at}/regenerate", json={"part": two["id"]}), 412, "part")
+        assert_envelope(client.post(f"{at}/regenerate", json={"part": two["id"], "tries": 9}), 400, "tries")
+
+
+def test_a_level_that_differs_from_the_book_s_is_listed(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, *["One two three."] * 9)
+    files = served.app.state.studio.library.files
+    take = served.app.state.studio.library.takes.get(parts_of(served, project)[4]["chosen"])
+    path = files.path(take.audio)
+    wav = path.read_bytes()
+    quiet = (np.frombuffer(wav[44:], "<i2") // 4).astype("<i2").tobytes()
+    path.chmod(0o600)
+    path.write_bytes(wav[:44] + quiet)
+    script.texts = ["one two three"] * 9
+    checked(served, project)
+    [spot] = spots(served, project, "?kind=level")
+    assert (spot["position"], spot["heard"]) == (4, "-12.0 dB")
+
+
+def test_reports_and_the_zip(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two three.", "The end.")
+    at = f"{PROJECTS}/{project['id']}"
+    with served.client() as client:
+        before = zipfile.ZipFile(io.BytesIO(client.get(f"{at}/zip").content)).namelist()
+        assert before == ["manifest.csv", "00001.wav", "00002.wav"]
+        script.texts = ["one three", "the end"]
+        checked(served, project)
+        rows = list(csv.DictReader(io.StringIO(client.get(f"{at}/proof/report").text)))
+        assert [(row["part"], row["kind"], row["words"], row["sentence"]) for row in rows] == [
+            ("1", "left_out", "two", "One two three.")
+        ]
+        report = client.get(f"{at}/proof/report?format=json").json()
+        assert report["wrong"] == 1 and report["spots"][0]["kind"] == "left_out"
+        text = client.get(f"{at}/proof/report?format=txt").text
+        assert "wrong: 1 (200.0 per 1,000)" in text and "Part 1, 0.3 s: left out: “two”" in text
+        archive = zipfile.ZipFile(io.BytesIO(client.get(f"{at}/zip").content))
+        assert archive.namelist() == ["manifest.csv", "proof.csv", "proof.txt", "00001.wav", "00002.wav"]
+        assert archive.read("proof.txt").decode() == text
+        assert_envelope(client.get(f"{at}/proof/report?format=pdf"), 400, "format")
+
+
+def test_audio_that_is_silent_or_gone_is_not_given_to_the_recogniser(steered: Steer, script: Script) -> None:
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two.", "Three four.")
+    library = served.app.state.studio.library
+    first, second = (library.files.path(library.takes.get(part["chosen"]).audio) for part in parts_of(served, project))
+    first.unlink()
+    second.chmod(0o600)
+    second.write_bytes(second.read_bytes()[:44] + bytes(88_200))
+    assert checked(served, project)["wrong"] == 4 and script.heard == []
+    assert [spot["kind"] for spot in spots(served, project)] == ["no_speech"] * 2
+
+
+def test_only_the_owner_checks_and_only_with_a_recogniser(steered: Callable[..., Steered], script: Script) -> None:
+    served, _ = steered(api_keys=read_keys("first,second"))
+    with served.client(headers={"Authorization": "Bearer first"}) as client:
+        project = client.post(PROJECTS, json={"input": "One."}).json()
+        assert client.get(f"{PROJECTS}/{project['id']}/proof").json()["recogniser"] is False
+        assert_envelope(client.post(f"{PROJECTS}/{project['id']}/proof", json={}), 501)
+    with served.client(headers={"Authorization": "Bearer second"}) as client:
+        for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/spots"), ("GET", "/report")):
+            assert_envelope(client.request(method, f"{PROJECTS}/{project['id']}/proof{path}"), 404, "project")
