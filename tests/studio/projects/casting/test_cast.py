@@ -126,6 +126,9 @@ def test_a_range_of_lines_goes_to_a_new_character_and_all_are_recast(steered: St
         ends = {"first": listed[-1]["id"], "last": listed[-2]["id"]}
         assert client.patch(f"{at}/parts", json=ends | {"character": new["id"]}).json()["count"] == 2
         assert [part["voice"] for part in parts_of(served, project)[-2:]] == ["bert", "bert"]
+        for character in (new["id"], ""):
+            wanted = [part["id"] for part in parts_of(served, project) if (part["character"] or "") == character]
+            assert client.get(f"{at}/parts/ids", params={"character": character}).json()["data"] == wanted
         assert_envelope(client.patch(f"{at}/parts", json=ends | {"character": "char_x"}), 404, "character")
         assert_envelope(client.patch(f"{at}/parts", json={"ids": ["part_x"], "pause": 1}), 404, "part")
         assert_envelope(client.patch(f"{at}/parts", json={"pause": 1}), 400, "ids")
