@@ -1,4 +1,4 @@
-// Lines of a project with who speaks them, decided by single keys: 1 to 9 a character, 0 the narrator, Enter accepts, U undoes.
+// Lines of a project and their speakers, decided with single keys: 1 to 9 a character, 0 the narrator, Enter accepts, U undoes.
 
 import { addCharacter, changePart, changeParts, proposeSpeakers, readLines } from "../client/projects.js";
 import { element } from "../lib/elements.js";
@@ -18,7 +18,7 @@ export class CastLines extends EventTarget {
   #characters = [];
   #lines = [];
   #at = 0;
-  /** What the lines were before, the last change at the end. @type {any[]} */
+  /** The lines before each change, the last one at the end. @type {any[]} */
   #done = [];
 
   /** run: does work and shows why it failed. */
@@ -55,7 +55,7 @@ export class CastLines extends EventTarget {
 
   async #load(offset) {
     const isLatest = this.#looks.begin();
-    // Decided lines are left out by the server, but they are still shown here, so that they can be undone.
+    // The server leaves out decided lines; here they stay, so that they can be undone.
     const gone = this.#lines.filter((line) => line.confirmed && offset).length;
     const { data, has_more: hasMore } = await readLines(this.id, this.#which, "unsure" in this.#which ? offset - gone : offset, PAGE);
     if (!isLatest()) return;
@@ -89,14 +89,26 @@ export class CastLines extends EventTarget {
 
   #choices(line) {
     const choice = (key, words, work) => {
-      const button = element("button", { type: "button", className: "plain", onclick: () => this.run(work) }, [...(key ? [element("kbd", { textContent: key })] : []), words]);
-      return button;
+      return element("button", { type: "button", className: "plain", onclick: () => this.run(work) }, [element("kbd", { textContent: key }), words]);
     };
-    const named = this.#characters.map((one, i) => choice(i < KEYS ? String(i + 1) : "", one.name, () => this.#decide(line, { character: one.id })));
+    const named = this.#characters.slice(0, KEYS).map(({ id, name }, i) => choice(String(i + 1), name, () => this.#decide(line, { character: id })));
     return element("div", { className: "cast-choices" }, [
-      ...named, choice("0", phrase("cast.narrator"), () => this.#decide(line, { character: "" })),
+      ...named, ...this.#others(line), choice("0", phrase("cast.narrator"), () => this.#decide(line, { character: "" })),
       choice("⏎", phrase("cast.accept"), () => this.#accept(line)),
+      ...(this.#done.length ? [choice("U", phrase("takes.undo"), () => this.#undo())] : []),
     ]);
+  }
+
+  /** A list of the characters without a key. */
+  #others(line) {
+    const others = this.#characters.slice(KEYS);
+    if (!others.length) return [];
+    const options = others.map(({ id, name }) => element("option", { value: id, textContent: name }));
+    const select = element("select", { onchange: () => select.value && this.run(() => this.#decide(line, { character: select.value })) }, [
+      element("option", { value: "", textContent: phrase("cast.merge.choose") }), ...options,
+    ]);
+    select.setAttribute("aria-label", phrase("cast.character"));
+    return [select];
   }
 
   #nameOf(character) {
@@ -104,7 +116,7 @@ export class CastLines extends EventTarget {
   }
 
   #press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
     const line = this.#lines[this.#at];
     const isButton = event.target instanceof HTMLButtonElement;
     /** @type {Record<string, () => unknown>} */
@@ -151,7 +163,7 @@ export class CastLines extends EventTarget {
     this.#go(this.#at);
   }
 
-  /** Take what is proposed, or else what the line has; a person who is not in the cast joins it. */
+  /** Accept the proposal, or else the current speaker; a name that is not in the cast is added to it. */
   async #accept(line) {
     if (!line.proposal || line.confirmed) return this.#decide(line, { confirmed: true });
     const { name, tags } = line.proposal;

@@ -113,8 +113,16 @@ class CastPanel {
   }
 
   async #recast() {
+    const before = this.#cast.characters;
     await recast(this.project.id, false);
     await this.#changed();
+    const now = new Map(this.#cast.characters.map(({ id, voice }) => [id, voice]));
+    const revoiced = before.filter(({ id, voice }) => now.has(id) && now.get(id) !== voice);
+    const undo = async () => {
+      for (const { id, voice } of revoiced) await changeCharacter(this.project.id, id, { voice: voice ?? "" });
+      await this.#changed();
+    };
+    if (revoiced.length) offerUndo(phrase("cast.recast.done", { count: revoiced.length }), undo);
   }
 
   async #add() {

@@ -1,13 +1,13 @@
-// A character of a project as a row: name, other names, lines, a sample, the voice, and what is rarer behind three dots.
+// A character of a project as a row: name, other names, lines, a sample, the voice, and the rest behind three dots.
 
 import { labelOf } from "../client/voices.js";
 import { element, icon, labelled } from "../lib/elements.js";
-import { PLAY } from "../lib/icons.js";
+import { MORE, PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
 
 const GENDERS = ["", "female", "male", "neutral"];
 
-/** Fires "change" with changes of the character, "hear" (the sample, or else the voice), "lines", "merge" with {into}, and "delete". */
+/** Fires "change" with changes of the character, "hear" (for the sample, or else the voice), "lines", "merge" with {into}, and "delete". */
 export class CharacterRow extends EventTarget {
   /** @type {any} */
   member = null;
@@ -32,16 +32,20 @@ export class CharacterRow extends EventTarget {
     this.into = element("select", { onchange: () => this.into.value && tell("merge", { into: this.into.value }) });
     const remove = element("button", { type: "button", className: "plain", textContent: phrase("cast.delete"), onclick: () => tell("delete") });
     const field = (words, control) => element("label", {}, [words, " ", control]);
-    this.more = element("details", { className: "cast-more" }, [
-      element("summary"),
-      element("div", {}, [
-        field(phrase("cast.aliases"), this.others), field(phrase("cast.gender"), this.gender),
-        element("label", {}, [this.narrator, " ", phrase("cast.narrates")]), field(phrase("cast.merge"), this.into), remove,
-      ]),
+    this.rare = element("div", { className: "cast-rare", hidden: true }, [
+      field(phrase("cast.aliases"), this.others), field(phrase("cast.gender"), this.gender),
+      element("label", {}, [this.narrator, " ", phrase("cast.narrates")]), field(phrase("cast.merge"), this.into), remove,
     ]);
+    this.more = element("button", { type: "button", className: "cast-more", onclick: () => this.#open(this.rare.hidden) }, [icon(MORE)]);
     this.element = element("li", {}, [
-      element("div", { className: "cast-who" }, [this.name, this.aliases]), this.figures, this.play, this.voice, this.more,
+      element("div", { className: "cast-names" }, [this.name, this.aliases]), this.figures, this.play, this.voice, this.more, this.rare,
     ]);
+    this.#open(false);
+  }
+
+  #open(isOpen) {
+    this.rare.hidden = !isOpen;
+    this.more.setAttribute("aria-expanded", String(isOpen));
   }
 
   /** others: the other characters, to merge with; a field being edited is left alone. */
@@ -66,7 +70,7 @@ export class CharacterRow extends EventTarget {
     fill(this.voice, voice?.id ?? "");
     this.voice.disabled = member.narrator && !isNarrator;
     this.more.hidden = isNarrator;
-    labelled(this.more.querySelector("summary"), phrase("cast.more", { name }));
+    labelled(this.more, phrase("cast.more", { name }));
     fill(this.others, member.aliases.join(", "));
     fill(this.gender, member.gender);
     this.narrator.checked = member.narrator;

@@ -36,7 +36,7 @@ class CharacterBody(StrictBody):
     name: Name | None = None
     aliases: list[Name] | None = Field(None, max_length=MAX_ALIASES, description="All other names of this person.")
     gender: str | None = Field(None, description=GENDER)
-    voice: VoiceName | None = Field(None, description="Of all its lines without a voice of their own; blank: none.")
+    voice: VoiceName | None = Field(None, description="For all its lines without their own; blank: the project's.")
     narrator: bool | None = Field(None, description="Whether this person tells the story, in the project's voice.")
 
     def changes(self) -> CharacterChanges:
@@ -56,13 +56,13 @@ class RecastBody(StrictBody):
 
 
 class ProposeBody(StrictBody):
-    """Which lines the chat endpoint is asked about."""
+    """Lines to ask the chat endpoint about."""
 
     ids: list[str] = Field(min_length=1, max_length=MAX_LINES)
 
 
 def proposal_json(part: str, character: str | None, proposal: Proposal) -> dict[str, Any]:
-    """``character`` is null for the narrator, whose ``name`` is blank, and for somebody who is not in the cast."""
+    """``character`` is null for the narrator, whose ``name`` is blank, and for a name that is not in the cast."""
     return {"part": part, "character": character, "name": proposal.speaker, "tags": list(proposal.tags)}
 
 

@@ -89,7 +89,7 @@ class ItemBody(StrictBody):
     pause: Pause | None = None
     chapter: str = Field("", max_length=200)
     character: str = Field("", max_length=MAX_NAME, description="The name of the character who speaks it.")
-    scene: bool = Field(False, description="Whether a scene ends with it.")
+    scene: bool = Field(False, description="Whether a scene ends after it.")
 
     def passage(self) -> Passage:
         pause = SCENE_PAUSE if self.scene and self.pause is None else self.pause
@@ -160,9 +160,9 @@ class DirectionBody(StrictBody):
     top_p: TopP | AsProject | None = _or_project("Top-p")
     top_k: TopK | AsProject | None = _or_project("Top-k")
     tags: list[str] | None = Field(
-        None, description="Tags with which each sentence begins, in the place of those it has, such as whisper."
+        None, description="Tags at the beginning of each sentence, such as whisper, instead of its present ones."
     )
-    scene: bool | None = Field(None, description="Whether a scene ends with it, which scene_pause follows.")
+    scene: bool | None = Field(None, description="Whether a scene ends after it; scene_pause follows.")
     character: Annotated[str, Field(max_length=MAX_NAME)] | None = Field(
         None, description="The id of the character who speaks, in that character's voice; blank: the narrator."
     )
@@ -184,7 +184,7 @@ class PartBody(DirectionBody):
 
 
 class PartsBody(DirectionBody):
-    """Parts by their ids, or from one to another, and what to change of each."""
+    """Parts by their ids or as a range, and the changes to each."""
 
     ids: list[str] | None = Field(None, min_length=1, max_length=MAX_PARTS)
     first: str | None = Field(None, description="The id of the first part of a range, in any order with last.")

@@ -16,20 +16,20 @@ from studio.library.sqlite import Database, select
 from studio.library.trash import Trash, mark
 
 _SAMPLE_LETTERS = 240
-"""A sample line is as long as possible up to here."""
+"""The longest sample line; a longer part is the sample only if a character has no other."""
 _WORDS = "length(text) - length(replace(replace(text, char(10), ' '), ' ', '')) + 1"
-"""Counted by the gaps between them: a book need not be taken apart."""
+"""Counted by blanks in SQL, so that the texts need not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleLine:
-    """A typical part of a character: with audio if one has any."""
+    """A typical part of a character, preferably one with audio."""
 
     part: str
     position: int
     text: str
     take: str | None
-    """None: without audio of its current text."""
+    """None if it has no audio of its current text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class CastMember:
 
 @dataclass(frozen=True, slots=True)
 class CharacterChanges:
-    """What to change of a character; None leaves it as it is."""
+    """Changes to a character; None leaves a field as it is."""
 
     name: str | None = None
     aliases: Sequence[str] | None = None
@@ -87,7 +87,7 @@ class Cast:
             return {row["id"]: row["name"] for row in _rows(db, project_id)}
 
     def speakers(self, project_id: str, owner_filter: str | None) -> list[str]:
-        """The names of the characters who speak, part after part, without the narrator's. Raises NotFound."""
+        """The names of the speaking characters, part by part, without the narrator. Raises NotFound."""
         query = (
             "select name from parts join characters on characters.id = character"
             " where parts.project_id = ? and characters.deleted is null order by position"
@@ -117,7 +117,7 @@ class Cast:
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
     ) -> CastMember:
-        """Change a character. With another voice its lines get that too, except those with a voice of their own.
+        """Change a character. A new voice also applies to its lines, except those with their own voice.
 
         Raises NotFound, InvalidRequest.
         """
@@ -134,7 +134,7 @@ class Cast:
             return _member(before | new, _figures(db, project_id))
 
     def recast(self, project_id: str, owner_filter: str | None, voices: dict[str, str | None]) -> None:
-        """Give characters these voices by id, all at once, and their lines as `edit` does. Raises NotFound."""
+        """Set the voices of characters, by id, and of their lines as `edit` does. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             changes = {}
@@ -148,9 +148,9 @@ class Cast:
     def merge(
         self, project_id: str, owner_filter: str | None, character_id: str, into: str | None
     ) -> CastMember | None:
-        """Give all lines of a character to another one, None: the narrator, and put it into the trash.
+        """Give all lines and names of a character to another one (None: the narrator), and put it into the trash.
 
-        The other one gets its names too. Raises NotFound, InvalidRequest.
+        Raises NotFound, InvalidRequest.
         """
         if character_id == into:
             raise InvalidRequest("a character cannot be merged with itself: name another one", "into")
@@ -188,7 +188,7 @@ def voice_of_character(db: Database, project_id: str, character_id: str) -> str 
 
 
 def revoice(db: Database, project: dict[str, Any], voices: dict[str, tuple[str | None, str | None]]) -> None:
-    """Give the lines of characters, by id, other voices: (before, after). A line with a voice of its own keeps it."""
+    """Change the voices of characters' lines, by id: (before, after). A line with its own voice keeps it."""
     changed = [(after, character, before) for character, (before, after) in voices.items() if before != after]
     if changed:
         db.conn.executemany("update parts set voice = ? where character = ? and voice is ?", changed)
@@ -300,8 +300,8 @@ def _clean_aliases(aliases: Iterable[str], name: str) -> list[str]:
 
 def _check_name(rows: Iterable[dict[str, Any]], name: str, own: str | None) -> None:
     if any(row["name"].casefold() == name.casefold() and row["id"] != own for row in rows):
-        raise InvalidRequest(f"the cast has a {name[:80]!r} already: choose another name, or merge the two", "name")
+        raise InvalidRequest(f"the cast already has {name[:80]!r}: choose another name, or merge the two", "name")
 
 
 def _too_many() -> InvalidRequest:
-    return InvalidRequest(f"the cast has {MAX_CHARACTERS} characters already; merge or delete some first", "characters")
+    return InvalidRequest(f"the cast already has {MAX_CHARACTERS} characters; merge or delete some first", "characters")

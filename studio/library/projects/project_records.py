@@ -196,7 +196,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class NewCharacter:
-    """A character on its way into the library."""
+    """A character to be stored."""
 
     name: str
     aliases: tuple[str, ...] = ()

@@ -71,14 +71,14 @@ class PartChanges:
     take: str | None = None
     """The id of the take to choose. Like the text for one part only."""
     reword: Callable[[str], str] | None = None
-    """Makes the new text of each part."""
+    """Returns the new text of a part, from its current text."""
     character: str | None = None
     """The id of the character who speaks; blank: the narrator. The part gets that voice, unless ``voice`` is given, and
     is confirmed, unless ``confirmed`` says otherwise."""
     confirmed: bool | None = None
     scene: bool | None = None
     speed: float | None = None
-    """Below 0: the project's, like the next three."""
+    """Below 0 for the project's value, as for the next three."""
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -281,7 +281,7 @@ class Projects:
     def edit_parts(
         self, project_id: str, owner_filter: str | None, which: Sequence[str] | PartRange, changes: PartChanges
     ) -> int:
-        """Change all these parts, or none; returns how many. Raises NotFound, InvalidRequest."""
+        """Change all these parts, or none; returns their number. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part_ids = _ids_of(db, project_id, which)
@@ -323,7 +323,7 @@ class Projects:
 
 
 def _ids_of(db: Database, project_id: str, which: Sequence[str] | PartRange) -> list[str]:
-    """Raises NotFound for a part that there is not."""
+    """The ids of parts. Raises NotFound for an unknown part."""
     if isinstance(which, PartRange):
         ends = sorted(part_of(db, project_id, part_id).position for part_id in (which.first, which.last))
         among = "select id from parts where project_id = ? and position between ? and ?"
@@ -337,7 +337,7 @@ def _ids_of(db: Database, project_id: str, which: Sequence[str] | PartRange) -> 
 
 
 def _change(db: Database, row: dict[str, Any], part_ids: Sequence[str], changes: PartChanges) -> None:
-    """Change parts, and the states that follow. Raises NotFound, InvalidRequest."""
+    """Change parts and derive their states. Raises NotFound, InvalidRequest."""
     new: dict[str, Any] = {}
     if changes.character is not None:
         named = bool(changes.character)

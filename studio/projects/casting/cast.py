@@ -18,9 +18,9 @@ from studio.speech.dialogue import fold_speaker, speaker_names
 PAUSE_WITHIN = 0.2
 """Seconds of silence between speech and narration of one paragraph."""
 SCRIPT_SHARE = 0.5
-"""A text is a script if so many of its paragraphs begin with a name and a colon."""
+"""A text is a script if at least this share of its paragraphs begins with a name and a colon."""
 PROSE_NAMES = 2
-"""Lines that begin with the same name and a colon, for it to be listed as a speaker where the text is no script."""
+"""In a text that is not a script, a name is listed as a speaker if this many lines begin with it and a colon."""
 
 
 class Casting:
@@ -37,11 +37,11 @@ class Casting:
         return fold_speaker(name) in self._by_name or self._voice_of(name) is not None
 
     def prefer(self, name: str, voice: str) -> None:
-        """The voice of a name that has none yet."""
+        """Set the voice of a name that has none."""
         self._voices.setdefault(fold_speaker(name), voice)
 
     def character(self, name: str, aliases: Sequence[str] = (), gender: str = "") -> NewCharacter:
-        """The character of one of these names, who is new if there is none."""
+        """The character with one of these names, created if it does not exist."""
         names = [name, *aliases]
         known = next((self._by_name[key] for each in names if (key := fold_speaker(each)) in self._by_name), None)
         if known is None:
@@ -69,7 +69,7 @@ class Casting:
 
 
 def divided(document: Document, casting: Casting, find_speakers: bool) -> Document:
-    """The document with each line as a passage of its speaker, and the characters as its cast.
+    """The document with its lines as passages of their speakers, and the characters as its cast.
 
     ``find_speakers``: also quoted speech in prose, and every name before a colon where the text is a script. Blocking:
     some 1.5 s of a core for a million letters. Raises InvalidDocument.
@@ -91,7 +91,7 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
 
 
 def speakers_in(document: Document) -> Document:
-    """As `divided`, for a list of those who may speak: names before a colon too that occur several times in prose."""
+    """As `divided`, to list possible speakers: also names that occur several times before a colon in prose."""
     casting = Casting({})
     for name in _script_names(document, only_scripts=False):
         casting.character(name)
@@ -113,7 +113,7 @@ def _voiced(passage: Passage, casting: Casting) -> Passage:
 
 
 def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
-    """Passages with each stretch of quoted speech as one of its own."""
+    """Passages split so that each stretch of quoted speech is a passage."""
     is_prose = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
     attribution = attribute([each.text if prose else "" for each, prose in zip(passages, is_prose, strict=True)])
     for person in attribution.characters:

@@ -1,4 +1,4 @@
-"""The cast of a project for the API: characters changed and given voices, lines to decide, direction of many parts."""
+"""The cast of a project for the API: characters and their voices, lines to decide, directions for many parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_CONTEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class LineInContext:
-    """A line with the text around it, by which a person can tell who speaks."""
+    """A line with the text around it, which shows who speaks."""
 
     part: Part
     before: str
@@ -55,7 +55,7 @@ class CastService:
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 
     def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> None:
-        """Give all characters the voices that are proposed for them; ``only_missing``: those who have none.
+        """Give all characters their proposed voices; ``only_missing``: only those without a voice.
 
         Raises NotFound.
         """
@@ -92,13 +92,13 @@ class CastService:
 
     @property
     def assistant(self) -> str | None:
-        """The model that `propose` asks; None: there is none."""
+        """The model that `propose` asks; None if no chat endpoint is set."""
         return self._chat.model if self._chat else None
 
     async def propose(
         self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]
     ) -> list[tuple[str, str | None, Proposal]]:
-        """Part, character (None: the narrator, or somebody new) and proposal, for the lines that have one.
+        """Part, character (None: the narrator, or not in the cast) and proposal, for the lines that have one.
 
         Raises NotFound, InvalidRequest, ChatFailed.
         """
@@ -136,7 +136,7 @@ class CastService:
         changes: PartChanges,
         tags: Sequence[str] | None,
     ) -> int:
-        """Change many parts at once; how many. ``tags``: those with which each sentence begins; None: as they are.
+        """Change many parts at once; returns their number. ``tags``: those of each sentence; None: as they are.
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
@@ -144,7 +144,7 @@ class CastService:
         return self._library.projects.edit_parts(project_id, owner_filter, which, self.tagged(changes, tags))
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
-        """The changes with these tags too. Raises InvalidRequest for one that the model does not know."""
+        """The changes, with these tags added. Raises InvalidRequest for a tag that the model does not know."""
         if tags is None:
             return changes
         names = [" ".join(tag.strip().strip("[]").split()) for tag in tags]

@@ -1,4 +1,4 @@
-"""Asks an OpenAI-compatible chat endpoint who speaks lines, and how: proposals, of which nothing is applied here.
+"""Asks an OpenAI-compatible chat endpoint for the speakers and tags of lines, and applies nothing.
 
 The address comes from the studio's settings alone, never from a request.
 """
@@ -19,9 +19,9 @@ from studio.errors import ChatFailed
 MAX_LINES = 200
 """Lines of one call."""
 BATCH = 25
-"""Lines of one question; models lose count of more."""
+"""Lines of one question; with more, models lose count."""
 SECONDS = 60.0
-"""For one answer, to its end."""
+"""Limit for one complete answer."""
 MAX_ANSWER = 1_000_000
 """Bytes of one answer."""
 AT_ONCE = 2

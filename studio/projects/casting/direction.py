@@ -1,4 +1,4 @@
-"""The manner in which a text is spoken: the tags with which its sentences begin, replaced by others."""
+"""Replaces the tags at the beginning of sentences, which say how a text is spoken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_TAGS = 8
 
 
 def with_tags(text: str, tags: Sequence[str]) -> str:
-    """The text with these tags before each sentence, in the place of those with which it begins; pauses stay.
+    """The text with these tags before each sentence, instead of those it begins with; pauses stay.
 
     Models obey a tag up to the end of its sentence, so each sentence needs it.
     """

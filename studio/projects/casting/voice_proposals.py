@@ -13,12 +13,12 @@ from studio.library.voices.voice import Voice
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A character with the size of the part."""
+    """A character with the number of its lines."""
 
     character: NewCharacter
     lines: int
     beside: Mapping[str, int]
-    """How often the line before or after is that of another character, by name."""
+    """How many lines of other characters, by name, come right before or after."""
 
 
 def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> list[Role]:

@@ -107,7 +107,7 @@ class CastRoutes:
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
 
     async def propose(self, project_id: str, request: Request) -> JSONResponse:
-        """Ask the chat endpoint of the settings who speaks lines, and how. Nothing is changed by it."""
+        """Ask the chat endpoint of the settings for the speakers and tags of lines. Nothing is changed."""
         body = as_model(await read_json(request), ProposeBody)
         work = self._service.propose(project_id, request.state.owner_filter, body.ids)
         data = [proposal_json(*entry) for entry in await until_hangup(request, work)]
@@ -115,7 +115,7 @@ class CastRoutes:
 
     async def edit_parts(self, project_id: str, request: Request) -> JSONResponse:
         """Change many parts at once, by ids or from first to last: voice, pause, speed, sampling, tags, scene end,
-        character. Parts that are spoken differently by that become stale. All are changed, or none."""
+        character. Parts that would be spoken differently become stale. All are changed, or none."""
         body = as_model(await read_json(request), PartsBody)
         direct = partial(self._service.direct, project_id, request.state.owner_filter, body.which(), body.changes())
         count = await to_thread.run_sync(direct, body.tags)
