@@ -130,7 +130,7 @@ def test_it_says_whose_book_it_is_and_our_reader_opens_it(book: tuple[Served, Js
     data = fetch(served, project, "epub?bitrate=96")
     assert data == fetch(served, project, "epub?bitrate=96")
     read = ReadBack(data)
-    dc = {child.tag.removeprefix(DC): child.text for child in read.package[0] if child.tag.startswith(DC)}
+    dc = {child.tag.removeprefix(DC): child.text or "" for child in read.package[0] if child.tag.startswith(DC)}
     wanted = {"title": "A <Bük>", "creator": "Ann & Bo", "date": "2026", "language": "ar", "contributor": "Zoë"}
     assert dc | wanted == dc and dc["identifier"].startswith("urn:uuid:")
     assert read.meta("media:narrator") == ["Zoë"] and read.meta("role", "#narrator") == ["nrt"]

@@ -52,8 +52,8 @@ def test_a_sample_ends_with_a_sentence(spoken: tuple[Served, Json]) -> None:
         url = f"{PROJECTS}/{project['id']}/sample"
         assert_envelope(client.get(url, params={"first": third["id"], "last": second["id"]}), 400, "last")
         assert_envelope(client.get(url, params={"first": "part_x"}), 404, "first")
-        for seconds in (9, 301, "nan"):
-            assert_envelope(client.get(url, params={"seconds": seconds}), 400, "seconds")
+        for wrong in ("9", "301", "nan"):
+            assert_envelope(client.get(url, params={"seconds": wrong}), 400, "seconds")
         assert_envelope(client.get(url, params={"format": "m4b"}), 400, "format")
 
 
