@@ -58,8 +58,8 @@ class ReadBack:
         return posixpath.join(self.folder, item["href"])
 
     def meta(self, name: str, refines: str | None = None) -> list[str]:
-        found = [meta for meta in self.package.iter(f"{OPF}meta") if meta.get("refines") == refines]
-        return [meta.text or "" for meta in found if meta.get("property") == name]
+        entries = [meta for meta in self.package.iter(f"{OPF}meta") if meta.get("refines") == refines]
+        return [entry.text or "" for entry in entries if entry.get("property") == name]
 
     def clips(self, chapter: int) -> list[tuple[str, float, float]]:
         """The text, begin and end of each clip, which lie within the audio and follow each other."""
@@ -67,24 +67,24 @@ class ReadBack:
         overlay = self.items[page["media-overlay"]]
         root = self.xml(posixpath.join(self.folder, page["href"]))
         elements = {element.get("id"): element for element in root.iter() if element.get("id")}
-        found, names = [], set()
+        clips, names = [], set()
         for pair in self.xml(posixpath.join(self.folder, overlay["href"])).iter(f"{SMIL}par"):
             [text, audio] = pair
             file, _, element = text.attrib["src"].partition("#")
             assert file == page["href"]
             begin, end = (float(audio.attrib[name].removesuffix("s")) for name in ("clipBegin", "clipEnd"))
-            found.append((" ".join("".join(elements[element].itertext()).split()), begin, end))
+            clips.append((" ".join("".join(elements[element].itertext()).split()), begin, end))
             names.add(audio.attrib["src"])
         [name] = names
         assert self.items[page["id"] + "-audio"]["media-type"] == "audio/mpeg"
         rate, pcm = decoded(self.archive.read(posixpath.join(self.folder, name)), "mp3")
         length = len(pcm) / rate
-        assert rate == RATE and found[0][1] == 0 and found[-1][2] <= length < found[-1][2] + 0.15
-        assert all(begin < end for _, begin, end in found)
-        assert all(end == begin for (_, _, end), (_, begin, _) in pairwise(found))
-        told = self.meta("media:duration", "#" + page["media-overlay"])
-        assert told == [f"{found[-1][2]:.3f}s"]
-        return found
+        assert rate == RATE and clips[0][1] == 0 and clips[-1][2] <= length < clips[-1][2] + 0.15
+        assert all(begin < end for _, begin, end in clips)
+        assert all(end == begin for (_, _, end), (_, begin, _) in pairwise(clips))
+        durations = self.meta("media:duration", "#" + page["media-overlay"])
+        assert durations == [f"{clips[-1][2]:.3f}s"]
+        return clips
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_a_sample_for_acx_has_its_level_edges_and_bit_rate_and_begins_after_the_
         assert (audio.bit_rate, audio.channels, audio.rate) == (192_000, 1, 44_100)
 
 
-def test_a_sentence_that_is_too_long_is_no_sample(steered: Steer) -> None:
+def test_a_sentence_that_is_longer_than_the_sample_is_refused(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, items=[{"input": " ".join(["word"] * 60)}], start=True)
     until(served, project, "done")
@@ -97,17 +97,17 @@ def test_an_mp3_has_the_bit_rate_that_the_project_or_the_request_names(steered: 
     with library.store.writing() as db:  # as a codec with another sample rate would have it
         db.execute("update takes set sample_rate = ?", [rate])
 
-    def told(data: bytes) -> tuple[int | None, int]:
+    def bit_rate_of(data: bytes) -> tuple[int | None, int]:
         with av.open(io.BytesIO(data), "r") as file:
             assert file.streams.audio[0].channels == 1
             return file.streams.audio[0].bit_rate, file.streams.audio[0].rate
 
-    assert told(fetch(served, project, "audio?format=mp3")) == (64_000, rate)
-    assert told(fetch(served, project, "audio?format=mp3&bitrate=192")) == (192_000, 44_100)
+    assert bit_rate_of(fetch(served, project, "audio?format=mp3")) == (64_000, rate)
+    assert bit_rate_of(fetch(served, project, "audio?format=mp3&bitrate=192")) == (192_000, 44_100)
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "chapters?bitrate=96"))) as archive:
-        assert told(archive.read(archive.namelist()[0])) == (96_000, rate)
+        assert bit_rate_of(archive.read(archive.namelist()[0])) == (96_000, rate)
     settings(served, project, bitrate=None)
-    assert told(fetch(served, project, "audio?format=mp3")) == (128_000, rate)
+    assert bit_rate_of(fetch(served, project, "audio?format=mp3")) == (128_000, rate)
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}"
         assert_envelope(client.get(f"{url}/audio?format=mp3&bitrate=100"), 400, "bitrate")
