@@ -116,7 +116,7 @@ class Projects:
         cast: Sequence[NewCharacter] = (),
     ) -> Project:
         """Create a project of these parts, none of them queued. Raises InvalidRequest."""
-        title = _clean_title(title)
+        title = clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
         row = {
             "id": project_id,
@@ -177,7 +177,7 @@ class Projects:
             row = row_of(db, project_id, owner_filter)
             before = settings_of(db, row)
             if title is not None:
-                row["title"] = _clean_title(title)
+                row["title"] = clean_title(title)
             if settings is not None:
                 row["settings"] = json.dumps(settings.as_dict())
             touch(db, row)
@@ -387,6 +387,7 @@ def _too_many() -> InvalidRequest:
     return InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
 
 
-def _clean_title(title: str) -> str:
+def clean_title(title: str) -> str:
+    """The title of a project. Raises InvalidRequest."""
     beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
     return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
