@@ -1,10 +1,10 @@
-"""Streams a project as a zip of tracks for an audio editor: one per voice, all of equal length, and labels."""
+"""Streams a project as a zip of tracks for an audio editor: by character or voice, of equal length, with labels."""
 
 from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 
 from studio.audio.sink import Sink
 from studio.audio.tags import Tags
@@ -20,7 +20,9 @@ TRACK_FORMATS = ("flac", "wav")
 MAX_TRACKS = 32
 """Silence takes time to encode and, in a WAV, room."""
 OTHERS = "Others"
-"""The track that the voices with the fewest samples share if there are more than MAX_TRACKS."""
+"""The track that those with the fewest samples share if there are more than MAX_TRACKS."""
+NARRATOR = "Narrator"
+"""The track of the parts of a project with a cast that no character speaks."""
 LONGEST_LABEL = 60
 """Characters."""
 
@@ -33,7 +35,14 @@ def voice_of(placed: Placed) -> str:
     return placed.take.label or "default"
 
 
-def tracks_of(timeline: Timeline, name: NameTrack = voice_of) -> dict[str, Timeline]:
+def speaker_in(characters: Mapping[str, str]) -> NameTrack:
+    """Tracks by character, from the names by id; by voice where a project has no cast."""
+    if not characters:
+        return voice_of
+    return lambda placed: characters.get(placed.part.character or "", NARRATOR)
+
+
+def tracks_of(timeline: Timeline, name: NameTrack) -> dict[str, Timeline]:
     """Tracks as long as the whole, by name, in order of their first words. Their sum is the whole."""
     lengths: Counter[str] = Counter()
     names: list[str] = []
@@ -50,7 +59,7 @@ def tracks_of(timeline: Timeline, name: NameTrack = voice_of) -> dict[str, Timel
 
 
 def tracks_zipped(
-    timeline: Timeline, files: AudioFiles, name: str, album: str, name_track: NameTrack = voice_of
+    timeline: Timeline, files: AudioFiles, name: str, album: str, name_track: NameTrack
 ) -> Generator[bytes, None, None]:
     """Yield the zip in chunks: a file per track, labels.txt with a label per part, and chapters.txt.
 

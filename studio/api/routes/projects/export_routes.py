@@ -29,7 +29,7 @@ from studio.projects.exports.epub_book import EPUB_TYPE, EpubMetadata, write_epu
 from studio.projects.exports.render import FORMATS, M4B, STREAMED, Masterings, encoded, write_m4b
 from studio.projects.exports.retail_sample import MAX_SECONDS, MIN_SECONDS, sample_of
 from studio.projects.exports.subtitle_cues import cues
-from studio.projects.exports.track_export import TRACK_FORMATS, tracks_zipped
+from studio.projects.exports.track_export import TRACK_FORMATS, speaker_in, tracks_zipped
 from studio.projects.exports.zip_export import chapters_zipped, zipped
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_report import ProofReport
@@ -152,13 +152,15 @@ class ProjectFiles:
         format: Annotated[str, LOWER_CASE] = "flac",
         partial: bool = False,
     ) -> Response:
-        """A zip for an audio editor: a flac or wav file for each voice, all as long as the whole, with silence where
-        others speak; labels.txt and chapters.txt are labels for Audacity."""
+        """A zip for an audio editor: a flac or wav file for each character (without a cast: for each voice), all as
+        long as the whole, with silence where others speak; labels.txt and chapters.txt are labels for Audacity."""
         if format not in TRACK_FORMATS:
             allowed = ", ".join(TRACK_FORMATS)
             raise InvalidRequest(f"{format[:20]!r} is not a format of tracks; use one of {allowed}", "format")
         timeline, tags = await self._whole(project_id, request, partial)
-        pieces = await self._start_stream(request, tracks_zipped(timeline, self._library.files, format, tags.title))
+        cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
+        zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
+        pieces = await self._start_stream(request, zipping)
         headers = _saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
         return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 

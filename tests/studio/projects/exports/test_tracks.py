@@ -63,3 +63,15 @@ def test_beyond_the_limit_the_rarest_voices_share_a_track(
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks?format=wav"))) as archive:
         assert archive.namelist()[2:] == ["01 Others.wav"]
         assert np.array_equal(samples(archive.read("01 Others.wav")), whole)
+
+
+def test_with_a_cast_each_character_has_a_track(steered: Steer) -> None:
+    served, _ = steered()
+    text = "It was late. “Good night,” said Eleanor. “Sleep well,” said Mary. “I shall,” said Eleanor."
+    project = made(served, input=text, speakers=True, voice="anna", start=True)
+    until(served, project, "done")
+    with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks"))) as archive:
+        names = [name.removesuffix(".flac")[3:] for name in archive.namelist() if name.endswith(".flac")]
+        labels = archive.read("labels.txt").decode()
+    assert sorted(names) == ["Eleanor", "Mary", "Narrator"]
+    assert "Eleanor: “Good night,”" in labels and "Narrator: It was late." in labels
