@@ -39,10 +39,13 @@ from studio.api.routes.voices.openai_voice_routes import OpenAIVoiceRoutes
 from studio.api.routes.voices.recogniser_routes import recogniser_routes
 from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
+from studio.history.take_likeness import TakeLikeness
 from studio.history.take_word_times import TakeWordTimes
+from studio.paths import ASSETS
 from studio.projects.part_regeneration import PartRegeneration
 from studio.projects.proof.proof_regeneration import ProofRegeneration
 from studio.services import Studio
+from studio.voices.hearing.voiceprint import Voiceprints
 
 PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
 """All paths below these belong to the API: /audio and /models are called by OpenAI's clients if their base URL lacks
@@ -66,6 +69,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
     times = TakeWordTimes(studio.library, speech.host, speech.queues.alignments)
+    likeness = TakeLikeness(studio.library, Voiceprints(ASSETS / "fry" / "voiceprint.npz"), speech.queues.clips)
     regeneration = Regeneration(studio.history, times, studio.library, speech)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
@@ -73,7 +77,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         batch_routes(speech),
         socket_routes(speech),
         queue_routes(speech, settings),
-        TakeRoutes(studio.history, times, regeneration, speech, settings.share_days).router(),
+        TakeRoutes(studio.history, times, likeness, regeneration, speech, settings.share_days).router(),
         TrashRoutes(studio.library.trash).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         model_routes(speech),

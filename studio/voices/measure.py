@@ -46,7 +46,7 @@ class Figures:
 def measure(pcm: np.ndarray, rate: int) -> Figures:
     """Measure float32 mono samples (samples,) of at least a second."""
     levels = frame_levels(pcm, rate)
-    speaking, loud = _speaking(levels)
+    speaking, loud = speaking_frames(levels)
     where = np.flatnonzero(speaking)
     quiet = np.sort(levels)[: max(1, len(levels) // 10)]
     return Figures(
@@ -65,7 +65,7 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
 def speech_level(pcm: np.ndarray, rate: int) -> float:
     """RMS in dB of float32 mono samples (samples,) while somebody speaks."""
     levels = frame_levels(pcm, rate)
-    return _mean_db(levels[_speaking(levels)[0]])
+    return _mean_db(levels[speaking_frames(levels)[0]])
 
 
 def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
@@ -76,7 +76,7 @@ def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
     return np.maximum(10 * np.log10(np.square(frames).mean(axis=1) + 1e-20), _FLOOR_DB)
 
 
-def _speaking(levels: np.ndarray) -> tuple[np.ndarray, float]:
+def speaking_frames(levels: np.ndarray) -> tuple[np.ndarray, float]:
     """Which frames are speech, bool (frames,), and the level of the loudest twentieth in dB."""
     loud = float(np.sort(levels)[-max(1, len(levels) // 20) :].mean())
     return levels > loud - _SPEECH_BELOW_PEAK_DB, loud

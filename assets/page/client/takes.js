@@ -29,6 +29,11 @@ export function timesAt(path) {
   return readJson(path);
 }
 
+/** How much a take sounds like the clip of its voice, {percent, grade, closest, findings}; null where nobody can say. */
+export function likenessOf(id) {
+  return readJson(`/v1/takes/${encodeURIComponent(id)}/likeness`);
+}
+
 /** Regenerates the sentences from character start to end of a take's text, in code points. Returns the new take's record. */
 export function mendTake(id, start, end) {
   return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end }));

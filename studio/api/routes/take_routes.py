@@ -27,6 +27,7 @@ from studio.history.history import History, spare_starred
 from studio.history.regeneration import Regeneration
 from studio.history.take_export import STORED, encoded, file_name, zipped
 from studio.history.take_json import request_again, timestamps_json
+from studio.history.take_likeness import TakeLikeness
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import TakeFilter
 from studio.library.takes.take import Take
@@ -81,11 +82,12 @@ class TakeRoutes:
         self,
         history: History,
         times: TakeWordTimes,
+        likeness: TakeLikeness,
         regeneration: Regeneration,
         service: SpeechService,
         share_days: int,
     ) -> None:
-        self._history, self._times, self._regeneration = history, times, regeneration
+        self._history, self._times, self._likeness, self._regeneration = history, times, likeness, regeneration
         self._service, self._share_days = service, share_days
 
     def router(self) -> APIRouter:
@@ -100,6 +102,7 @@ class TakeRoutes:
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
         routes.get(take + "/timestamps")(self.get_timestamps)
+        routes.get(take + "/likeness")(self.get_likeness)
         routes.post(take + "/mend", status_code=201, openapi_extra=reads(RegenerateBody))(self.mend_take)
         routes.post(take + "/continue", openapi_extra=CONTINUE_DOC, response_class=Response)(self.continue_take)
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
@@ -131,6 +134,14 @@ class TakeRoutes:
         take = await self._history.stored(take_id, request.state.owner_filter)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
+
+    async def get_likeness(self, take_id: str, request: Request) -> JSONResponse:
+        """How much a take sounds like the clip of its voice: ``percent``, from 0 (another person) to 100 (another
+        recording of the same person); ``grade``: close, near or far; ``closest``: of the bundled voices the one that it
+        sounds most like; ``findings``: what in the clip may be the reason if it is not close."""
+        take, path = await self._history.sound(take_id, request.state.owner_filter)
+        likeness = await until_hangup(request, self._likeness.get(take, path, request.state.caller))
+        return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
     async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
         """Regenerate a sentence of a take in the same voice, joined seamlessly.
