@@ -84,6 +84,7 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
     )
     expect(screen.page.locator("#voice input")).to_have_value("Cleo")
     expect(speak(2)).to_contain_text(CLONE)
+    expect(screen.takes.first.get_by_role("status")).to_contain_text("the person in the clip:")
     expect(speak(3)).not_to_contain_text(CLONE)
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")
