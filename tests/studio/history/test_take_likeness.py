@@ -47,7 +47,6 @@ def test_a_take_unlike_its_clip_says_so_and_why(steered: Steer) -> None:
         client.post("/v1/audio/voices", data=told, files={"audio_sample": clip("Clara", "Boris")}).raise_for_status()
         answer = client.get(f"/v1/takes/{spoken(client, 'Both')}/likeness").json()
         assert answer["object"] == "audio.take.likeness" and answer["grade"] == "far" and 0 <= answer["percent"] < 40
-        assert answer["closest"] is None, "the engine of the tests speaks in tones"
         assert "people" in [finding["code"] for finding in answer["findings"]]
 
 
