@@ -1,1 +1,1 @@
-"""Measurements: each prints a table for people and one JSON line last for programs."""
+"""Measurements: each prints a table for people, and as its last line JSON for programs."""

@@ -1,8 +1,8 @@
-"""`make bench`: the real studio as a user starts it, on two cores: ready, first audio, real-time factor, memory, page.
+"""`make bench`: the real studio as a user starts it, on two cores: start, first audio, real-time factor, memory, page.
 
-The settings of app.py hold here too; the port is chosen. Times are taken by this process's clock at
-the far end of HTTP, so they hold the network stack, the server and the engine; the page's by Chromium's clock, so that
-they hold a press, the browser and the player too.
+The settings of app.py apply, except for the port. This process takes the times over HTTP, so they include the network
+stack, the server and the engine; the page's times, by Chromium's clock, also include the click, the browser and the
+player.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ PCM_BYTES_A_SECOND = 2 * 24_000
 
 @dataclass(frozen=True)
 class Exchange:
-    """One spoken request, as its client saw it."""
+    """One speech request, as measured by its client."""
 
     first_audio: float
-    """Seconds from sending the request to the first byte of sound."""
+    """Seconds from sending the request to the first byte of audio."""
     total: float
     """Seconds to the last byte."""
     audio: float
-    """Seconds of sound."""
+    """Seconds of audio."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the JSON line holds."""
+    """The fields of the JSON line."""
 
     model: str
     device: str
@@ -58,11 +58,11 @@ class Report:
     peak_rss_mib: float
     requests: int
     page: page.Report | None
-    """What benchmarks.page measured in a studio of its own; None where there is no Chromium."""
+    """The measurements of benchmarks.page in its own studio; None without Chromium."""
 
 
 class Studio(StudioProcess):
-    """The studio, and one caller of it."""
+    """The studio, and a client for it."""
 
     def speak(self, text: str, seed: int) -> Exchange:
         body = json.dumps({"input": text, "seed": seed, "response_format": "pcm"})
@@ -80,7 +80,7 @@ class Studio(StudioProcess):
 
 
 def use_cores(count: int) -> int:
-    """Keep this process and its children on so many cores; all of them where the system cannot do that."""
+    """Limit this process and its children to this many cores; no limit where the system does not support it."""
     if not hasattr(os, "sched_setaffinity"):
         return os.cpu_count() or 1
     chosen = sorted(os.sched_getaffinity(0))[:count]
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def table(report: Report, why_not: str = "") -> str:
-    """The report for people; ``why_not`` says why there is nothing about the page."""
+    """The report as text; ``why_not`` says why there are no figures of the page."""
     rows = [
         ("ready after start", f"{report.ready_s:.2f} s", ""),
         ("first audio over HTTP", f"{report.first_audio_ms:.0f} ms", f"worst {report.first_audio_ms_worst:.0f}"),

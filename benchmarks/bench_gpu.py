@@ -1,9 +1,8 @@
 """`make bench-gpu`: engine, service and upstream on one GPU with full-size random weights, in one table and one JSON.
 
-Each stage is a process with a time limit of its own; what a stage has measured counts even if it fails later, and the
-others still run. The settings of app.py hold for the service (STUDIO_MAX_ROWS …; 64 rows otherwise),
-and options that are not known here go to `benchmarks.serve`. `--only` measures some stages anew and keeps the others
-of the file.
+Each stage is a process with its own time limit; its measurements count even if it fails later, and the others still
+run. The settings of app.py apply to the service (STUDIO_MAX_ROWS …; 64 rows by default), and unknown options are passed
+to `benchmarks.serve`. `--only` repeats some stages and keeps the others of the file.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from benchmarks.common.report import Report, table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-"""A file for each kind of GPU: h200.json, h100.json."""
+"""One file per kind of GPU: h200.json, h100.json."""
 FULL_SIZE_BYTES = 12 * 2**30
 STAGES = ("engine", "memory", "service", "upstream")
 CARDS = "5.5", "7.4", "11.2", "15.1", "22.9"
-"""GiB that cards of 6, 8, 12, 16 and 24 GB are taken to have free: docs/hosting.md."""
+"""GiB assumed to be free on cards of 6, 8, 12, 16 and 24 GB: docs/hosting.md."""
 SERVICE_SETTINGS = {"STUDIO_MAX_ROWS": "64", "STUDIO_MAX_CONTEXT": "1024"}
 
 FIGURES: dict[str, tuple[str, str]] = {
@@ -65,7 +64,7 @@ FIGURES: dict[str, tuple[str, str]] = {
     "cancel_ms_p50": ("service", "cancel_ms_p50"),
     "upstream_ms": ("upstream", "upstream_ms"),
 }
-"""Each figure with its stage and the name that it has there; of several names, the first that is found."""
+"""Each figure with its stage and its name there; of several names, the first that exists."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,15 @@ class Stage:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, out: Path) -> str:
-        """Run to the end or to the limit; how it ended, in words. Its output passes through."""
+        """Run to the end or to the limit; returns how it ended, in words. Its output passes through."""
         process = subprocess.Popen(
             [sys.executable, "-m", self.module, *self.arguments, "--out", str(out)],
             cwd=ROOT,
-            env={**os.environ, **self.settings, "TRITON_CACHE_DIR": str(out.parent / "kernels")},  # all compiled anew
+            env={
+                **os.environ,
+                **self.settings,
+                "TRITON_CACHE_DIR": str(out.parent / "kernels"),
+            },
             start_new_session=True,
         )
         try:
@@ -97,7 +100,7 @@ class Stage:
 
 
 def _end_session(leader: int) -> None:
-    """End whatever a stage has left running, a server for example."""
+    """End everything that a stage left running, such as a server."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:
@@ -105,7 +108,7 @@ def _end_session(leader: int) -> None:
 
 
 def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> list[Stage]:
-    """All of them, in their order."""
+    """All stages in order."""
     settings = {name: os.environ.get(name, value) for name, value in SERVICE_SETTINGS.items()}
     everything = [
         Stage("engine", "benchmarks.gpu", (str(options.small),), 600),
@@ -121,7 +124,7 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
 
 
 def figures(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures that matter most, out of all stages' results; None for what was not measured."""
+    """The most important figures of all stages' results; None for missing ones."""
     return {name: _find(results.get(stage), names.split("|")) for name, (stage, names) in FIGURES.items()}
 
 
@@ -131,14 +134,14 @@ def _find(tree: Any, names: list[str]) -> Any:
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    leaves: list[tuple[str, Any]] = []
     for key, value in tree.items():
-        found += _leaves(value, f"{prefix}{key}/") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
-    return found
+        leaves += _leaves(value, f"{prefix}{key}/") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
+    return leaves
 
 
 def measure(chosen: list[Stage], report: Report) -> None:
-    """Run the stages one after the other, the file whole after each."""
+    """Run the stages one after the other; the file is complete after each."""
     for stage in chosen:
         print(f"\n==> {stage.name}: {stage.module}, at most {stage.limit_s} s", flush=True)
         started = time.perf_counter()
@@ -146,24 +149,24 @@ def measure(chosen: list[Stage], report: Report) -> None:
             out = Path(scratch) / "out.json"
             outcome = stage.run(out)
             measured = json.loads(out.read_text()) if out.exists() else {}
-        told = {"outcome": outcome, "seconds": round(time.perf_counter() - started, 1)}
-        told["date"] = datetime.date.today().isoformat()
-        report.add({"stages": report.results.get("stages", {}) | {stage.name: told}})
+        row = {"outcome": outcome, "seconds": round(time.perf_counter() - started, 1)}
+        row["date"] = datetime.date.today().isoformat()
+        report.add({"stages": report.results.get("stages", {}) | {stage.name: row}})
         report.add({stage.name: measured})
         report.add(figures(report.results))
 
 
 def gpu_name() -> str:
     """'h100' for "NVIDIA H100 80GB HBM3", 'rtx-4090' for "NVIDIA GeForce RTX 4090": the first GPU."""
-    asked = "import torch; print(torch.cuda.get_device_name())"  # in a process that ends, and with it its memory
-    named = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    program = "import torch; print(torch.cuda.get_device_name())"  # in a process that then frees its GPU memory
+    named = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if named.returncode:
         raise SystemExit(f"no GPU to measure: {named.stderr.strip().splitlines()[-1]}")
     return "-".join(re.sub(r"nvidia|geforce|\b\d+gb\b|\bhbm\w+|\bpcie\b|\bsxm\w+", " ", named.stdout.lower()).split())
 
 
 def room_for_weights() -> Path:
-    """Where twelve gigabytes may lie for some minutes: in memory if that holds them."""
+    """A folder for twelve gigabytes for some minutes: in memory if they fit."""
     memory = Path("/dev/shm")  # noqa: S108  (one machine, one user)
     in_memory = memory.is_dir() and shutil.disk_usage(memory).free > FULL_SIZE_BYTES
     return memory if in_memory else Path(tempfile.gettempdir())
@@ -184,9 +187,9 @@ def main() -> int:
         measure(stages(options, options.checkpoint or Path(scratch), serve), report)
     table("Figures", [{"figure": name, "measured": report.results[name]} for name in FIGURES])
     ended = report.results["stages"]
-    table("Stages", [{"stage": name, **told} for name, told in ended.items()])
+    table("Stages", [{"stage": name, **row} for name, row in ended.items()])
     report.close()
-    return 0 if all(told["outcome"] == "done" for told in ended.values()) else 1
+    return 0 if all(row["outcome"] == "done" for row in ended.values()) else 1
 
 
 if __name__ == "__main__":

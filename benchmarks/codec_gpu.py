@@ -1,4 +1,4 @@
-"""The codec's fused decoder on one GPU: its error beside plain torch, its times by batch, and `conv`'s tiles by layer.
+"""The codec's fused decoder on one GPU: its error against plain torch, its times by batch, and `conv`'s tiles by layer.
 
 python -m benchmarks.codec_gpu SMALL_CHECKPOINT [--tiles] [--out FILE]
 """
@@ -31,7 +31,7 @@ from engine.kernels.launch import shared_memory
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))
 """Rows and frames."""
 LAYERS = {
-    # steps a frame, inputs, outputs, taps
+    # steps per frame, inputs, outputs, taps
     "qkv": (1, 1024, 3072, 1), "down": (1, 3072, 1024, 1), "in": (4, 1024, 1536, 7), "up1": (4, 1536, 6144, 2),
     "seven1": (32, 768, 768, 7), "one1": (32, 768, 768, 1), "up2": (32, 768, 3072, 2), "seven2": (256, 384, 384, 7),
     "one2": (256, 384, 384, 1), "up3": (256, 384, 768, 2), "seven3": (1024, 192, 192, 7), "one3": (1024, 192, 192, 1),
@@ -52,7 +52,7 @@ SMALL = [
 
 
 def random_codec() -> Codec:
-    """S2 Pro's sizes; every part counts, and it is about as loud as speech."""
+    """S2 Pro's sizes; every part matters, and the audio is about as loud as speech."""
     torch.manual_seed(0)
     with DEVICE:
         codec = Codec(CodecConfig()).eval().requires_grad_(False)
@@ -76,7 +76,7 @@ def codes_of(codec: Codec, rows: int, frames: int) -> Tensor:
 
 
 def error(codec: Codec, precision: Precision) -> dict[str, float]:
-    """Four streams in uneven chunks, rows changing places, against plain torch in float32 over the whole."""
+    """Four streams in uneven chunks, rows changing places, against plain torch in float32 on the whole."""
     codes = codes_of(codec, 4, 25)
     plain = codec.decode(codes)[:, 0]
     decoder = FusedDecoder(codec, 5, precision)
@@ -95,7 +95,7 @@ def error(codec: Codec, precision: Precision) -> dict[str, float]:
 
 
 def times(codec: Codec, precision: Precision) -> dict[str, Any]:
-    """Milliseconds and times real time of each batch as a graph, and the seconds until its kernels were compiled."""
+    """Milliseconds and times real time of each batch as a graph, and the seconds to compile its kernels."""
     decoder = FusedDecoder(codec, max(rows for rows, _ in SIZES), precision)
     started = time.perf_counter()
     with compiling():
@@ -111,11 +111,11 @@ def times(codec: Codec, precision: Precision) -> dict[str, Any]:
 
 def layer(name: str, frames: int, precision: Precision) -> Callable[[ConvTiles], Any]:
     """One layer of the codec on fresh random data, as a function of its tiles."""
-    each, inputs, outputs, taps = LAYERS[name]
+    steps, inputs, outputs, taps = LAYERS[name]
     rows = max(1, frames // 8)
     kind = ACTIVATION_DTYPES[precision]
     weights = conv_weights(torch.randn(outputs, taps, inputs, device=DEVICE) / (taps * inputs) ** 0.5, precision)
-    x = torch.randn(rows, frames // rows * each, inputs, device=DEVICE).to(kind)
+    x = torch.randn(rows, frames // rows * steps, inputs, device=DEVICE).to(kind)
     bias, one = torch.randn(outputs, device=DEVICE), torch.ones(outputs, device=DEVICE)
     more: dict[str, Any] = {"snake": (SnakeGains(one, one), kind)}
     if taps == 1:
@@ -127,23 +127,23 @@ def layer(name: str, frames: int, precision: Precision) -> Callable[[ConvTiles],
 
 
 def tune(precision: Precision, frames: int) -> dict[str, Any]:
-    """By layer: the best tiles with microseconds and TFLOP/s, and those that are picked."""
+    """By layer: the best tiles with microseconds and TFLOP/s, and the chosen ones."""
     out = {}
-    for name, (each, inputs, outputs, taps) in LAYERS.items():
-        run, total = layer(name, frames, precision), frames * each
+    for name, (steps, inputs, outputs, taps) in LAYERS.items():
+        run, total = layer(name, frames, precision), frames * steps
         nbytes = (4, 4) if precision == "float32" else (2, 2)
         limit = shared_memory(torch.device("cuda", torch.cuda.current_device()))
         picked = pick_tiles(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
-        found = []
+        timings = []
         variants = {picked, *SMALL} | (set(LARGE) if total >= 1024 else set())
         for tiles in variants:
             try:
-                found.append((graphed_ms(lambda run=run, tiles=tiles: run(tiles)), tiles))
-            except (RuntimeError, triton.TritonError) as failure:  # one that does not fit is a result, too
+                timings.append((graphed_ms(lambda run=run, tiles=tiles: run(tiles)), tiles))
+            except (RuntimeError, triton.TritonError) as failure:  # tiles that do not fit are a result, too
                 print(f"{name} {tiles}: {str(failure)[:80]}")
-        found.sort(key=lambda item: item[0])
+        timings.sort(key=lambda item: item[0])
         flop = 2 * total * inputs * outputs * taps
-        rows = [(f"{ms * 1e3:.1f} us", f"{flop / ms / 1e9:.0f} TFLOP/s", str(tiles)) for ms, tiles in found]
+        rows = [(f"{ms * 1e3:.1f} us", f"{flop / ms / 1e9:.0f} TFLOP/s", str(tiles)) for ms, tiles in timings]
         out[name] = rows[:3] + [row for row in rows if row[2] == str(picked)]
     return out
 

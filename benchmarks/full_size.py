@@ -58,7 +58,7 @@ def write_checkpoint(folder: Path, device: torch.device, tree: dict[str, Any] = 
 
 
 def tokenizer(tree: dict[str, Any]) -> Tokenizer:
-    """Byte-level BPE that has learnt the benchmarks' words, and the control tokens at the ids of config.json."""
+    """Byte-level BPE trained on the benchmarks' words, and the control tokens at the ids of config.json."""
     learning = Tokenizer(models.BPE())
     learning.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -71,9 +71,9 @@ def tokenizer(tree: dict[str, Any]) -> Tokenizer:
     control |= {f"<|semantic:{code}|>": first + code for code in range(last - first + 1)}
     # Tokens that the vocabulary already has keep their ids when they are added as special ones.
     learnt["model"]["vocab"] |= control
-    made = Tokenizer.from_str(json.dumps(learnt))
-    made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
-    return made
+    tokenizer = Tokenizer.from_str(json.dumps(learnt))
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    return tokenizer
 
 
 def _weights(config: ModelConfig, device: torch.device) -> Iterator[tuple[str, Tensor]]:
@@ -104,7 +104,7 @@ def _write_shards(folder: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
 
     for key, tensor in tensors:
         shard[key] = tensor
-        if sum(each.nbytes for each in shard.values()) >= SHARD_BYTES:
+        if sum(value.nbytes for value in shard.values()) >= SHARD_BYTES:
             write()
     if shard:
         write()
@@ -112,7 +112,7 @@ def _write_shards(folder: Path, tensors: Iterator[tuple[str, Tensor]]) -> None:
 
 
 def _codec_tensor(name: str, like: Tensor, device: torch.device) -> Tensor:
-    """A value by its role, so that a signal neither dies nor explodes on its way through the codec."""
+    """A value by its role, so that a signal neither vanishes nor explodes in the codec."""
     noise = torch.randn(like.shape, device=device)
     role = name.rpartition(".")[2]
     if role == "alpha":  # Snake's frequency
@@ -125,7 +125,7 @@ def _codec_tensor(name: str, like: Tensor, device: torch.device) -> Tensor:
         return torch.ones(like.shape, device=device)
     if "codebook" in name:
         return noise
-    before_tanh = like.shape[0] == 1  # kept low, so that the sound does not clip
+    before_tanh = like.shape[0] == 1  # kept low, so that the audio does not clip
     return noise * (0.01 if before_tanh else 1) / like[0].numel() ** 0.5
 
 

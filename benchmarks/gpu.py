@@ -1,4 +1,4 @@
-"""The engine on one GPU with full-size random weights: correctness first, then times beside the physical floor.
+"""The engine on one GPU with full-size random weights: correctness first, then times compared with physical limits.
 
 python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
 """
@@ -56,11 +56,11 @@ SHAPES = {
     "down": (2560, 9728, "residual"),
     "head": (4097, 2560, "norm"),
 }
-"""Columns, depth and what is fused in, of every product of a frame."""
+"""Columns, depth and fused operations of every product in a frame."""
 
 
 def time_products() -> dict[str, dict[str, float]]:
-    """Every product of a frame by rows: TB/s of weights read, by our kernels and by cuBLAS without what is fused in."""
+    """Every product of a frame by rows: TB/s of weights read, by our kernels and by cuBLAS without fused operations."""
     return {
         f"{rows} {name}": {way: round(product_speed(name, rows, way == "cublas"), 2) for way in ("kernel", "cublas")}
         for rows in (1, 8, 32, 64)
@@ -69,7 +69,7 @@ def time_products() -> dict[str, dict[str, float]]:
 
 
 def product_speed(name: str, rows: int, cublas: bool) -> float:
-    """TB/s over copies of the weights that together are far larger than the L2."""
+    """TB/s over copies of the weights that together far exceed the L2."""
     columns, depth, kind = SHAPES[name]
     stored = columns * (2 if kind == "gated" else 1)
     weights = [
@@ -87,7 +87,7 @@ def product_speed(name: str, rows: int, cublas: bool) -> float:
 
 
 def graphed_ms(run: Any) -> float:
-    """Median milliseconds of a graph of the run."""
+    """Median milliseconds of one graph run."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         run()
@@ -99,7 +99,7 @@ def graphed_ms(run: Any) -> float:
 
 
 def floor() -> tuple[float, float]:
-    """GB/s of a large read, and the milliseconds that a frame's weights take at that speed."""
+    """GB/s of a large read, and the milliseconds to read a frame's weights at that speed."""
     big = torch.randn(2**30, device=DEVICE)
     ms = median_ms(lambda: big.sum(), 10)
     speed = big.nbytes / ms / 1e6
@@ -111,7 +111,7 @@ def floor() -> tuple[float, float]:
 def time_frames(
     model: DualAR, sizes: tuple[int, ...], context: int, twelve_bits: TwelveBits = "tiles"
 ) -> dict[str, float]:
-    """Milliseconds from frame to frame by rows, each of which begins after ``context`` positions."""
+    """Milliseconds from frame to frame by rows, each starting after ``context`` positions."""
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
     capture(*runner.use_graphs(True, twelve_bits=twelve_bits))
@@ -124,7 +124,7 @@ def time_frames(
 
 
 def _frame_ms(runner: Runner, batch: tuple[Row, ...], repeat: int = 40, warm: int = 10) -> float:
-    """Median milliseconds from frame to frame, each launched before the one before is read, as the loop does."""
+    """Median milliseconds from frame to frame, each launched before the previous one is read, as in the loop."""
     times, launched = [], runner.launch(batch)
     for _ in range(repeat + warm):
         ahead = runner.launch(batch)
@@ -136,7 +136,7 @@ def _frame_ms(runner: Runner, batch: tuple[Row, ...], repeat: int = 40, warm: in
 
 
 class Heard:
-    """What a listener notes of a take: when each chunk came, with how many frames."""
+    """A listener's record of a take: the time of each chunk, and its frames."""
 
     def __init__(self) -> None:
         self.chunks: list[tuple[float, int]] = []
@@ -153,7 +153,7 @@ class Heard:
 
 
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
-    """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
+    """The whole loop with the codec: every row generates `frames` frames; then first audio of a cached voice, alone."""
     runner = Runner(model, rows, 1024, 2**31)
     capture(*runner.use_graphs(True, twelve_bits="tiles"))
     decoder = FusedDecoder(codec, rows, precision)
@@ -165,9 +165,9 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     loop.start()
 
     def submit(seed: int, steps: int, most: int) -> Heard:
-        made, heard = row(0, seed, steps, S2_PRO), Heard()
-        made.max_frames, made.sink = most, heard
-        loop.submit(made)
+        row_, heard = row(0, seed, steps, S2_PRO), Heard()
+        row_.max_frames, row_.sink = most, heard
+        loop.submit(row_)
         return heard
 
     submit(1, 300, 20).last.get()
@@ -176,12 +176,12 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     for heard in takes:
         heard.last.get()
     seconds = time.perf_counter() - started
-    # All rows speak between the last one's first chunk and the first one's last.
+    # All rows are active between the last one's first chunk and the first one's last.
     begin, end = max(heard.chunks[0][0] for heard in takes), min(heard.chunks[-1][0] for heard in takes)
     spoken = sum(count for heard in takes for at, count in heard.chunks if begin < at <= end)
     total = sum(count for heard in takes for _, count in heard.chunks)
     first = []
-    for _ in range(20):  # the same prompt: all but its last 40 positions are known
+    for _ in range(20):  # the same prompt: all but its last 40 positions are cached
         heard = submit(7, 300, 6)
         heard.last.get()
         first.append(heard.first * 1e3)
@@ -258,7 +258,7 @@ def main() -> None:
         for weights in quantised:
             frames = time_frames(model.held_as(weights), (1, 64), 600)
             keep(f"frames_{weights}", {f"frame_ms_b{rows}_{weights}": frames[f"frame_ms_b{rows}"] for rows in (1, 64)})
-        keep("stops", check_stops(arguments.small))  # half of all the time
+        keep("stops", check_stops(arguments.small))  # takes half of the total time
         keep("resume", check_resume(arguments.small))
     print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))
 

@@ -1,4 +1,4 @@
-"""How fast the voice library is: lists, searches and openings in a large one, and first audio by kind of reference.
+"""Times the voice library: lists, searches and opening in a large one, and first audio by kind of reference.
 
 python -m benchmarks.library [--voices 10000] [--takes 100000] [--model FOLDER]; the last line is JSON.
 """
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def measure_library(home: Path, voices: int, takes: int) -> dict[str, float]:
-    """Median milliseconds of what people wait for."""
+    """Median milliseconds of the operations that people wait for."""
     fill(home, voices, takes)
     figures = {"open the library (a start)": median(lambda: Library(home))}
     library = Library(home)
@@ -103,7 +103,7 @@ def measure_library(home: Path, voices: int, takes: int) -> dict[str, float]:
 
 
 def fill(home: Path, voices: int, takes: int) -> None:
-    """A library of this size. The rows of many are written at once; the tables are those of the library itself."""
+    """A library of this size. Its many rows are written at once, to the library's own tables."""
     library, chance = Library(home), random.Random(0)
     sample = NewSample(b"clip", "audio/wav", 5.0, "The words.", Cut(), 5.0, 90, {"snr_db": 40.0})
     first = library.voices.create(VoiceFields(name="template"), [sample])
@@ -117,15 +117,16 @@ def fill(home: Path, voices: int, takes: int) -> None:
         for number in range(voices):
             name = f"{WORDS[number % len(WORDS)]} {number}"
             words = " ".join(chance.choices(WORDS, k=8))
-            told = {"id": f"voice_{number:024x}", "slug": name.replace(" ", "-"), "name": name, "folded": name}
-            new_voices.append(voice | told | {"description": words, "haystack": f"{name} {words}"})
-            new_samples.append(row | {"voice_id": told["id"], "id": f"sample_{number}"})
+            columns = {"id": f"voice_{number:024x}", "slug": name.replace(" ", "-"), "name": name, "folded": name}
+            new_voices.append(voice | columns | {"description": words, "haystack": f"{name} {words}"})
+            new_samples.append(row | {"voice_id": columns["id"], "id": f"sample_{number}"})
         db.table("voices").insert_all(new_voices)
         db.table("samples").insert_all(new_samples)
-        kept = next(iter(db.table("takes").rows))
-        said = [a + b + c for a in "bdfglmnprst" for b in ("a", "en", "i", "or", "us") for c in SYLLABLES]
+        template = next(iter(db.table("takes").rows))
+        syllables = [a + b + c for a in "bdfglmnprst" for b in ("a", "en", "i", "or", "us") for c in SYLLABLES]
         db.table("takes").insert_all(
-            kept | {"n": None, "id": f"req_{n}", "text": " ".join(chance.choices(said, k=20)), "created": float(n)}
+            template
+            | {"n": None, "id": f"req_{n}", "text": " ".join(chance.choices(syllables, k=20)), "created": float(n)}
             for n in range(1, takes)
         )
     cast = {"cast": {"Ann": first.address, "Bob": "seldom@1"}}
@@ -133,7 +134,7 @@ def fill(home: Path, voices: int, takes: int) -> None:
 
 
 async def measure_references(home: Path, model: str) -> dict[str, float]:
-    """First audio in milliseconds, by how the reference comes: a library voice, inline and new, inline and known."""
+    """Milliseconds to first audio by kind of reference: a library voice, inline and new, inline and cached."""
     library = Library(home)
     async with studio(library, model) as service:
         figures = {"random voice: first audio": await first_audio(service, [{"voice": "random"}] * 9)}
@@ -188,14 +189,14 @@ def _saver(library: Library, name: str, of: Recording) -> Callable[[], Voice]:
 
 @dataclass(frozen=True)
 class Recording:
-    """A clip of a length, made of a bundled voice's as often as it takes, and its words."""
+    """A clip of a given length, by repeating a bundled voice's, and its transcript."""
 
     clip: bytes
     text: str
 
 
 def recording(seconds: float, number: int) -> Recording:
-    """Each number gives another clip: a little softer than the one before."""
+    """Each number gives another clip: a little softer than the previous one."""
     path = sorted(VOICES.glob("*.wav"))[0]
     spoken = read_clip(path.read_bytes())
     times = max(1, round(seconds / spoken.seconds))

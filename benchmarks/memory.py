@@ -1,9 +1,9 @@
-"""What an engine really takes of a GPU: four rows of 4,096 positions, a cloned voice, four takes at once.
+"""Measures an engine's use of GPU memory: four rows of 4,096 positions, a cloned voice, four takes at once.
 
 python -m benchmarks.memory CHECKPOINT [--cards GIB …] [--out FILE]
 
---cards: then, each in a process of its own, what is chosen where nothing is set within so many GiB, as smaller cards
-have them free at the start. torch gives out no byte more, so an engine that speaks on all its rows would do so there.
+--cards: also the automatic choices within this many GiB, each in its own process, as smaller cards have them free at
+the start. torch allocates no more, so an engine that generates on all its rows here would do so there.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from engine import Engine, EngineConfig, Sampling, Utterance
 ROWS, CONTEXT = 4, 4096
 GIB = 2**30
 BUDGET = 14 * GIB
-"""Bytes; too little for weights in twelve bits besides."""
+"""Bytes; too little for a copy of the weights in twelve bits."""
 CLIP_SECONDS = 10
 
 
 async def clone(engine: Engine) -> None:
-    """Encode a clip and speak with it on all rows, once all graphs are captured."""
+    """Encode a clip and generate with it on all rows, once all graphs are captured."""
     while engine.stats().graphs_left:
         await asyncio.sleep(0.05)
     rate = engine.info.sample_rate
@@ -46,12 +46,12 @@ async def clone(engine: Engine) -> None:
 
 
 def measure(config: EngineConfig) -> dict[str, Any]:
-    """Start such an engine, speak and stop it: its plan, and what it took by the driver and by torch, in GiB."""
+    """Start such an engine, generate and stop it: its plan, and its memory by the driver and by torch, in GiB."""
     free = torch.cuda.mem_get_info()[0]
     engine = Engine.start(config)
     asyncio.run(clone(engine))
     taken = free - torch.cuda.mem_get_info()[0]
-    found = {
+    figures = {
         "rows": engine.info.max_rows,
         "context": engine.info.max_context,
         "plan": engine.info.memory,
@@ -60,11 +60,11 @@ def measure(config: EngineConfig) -> dict[str, Any]:
         "gib_reserved_at_most": round(torch.cuda.max_memory_reserved() / GIB, 2),
     }
     engine.stop()
-    return found
+    return figures
 
 
 def as_a_card(checkpoint: str, gib: float) -> dict[str, Any]:
-    """`measure` with nothing set, in a process that gets so many GiB; or the error that this ended with."""
+    """`measure` with automatic choices, in a process with this many GiB; or the error that ended it."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "measured.json"
         command = [sys.executable, "-m", "benchmarks.memory", checkpoint, "--within", str(gib), "--out", str(out)]
@@ -90,8 +90,10 @@ def main() -> None:
         report.add({"measured": measure(config)})
         report.close()
         return
-    found = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
-    report.add({"plan": found["plan"], "gib_4x4k": found["gib_by_the_driver"], "gib_allocated": found["gib_allocated"]})
+    figures = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
+    report.add(
+        {"plan": figures["plan"], "gib_4x4k": figures["gib_by_the_driver"], "gib_allocated": figures["gib_allocated"]}
+    )
     cards = []
     for gib in options.cards:
         cards.append(as_a_card(options.checkpoint, gib))

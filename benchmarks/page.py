@@ -1,7 +1,7 @@
-"""The page in a real Chromium on the real studio: ready to use, press to sound, gaps, and memory over many takes.
+"""The page in a real Chromium with the real studio: time to ready, click to sound, gaps, and memory over many takes.
 
-python -m benchmarks.page [--takes 50] needs requirements-test.txt and a Chromium. The settings of app.py
-hold here too; browser, server and engine share this machine, so the figures hold all three.
+python -m benchmarks.page [--takes 50] needs requirements-test.txt and a Chromium. The settings of app.py apply;
+browser, server and engine share this machine, so the figures include all three.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 SCRIPT = "Hello, it is good to hear you."
 PATIENCE_MS = 120_000
 AT_REST_MS = 3000
-"""After its start a Chromium of today loads some hundred files for its address bar, a second's work of one core."""
+"""A Chromium loads some hundred files for its address bar after its start, a second's work of one core."""
 VISITS_UNTIL_KNOWN, WARM_VISITS = 3, 5
-"""The second visit compiles the page's scripts for keeps, on disk: a context off the record keeps none."""
+"""At the second visit the browser compiles the page's scripts and stores them on disk; a private context does not."""
 READY = "addEventListener('studio-ready', () => (window.readyAt = performance.now()))"
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the JSON line holds. Times are medians; ``added`` is what browser, network and player put on top."""
+    """The fields of the JSON line. Times are medians; ``added`` is the time added by browser, network and player."""
 
     takes: int
     interactive_ms: float
-    """From opening the address in a browser that has kept nothing to a page that takes presses."""
+    """From opening the address in a fresh browser to a page that responds to clicks."""
     warm_ms: float
-    """The same in a browser with a profile on disk that knows the page."""
+    """The same in a browser with a profile on disk that has cached the page."""
     server_ms: float
     """Request to first sound, by the server's clock."""
     heard_ms: float
-    """Press to first sample played, by the browser's clock."""
+    """Click to first sample played, by the browser's clock."""
     added_ms: float
     added_ms_worst: float
     gaps: int
-    """Times that the player ran dry, over all takes."""
+    """How often the player ran dry, over all takes."""
     heap_mib_first: float
     """JavaScript memory in use after a tenth of the takes, garbage collected."""
     heap_mib_last: float
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measure_in_chromium(takes: int) -> Report:
-    """Start a studio, open its page and speak so many takes. Raises NoChromium."""
+    """Start a studio, open its page and generate this many takes. Raises NoChromium."""
     program = find()
     if importlib.util.find_spec("playwright") is None:
         raise NoChromium("no playwright: install requirements-test.txt")
@@ -90,23 +90,23 @@ def measure_in_chromium(takes: int) -> Report:
 
 
 def measure_warm(chromium: BrowserType, program: str, address: str) -> float:
-    """Milliseconds to a page that takes presses, once a browser knows it: the median of some visits."""
+    """Median milliseconds to a page that responds to clicks, in a browser that has cached it."""
     with tempfile.TemporaryDirectory() as profile:
         context = chromium.launch_persistent_context(profile, executable_path=program, args=list(FLAGS))
         context.set_default_timeout(PATIENCE_MS)
         times = []
         for _ in range(VISITS_UNTIL_KNOWN + WARM_VISITS):
             page = context.new_page()
-            page.wait_for_timeout(AT_REST_MS)  # the tab's own start is not the page's
+            page.wait_for_timeout(AT_REST_MS)  # so that the tab's own start is not counted
             times.append(opened(page, address))
-            page.wait_for_timeout(AT_REST_MS)  # compiled scripts are written once the page is at rest
+            page.wait_for_timeout(AT_REST_MS)  # compiled scripts are written once the page is idle
             page.close()
         context.close()
     return statistics.median(times[VISITS_UNTIL_KNOWN:])
 
 
 def opened(page: Page, address: str) -> float:
-    """Open the page; milliseconds until it takes presses, by its own clock."""
+    """Open the page; returns milliseconds until it responds to clicks, by its own clock."""
     page.add_init_script(READY)
     page.goto(address)
     page.wait_for_function("window.readyAt", polling=100)
@@ -114,7 +114,7 @@ def opened(page: Page, address: str) -> float:
 
 
 def measure(page: Page, address: str, takes: int, warm_ms: float) -> Report:
-    """Open the page and speak so many takes, one after the other."""
+    """Open the page and generate this many takes, one after the other."""
     interactive = opened(page, address)
     page.wait_for_selector("#pill[data-status=ready]")
     page.fill("#script textarea", SCRIPT)
@@ -140,13 +140,13 @@ def measure(page: Page, address: str, takes: int, warm_ms: float) -> Report:
 
 
 def speak(page: Page, number: int) -> tuple[float, float, int]:
-    """Press Speak and hear the take to its end: server ms, heard ms, gaps."""
+    """Click Speak and play the take to its end; returns server ms, heard ms, gaps."""
     page.click("#speak")
     page.wait_for_function(
         "(number) => window.studio.current?.number === number && window.studio.current.rtf !== null"
         " && document.querySelector('#dock').dataset.state === 'over'",
         arg=number,
-        polling=100,  # not upon every frame, for which the page would be drawn
+        polling=100,  # not at every animation frame, which would redraw the page
     )
     take = page.evaluate(
         "(({ serverMs, heardMs, underruns }) => [serverMs, heardMs, underruns])(window.studio.current)"
@@ -158,26 +158,30 @@ def heap_mib(page: Page) -> float:
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")
-    metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     session.detach()
     return round(metrics["JSHeapUsedSize"] / 2**20, 1)
 
 
 def table(report: Report) -> str:
-    """The report for people."""
+    """The report as text."""
     return "\n".join(f"  {name:26} {value:>10}  {note}".rstrip() for name, value, note in rows(report))
 
 
 def rows(report: Report) -> list[tuple[str, str, str]]:
     """Name, value and note of each figure."""
     return [
-        ("page takes presses after", f"{report.interactive_ms:.0f} ms", "fresh browser"),
-        ("and opened again after", f"{report.warm_ms:.0f} ms", "a browser that knows it, with a profile on disk"),
+        ("page ready for clicks", f"{report.interactive_ms:.0f} ms", "fresh browser"),
+        ("and opened again after", f"{report.warm_ms:.0f} ms", "a browser that has cached it, with a profile on disk"),
         ("first sound, server", f"{report.server_ms:.0f} ms", ""),
-        ("press to first sample", f"{report.heard_ms:.0f} ms", ""),
-        ("of it added by the page", f"{report.added_ms:.0f} ms", f"worst {report.added_ms_worst:.0f}"),
+        ("click to first sample", f"{report.heard_ms:.0f} ms", ""),
+        ("of that added by the page", f"{report.added_ms:.0f} ms", f"worst {report.added_ms_worst:.0f}"),
         ("gaps", str(report.gaps), f"in {report.takes} takes"),
-        ("JavaScript memory", f"{report.heap_mib_last:.1f} MiB", f"{report.heap_mib_first:.1f} after a tenth of them"),
+        (
+            "JavaScript memory",
+            f"{report.heap_mib_last:.1f} MiB",
+            f"{report.heap_mib_first:.1f} after a tenth of the takes",
+        ),
     ]
 
 

@@ -1,12 +1,13 @@
-"""Any OpenAI-compatible speech server, measured as ours is: first audio, pace, crowds, what of the sound is missing.
+"""Measures any OpenAI-compatible speech server as ours is measured: first audio, pace, load, missing audio.
 
-python -m benchmarks.peers URL [URL ...] [--fields JSON ...] [--out FILE] asks each server in turn for streamed pcm:
-alone, with a clip in the request, in a voice uploaded before, and in crowds. First audio counts from before the
-connection is opened. --fields, once a URL, adds to its requests what that server wants ({"voice": "alloy"}), or takes a
-field away ({"max_new_tokens": null}). What a server refuses is told with its own words, and the rest is measured.
+python -m benchmarks.peers URL [URL ...] [--fields JSON ...] [--out FILE] requests streamed pcm from each server in
+turn:
+alone, with a clip in the request, in a voice uploaded before, and under load. First audio counts from before the
+connection is opened. --fields, once per URL, adds fields that a server needs to its requests ({"voice": "alloy"}), or
+removes one ({"max_new_tokens": null}). If a server refuses something, its message is printed and the rest is measured.
 
-Takes of the same max_new_tokens are of the same length where the model never ends by itself (benchmarks.full_size): a
-difference between shortest_s and longest_s is then sound that was lost.
+Takes with the same max_new_tokens have the same length if the model never ends by itself (benchmarks.full_size): a
+difference between shortest_s and longest_s is then lost audio.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from benchmarks.serving.loads import CLIP_WORDS, failures, summary, watched
 
 VOICE = "benchmarks-peers"
 STEP = 4 * 2048 / 44_100
-"""Seconds of sound in four frames of S2 Pro, the first piece of the peer that sends the most at first."""
+"""Seconds of audio in four frames of S2 Pro, the largest first piece of any peer."""
 SHORT = 60
-"""Frames of a short take, and of those before a crowd, which let a server compile and grow what it needs."""
+"""Frames of a short take, and of the takes before a load test, in which a server compiles and allocates."""
 
 
 @dataclass
 class Peer:
-    """A server, and what is said to it: no text twice."""
+    """A server, and the texts for it, none used twice."""
 
     address: Address
     http: httpx.AsyncClient
@@ -53,7 +54,7 @@ class Peer:
         return await self.address.listen({name: value for name, value in whole.items() if value is not None})
 
     async def upload(self) -> str:
-        """Make VOICE of a clip of ten seconds; why not, blank if it is there."""
+        """Create VOICE from a clip of ten seconds; returns the reason for a failure, else a blank."""
         form = {"name": VOICE, "ref_text": CLIP_WORDS, "consent": "A synthetic sound: nobody's voice."}
         try:
             answer = await self.http.post("audio/voices", data=form, files={"audio_sample": ("clip.wav", clip(0))})
@@ -62,13 +63,13 @@ class Peer:
         return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
 
 
-def alone_row(what: str, heards: list[Heard]) -> dict[str, Any]:
-    """What one caller at a time noted."""
+def alone_row(name: str, heards: list[Heard]) -> dict[str, Any]:
+    """The measurements of one caller at a time."""
     whole = [heard for heard in heards if not heard.error]
     first = [heard.first * 1e3 for heard in whole]
     four = [next((came for came, seconds in heard.pieces if seconds >= STEP), heard.ended) * 1e3 for heard in whole]
     return {
-        "take": what,
+        "take": name,
         "requests": len(heards),
         "failed": len(heards) - len(whole),
         "first_ms_p50": percentile(first, 0.5),
@@ -82,7 +83,7 @@ def alone_row(what: str, heards: list[Heard]) -> dict[str, Any]:
 
 
 async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> list[dict[str, Any]]:
-    """One caller at a time, a row for each way to say whose voice it is; the first take of each is not counted."""
+    """One caller at a time, a row per way to give the voice; the first take of each is not counted."""
     clips = [{"ref_audio": data_url(clip(20 + number)), "ref_text": CLIP_WORDS} for number in range(options.repeat + 1)]
     short = min(SHORT, options.frames)
     kinds: list[tuple[str, int, list[dict[str, Any]]]] = [
@@ -94,14 +95,14 @@ async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> lis
     if has_voice:
         kinds.append(("uploaded voice", short, [{"voice": VOICE}] * (options.repeat + 1)))
     rows = []
-    for what, frames, each in kinds:
-        heards = [await peer.hear(frames, **fields) for fields in each]
-        rows.append(alone_row(what, heards[1:]))
+    for name, frames, bodies in kinds:
+        heards = [await peer.hear(frames, **fields) for fields in bodies]
+        rows.append(alone_row(name, heards[1:]))
     return rows
 
 
 async def crowd(peer: Peer, streams: int, frames: int, **fields: Any) -> dict[str, Any]:
-    """So many takes begun at once."""
+    """Many takes started at once."""
     await asyncio.gather(*(peer.hear(min(SHORT, frames), **fields) for _ in range(streams)))
     began = time.perf_counter()
     async with watched() as client:
@@ -127,17 +128,17 @@ async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace)
             return {"why_failed": first.error}
         refusal = await peer.upload()
         try:
-            found: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
-            found["alone"] = await alone(peer, options, not refusal)
-            table(f"{url}: one caller; the very first take spoke after {found['very_first_ms']} ms", found["alone"])
-            found["crowds"] = [await crowd(peer, streams, options.frames) for streams in options.streams]
+            figures: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
+            figures["alone"] = await alone(peer, options, not refusal)
+            table(f"{url}: one caller; the very first take spoke after {figures['very_first_ms']} ms", figures["alone"])
+            figures["crowds"] = [await crowd(peer, streams, options.frames) for streams in options.streams]
             if not refusal:
-                found["crowds"].append(await crowd(peer, max(options.streams), options.frames, voice=VOICE))
-            table(f"{url}: takes of at most {options.frames} frames at once", found["crowds"])
+                figures["crowds"].append(await crowd(peer, max(options.streams), options.frames, voice=VOICE))
+            table(f"{url}: takes of at most {options.frames} frames at once", figures["crowds"])
         finally:
             if not refusal:
                 await http.delete(f"audio/voices/{VOICE}")
-    return found
+    return figures
 
 
 def _server(url: str) -> str:
@@ -152,14 +153,14 @@ def _fields(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
     return fields
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
-    """The command line, or these words of one."""
+    """Parse the command line, or these arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "urls", type=_server, nargs="+", metavar="URL", help="of a server, such as http://127.0.0.1:7860"
@@ -183,10 +184,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 async def main(options: argparse.Namespace) -> dict[str, Any]:
     report = Report(options.out)
     for url, fields in zip(options.urls, options.fields + [{}] * len(options.urls), strict=False):
-        found = await measure(url, fields, options)
-        if "why_failed" in found:
-            print(f"{url}: not measured: {found['why_failed']}", flush=True)
-        report.add({url: found})
+        figures = await measure(url, fields, options)
+        if "why_failed" in figures:
+            print(f"{url}: not measured: {figures['why_failed']}", flush=True)
+        report.add({url: figures})
     report.close()
     return report.results
 

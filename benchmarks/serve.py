@@ -1,9 +1,9 @@
-"""The service under load: a real server in its own process, real HTTP on localhost, listeners who play what they hear.
+"""The service under load: a real server in its own process, real HTTP on localhost, listeners at playback speed.
 
 python -m benchmarks.serve [--out FILE] starts app.py without its page, with the settings of the environment
-(STUDIO_MODEL …), measures it stage by stage once all of its graphs are captured, and prints a table a stage and one
-JSON object last. Every stage is written to FILE as soon as it is done. First audio counts from before the connection
-is opened to the first sound.
+(STUDIO_MODEL …), measures it stage by stage once all of its graphs are captured, and prints a table per stage and one
+JSON object last. Every stage is written to FILE as soon as it is complete. First audio counts from before the
+connection is opened to the first audio.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.serving.loads import Service, bare_client, cancel, one_caller, p
 
 
 async def measure(port: int, frame_rate: float, options: argparse.Namespace, report: Report) -> None:
-    """Every stage, one after the other."""
+    """All stages, one after the other."""
     base = f"http://127.0.0.1:{port}"
     async with httpx.AsyncClient(base_url=base, timeout=120) as http:
         service = Service(Address("127.0.0.1", port), http, frame_rate)
@@ -36,7 +36,7 @@ async def measure(port: int, frame_rate: float, options: argparse.Namespace, rep
 
 
 async def alone(service: Service, options: argparse.Namespace, report: Report) -> None:
-    """What the client itself costs, and one caller at a time."""
+    """The client's own cost, and one caller at a time."""
     report.add(await bare_client())
     report.add({"upload_ms": round(await service.upload_voice() * 1e3, 1)})
     rows = await one_caller(service, options.repeat, options.frames)
@@ -70,7 +70,7 @@ async def arrivals(service: Service, options: argparse.Namespace, report: Report
 
 
 async def crowds(service: Service, options: argparse.Namespace, report: Report) -> None:
-    """Streams at the same time: begun at once, and the largest number of them within a second, too."""
+    """Concurrent streams: all started at once, and the largest number of them within a second, too."""
     rows, reasons = [], []
     for streams, spread in (*((streams, 0.0) for streams in options.streams), (max(options.streams), 1.0)):
         row, why = await together(service, streams, options.stream_seconds, spread)

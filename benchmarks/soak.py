@@ -1,13 +1,13 @@
-"""The studio under load for half an hour: memory, open files and threads must stand still, and no request fail.
+"""The studio under load for half an hour: memory, open files and threads must not grow, and no request may fail.
 
-python -m benchmarks.soak [--minutes 30] [--out FILE] starts app.py, with the settings of the environment and a library
-of its own. Callers ask in every format and voice, and one in four hangs up amid its stream. After each minute they
-pause, and the process is looked at while it rests. Prints a table, one JSON object last; the exit code is 1 when a
-request failed, or when, since five minutes and 200 takes had passed, files or threads grew at all, or memory by more
-than 2 % from the median of the first third to that of the last: single looks differ by 4 %, up and down. Linux alone.
+python -m benchmarks.soak [--minutes 30] [--out FILE] starts app.py, with the settings of the environment and its own
+library. Callers use every format and voice, and one in four hangs up during its stream. After each minute they pause,
+and the idle process is examined. Prints a table, one JSON object last; the exit code is 1 when a request failed, or
+when, after the first five minutes and 200 takes, files or threads grew at all, or memory by more than 2 % from the
+median of the first third to that of the last: single values vary by 4 %, up and down. Linux only.
 
-python -m benchmarks.soak --takes-a-second 25 50 [--minutes 10] has an engine that needs no time speak takes of ten
-seconds instead, for so many minutes at each rate; the exit code is 1 when the first rate lost a take or its sound.
+python -m benchmarks.soak --takes-a-second 25 50 [--minutes 10] instead runs an engine that needs no time with takes of
+ten seconds, for this many minutes at each rate; the exit code is 1 when the first rate lost a take or its audio.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from studio.audio.formats import FORMATS
 
 CALLERS = 4
 SETTLED_MINUTES, SETTLED_TAKES = 5, 200
-"""By then every voice has been spoken in every format beside every other: what this load can fill is full."""
+"""By then every voice has been used in every format beside every other: everything this load can fill is full."""
 MAX_GROWTH = 0.02
 HANG_UPS = 0.25
 CHARACTERS = (10, 120)
 MAX_FRAMES = 300
-"""More than these need."""
+"""More than the callers need."""
 REST_SECONDS = 11.0
-"""How long the process has nothing to do before it is looked at: anyio ends worker threads that idled for ten."""
+"""Idle seconds before the process is examined: anyio ends worker threads after ten."""
 TIMEOUT = 120.0
 TAKE_SECONDS = 10.0
-"""Of the takes that --takes-a-second asks for."""
+"""Seconds of each take with --takes-a-second."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """One look at the resting process."""
+    """Measurements of the idle process."""
 
     minute: float
     memory_mib: float
@@ -57,14 +57,14 @@ class Look:
     files: int
     threads: int
     takes: int
-    """Heard to their end so far."""
+    """Takes heard to their end so far."""
     hang_ups: int
     failed: int
 
 
 @dataclass
 class Load:
-    """What callers ask for, and what became of it."""
+    """The callers' requests, and their results."""
 
     http: httpx.AsyncClient
     voices: list[str]
@@ -73,7 +73,7 @@ class Load:
     reasons: Counter[str] = field(default_factory=Counter)
 
     async def until(self, end: float) -> None:
-        """Let all callers ask, one request after the other, until so late by `time.monotonic`."""
+        """Let all callers send requests, one after the other, until this value of `time.monotonic`."""
 
         async def caller() -> None:
             while time.monotonic() < end:
@@ -101,7 +101,7 @@ class Load:
             self.reasons[f"{request['response_format']}: {outcome}"] += 1
 
     async def _hear(self, request: dict[str, object], pieces: int | None) -> str:
-        """Hear a take, or hang up after so many pieces: takes, hang_ups, or why it failed."""
+        """Hear a take, or hang up after this many pieces; returns takes, hang_ups, or the reason for a failure."""
         async with self.http.stream("POST", "/v1/audio/speech", json=request) as answer:
             if answer.status_code != 200:
                 return f"{answer.status_code} {(await answer.aread())[:300]!r}"
@@ -110,21 +110,21 @@ class Load:
                 heard += bool(piece)
                 if heard == pieces:
                     return "hang_ups"
-        return "takes" if heard else "no sound came"
+        return "takes" if heard else "no audio arrived"
 
 
 async def soak(studio: StudioProcess, minutes: float, report: Report) -> tuple[list[Look], Counter[str]]:
-    """The looks at the process, one a minute, and why requests failed."""
-    limits = httpx.Limits(max_keepalive_connections=0)  # each request on a connection of its own, closed at rest
+    """The measurements of the process, one a minute, and the reasons for failed requests."""
+    limits = httpx.Limits(max_keepalive_connections=0)  # a connection per request, none when idle
     async with httpx.AsyncClient(base_url=studio.address, timeout=TIMEOUT, limits=limits) as http:
-        voices = [each["id"] for each in (await http.get("/v1/voices")).json()["data"]]
+        voices = [voice["id"] for voice in (await http.get("/v1/voices")).json()["data"]]
         load = Load(http, voices, random.Random(0))
         started = time.monotonic()
         looks: list[Look] = []
         while not looks or looks[-1].minute < minutes:
             await load.until(min(time.monotonic() + 60, started + 60 * minutes))
             await asyncio.sleep(REST_SECONDS)
-            await http.get("/v1/voices")  # whose worker thread ends those that idle
+            await http.get("/v1/voices")  # its worker thread ends those that are idle
             looks.append(_look(studio.pid, (time.monotonic() - started) / 60, load.counts))
             report.add({"looks": [asdict(look) for look in looks], "reasons": dict(load.reasons)})
     return looks, load.reasons
@@ -145,13 +145,13 @@ def _look(process: int, minute: float, counts: Counter[str]) -> Look:
 
 
 def verdict(looks: list[Look], reasons: Counter[str]) -> list[str]:
-    """What did not hold; nothing is a pass."""
+    """The conditions that failed; none means success."""
     broken = [f"{count} requests failed: {reason}" for reason, count in reasons.items()]
     settled = [look for look in looks if look.minute >= SETTLED_MINUTES and look.takes >= SETTLED_TAKES]
     if len(settled) < 2:
         return [
             *broken,
-            f"the run was too short to tell: {SETTLED_TAKES} takes and {SETTLED_MINUTES} minutes go before",
+            f"the run was too short: the first {SETTLED_TAKES} takes and {SETTLED_MINUTES} minutes do not count",
         ]
     first, last = settled[0], settled[-1]
     third = -(-len(settled) // 3)
@@ -168,7 +168,7 @@ def verdict(looks: list[Look], reasons: Counter[str]) -> list[str]:
 
 
 def record_takes(rates: Sequence[float], minutes: float, home: Path | None, report: Report) -> int:
-    """Whether the library keeps up: 0 when all takes of the first rate were kept."""
+    """Whether the library keeps up: 0 when all takes of the first rate were stored."""
     outcomes: list[Recorded] = []
     for rate in rates:
         with tempfile.TemporaryDirectory(dir=home) as folder:
@@ -182,8 +182,8 @@ def record_takes(rates: Sequence[float], minutes: float, home: Path | None, repo
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--takes-a-second", type=float, nargs="+", help="of an engine that needs no time")
-    parser.add_argument("--home", type=Path, help="the folder whose disk takes are written to; else the temporary one")
+    parser.add_argument("--takes-a-second", type=float, nargs="+", help="use an engine that needs no time")
+    parser.add_argument("--home", type=Path, help="folder for the takes, to choose the disk; default: temporary")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.takes_a_second:
@@ -203,7 +203,7 @@ def main() -> int:
             studio.stop()
     broken = verdict(looks, reasons)
     table(f"{CALLERS} callers, {len(FORMATS)} formats, {HANG_UPS:.0%} hang up", [asdict(look) for look in looks])
-    print("\n".join(f"  broken: {each}" for each in broken) or "  all of it held")
+    print("\n".join(f"  broken: {line}" for line in broken) or "  all conditions were met")
     report.add({"held": not broken, "broken": broken})
     report.close()
     return 1 if broken else 0

@@ -22,18 +22,18 @@ from tests.upstream import load_ar
 
 CONTEXT = 4096
 SAMPLING = {"temperature": 0.8, "top_p": 0.8, "repetition_penalty": 1.1}
-"""Upstream's defaults of its server."""
+"""The defaults of upstream's server."""
 
 
 def frame_times(model: Any, prompt: Tensor, frames: int, compiled: bool) -> list[float]:
-    """Seconds that each frame after the first few took."""
+    """Seconds of each frame after the first few."""
     from fish_speech.models.text2semantic import inference
 
     one = torch.compile(inference.decode_one_token_ar, mode="reduce-overhead") if compiled else None
-    begun: list[float] = []
+    starts: list[float] = []
 
     def decode_one_token(**arguments: Any) -> Tensor:
-        begun.append(time.perf_counter())  # upstream's loop has read the frame before by then, to see whether it ends
+        starts.append(time.perf_counter())  # upstream's loop has read the previous frame by then
         return (one or inference.decode_one_token_ar)(**arguments)
 
     inference.generate(
@@ -45,7 +45,7 @@ def frame_times(model: Any, prompt: Tensor, frames: int, compiled: bool) -> list
         decode_one_token=decode_one_token,
         **SAMPLING,
     )
-    return [after - before for before, after in itertools.pairwise(begun)]
+    return [after - before for before, after in itertools.pairwise(starts)]
 
 
 def random_prompt(model: Any, positions: int) -> Tensor:

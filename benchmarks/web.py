@@ -1,8 +1,8 @@
-"""The web layer alone: first byte and CPU of requests when the engine costs nothing. python -m benchmarks.web
+"""The web layer alone: first byte and CPU time of requests with an engine that costs nothing. python -m benchmarks.web
 
-Also how soon the first sound comes by Fish Audio's routes, beside our own.
+Also the time to first sound through Fish Audio's routes, compared with our own.
 
-A stub in the engine's place hands out ready chunks in real time, on the same event loop; server and client are
+A stub instead of the engine delivers ready chunks in real time, on the same event loop; server and client are
 two processes on one machine. Prints a table for people and one line of JSON last.
 """
 
@@ -36,12 +36,12 @@ SPEECH = "/v1/audio/speech"
 LIVE = "/v1/tts/live"
 PACKED = "application/msgpack"
 COMPARED = 30
-"""Requests by each way."""
+"""Requests per route."""
 CHUNK_SECONDS = CHUNK * FRAME / RATE
 
 
 class StubEngine:
-    """Speaks noise without work: the first chunk at once, one of four frames every 186 ms after it."""
+    """Returns noise without work: the first chunk at once, then one of four frames every 186 ms."""
 
     failure = None
 
@@ -69,7 +69,7 @@ class StubEngine:
 
 
 def serve(port: int, ready: Event) -> None:
-    """The studio without its page on the stub."""
+    """The studio without its page, on the stub."""
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> StubEngine:
         ready.set()
@@ -82,7 +82,7 @@ def serve(port: int, ready: Event) -> None:
 
 
 async def stream(client: httpx.AsyncClient, body: dict[str, object]) -> float:
-    """Seconds to the first byte of one request that is listened to until its end."""
+    """Seconds to the first byte of a request that is read to its end."""
     began = time.perf_counter()
     async with client.stream("POST", SPEECH, json=body) as answer:
         assert answer.status_code == 200
@@ -93,7 +93,7 @@ async def stream(client: httpx.AsyncClient, body: dict[str, object]) -> float:
 
 
 async def first_sound(client: httpx.AsyncClient, path: str, **body: Any) -> float:
-    """Seconds to the first byte of a request, which is left then."""
+    """Seconds to the first byte of a request, which is then cancelled."""
     began = time.perf_counter()
     async with client.stream("POST", path, **body) as answer:
         async for _ in answer.aiter_raw():
@@ -103,7 +103,7 @@ async def first_sound(client: httpx.AsyncClient, path: str, **body: Any) -> floa
 
 
 async def first_live_sound(url: str, text: str) -> float:
-    """The same from a start on Fish Audio's socket, which is open already."""
+    """The same from a start message on Fish Audio's socket, which is already open."""
     async with connect(url.replace("http", "ws") + LIVE, proxy=None) as socket:
         began = time.perf_counter()
         await socket.send(ormsgpack.packb({"event": "start", "request": {"text": text, "format": "pcm"}}))
@@ -113,7 +113,7 @@ async def first_live_sound(url: str, text: str) -> float:
 
 
 async def compare(url: str) -> dict[str, float]:
-    """Median milliseconds to the first sound by each way of asking for it, in turns."""
+    """Median milliseconds to the first sound by each route, in turns."""
     text = "Hello, it is good to hear you."
     packed = {"content": ormsgpack.packb({"text": text, "format": "pcm"}), "headers": {"Content-Type": PACKED}}
     ours = {"input": text, "response_format": "pcm", "sample_rate": RATE}
@@ -132,7 +132,7 @@ async def compare(url: str) -> dict[str, float]:
 
 
 async def measure(url: str, server: int, streams: int, format_name: str, seconds: float) -> dict[str, object]:
-    """``streams`` listeners, who come one after another within a second."""
+    """``streams`` listeners, who arrive one after another within a second."""
     frames = int(seconds / CHUNK_SECONDS) * CHUNK
     body: dict[str, object] = {"input": "a", "response_format": format_name, "max_new_tokens": frames}
     limits = httpx.Limits(max_connections=None)
@@ -157,7 +157,7 @@ async def measure(url: str, server: int, streams: int, format_name: str, seconds
 
 
 def cpu_seconds(process: int) -> float:
-    """CPU time that a process has used, all its threads."""
+    """CPU seconds that a process has used, over all its threads."""
     with open(f"/proc/{process}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

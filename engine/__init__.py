@@ -1,4 +1,4 @@
-"""The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
+"""The S2 engine: text and reference codes in, audio out. Its public names are the ones below."""
 
 from engine.checking.forced_logits import Agreement
 from engine.checking.model_check import CheckedTake, ModelReport, check_model

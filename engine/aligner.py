@@ -1,4 +1,4 @@
-"""Words that were spoken and their frames, brought together on a thread of its own while other threads speak."""
+"""Aligns spoken text with its frames, on a thread of its own beside those that generate."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from engine.types import MAX_FRAMES, EngineInfo, Utterance
 
 
 class Aligner:
-    """One text after the other, each in one pass of the slow AR over text and frames: no voice, no cache, no rows."""
+    """Aligns one text at a time, in one pass of the slow AR over text and frames: no voice, no cache, no rows."""
 
     def __init__(self, checkpoint: Checkpoint, info: EngineInfo, death: Callable[[], str | None]) -> None:
-        """``death``: why the engine accepts nothing any more; None while it runs."""
+        """``death``: why the engine accepts no more work; None while it runs."""
         self._checkpoint, self._info, self._death = checkpoint, info, death
         self._device = checkpoint.model.slow.norm.weight.device
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aligner", initializer=self._begin)
@@ -29,21 +29,21 @@ class Aligner:
         """As `Engine.align`."""
         try:
             work = self._thread.submit(self.now, text, codes)
-        except RuntimeError as error:  # the thread has ended meanwhile
+        except RuntimeError as error:  # the thread has ended
             raise EngineStopped(self._death() or STOPPED) from error
         return await asyncio.wrap_future(work)
 
     @torch.inference_mode()
     def now(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """The same in the calling thread."""
+        """Align in the calling thread."""
         if death := self._death():
             raise EngineStopped(death)
-        said = Utterance(text, max_frames=MAX_FRAMES, so_far=codes)
-        frames = said.frames_so_far
+        utterance = Utterance(text, max_frames=MAX_FRAMES, so_far=codes)
+        frames = utterance.frames_so_far
         if not frames:
             return np.zeros(len(text) + 1)
         model, tokenizer = self._checkpoint.model, self._checkpoint.tokenizer
-        prompt = build_prompt(said, tokenizer, self._checkpoint.config)
+        prompt = build_prompt(utterance, tokenizer, self._checkpoint.config)
         steps = len(prompt)
         if steps > self._checkpoint.config.max_context:
             raise PromptTooLong(
@@ -51,7 +51,7 @@ class Aligner:
                 f"{self._checkpoint.config.max_context}; they cannot be aligned"
             )
         spans = tokenizer.spans(text)
-        drawing = slice(steps - frames - 1, steps - 1)  # the step before a frame draws it
+        drawing = slice(steps - frames - 1, steps - 1)  # a frame is sampled at the step before it
         following = Following(drawing, slice(prompt.prefix, prompt.prefix + len(spans)))
         x = model.embed(torch.from_numpy(prompt.ids)[None], torch.from_numpy(prompt.codes).to(self._device)[None])
         model.slow(x, torch.arange(steps, device=self._device)[None], following)
@@ -59,10 +59,10 @@ class Aligner:
         return character_times(text, spans, starts / self._info.frame_rate)
 
     def stop(self) -> None:
-        """End the thread; who still waits gets EngineStopped."""
+        """End the thread; waiting callers get EngineStopped."""
         self._thread.shutdown()
 
     def _begin(self) -> None:
-        """One CUDA stream for good, beside those that speak."""
+        """Keep one CUDA stream for this thread, beside those that generate."""
         if self._device.type == "cuda":
             torch.cuda.set_stream(torch.cuda.Stream(self._device))

@@ -1,4 +1,4 @@
-"""How an engine is set up (EngineConfig) and how large the checkpoint's models are (ModelConfig)."""
+"""The configuration of an engine (EngineConfig) and the sizes of a checkpoint's models (ModelConfig)."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from engine.engine_errors import ConfigError
 
 PromptLayout = Literal["chat", "interleave"]
 MIN_CONTEXT = 256
-"""Positions below which hardly a sentence fits beside the prompt's own words."""
+"""Positions below which hardly a sentence fits beside the prompt's fixed tokens."""
 
 
 Weights = Literal["bf16", "int8", "int6"]
-"""In how many bits the layers of the autoregressive models are held: bf16, as `dtype` says; int8, a scale a row; int6,
-a scale for 64 weights in the slow AR, and in the fast AR as int8."""
+"""Bits of the autoregressive models' layer weights: bf16, as `dtype` says; int8, one scale per row; int6, one scale per
+64 weights in the slow AR, and int8 in the fast AR."""
 _FORMER_WEIGHTS: dict[Any, Weights | None] = {"auto": None, "dtype": "bf16", "fp8": "int8", "fp8-all": "int8"}
 TwelveBits = Literal["none", "words", "tiles"]
-"""What is held of weights in twelve bits: nothing; the words that one row or two read; and besides the same words of
-gates and ups, the largest weights, as the tiles that three to eight rows read."""
+"""Which weights have a second copy in twelve bits: none; the copy read by one or two rows; and in addition gates and
+ups, the largest weights, as the tiles read by three to eight rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """Set-up of one engine. ``None`` means "choose by device"; the choice is shown in EngineInfo."""
+    """Configuration of one engine. ``None`` means "choose by device"; EngineInfo shows the choice."""
 
     model: str
     """A folder, or a hub id such as fishaudio/s2-pro."""
     device: str | None = None
-    """cpu, cuda, cuda:1 …; None takes a GPU when there is one."""
+    """cpu, cuda, cuda:1 …; None uses a GPU if there is one."""
     codec_device: str | None = None
     """None: the same device."""
     dtype: str | None = None
     """float32 or bfloat16 for the autoregressive models; None: float32 on a CPU, bfloat16 elsewhere."""
     codec_dtype: Literal["float32", "tf32", "bfloat16"] | None = "float32"
-    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs; None takes it where it
-    can, else float32."""
+    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs; None uses it where
+    possible, else float32."""
     max_rows: int | None = None
-    """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere, or as many of these as there is memory for."""
+    """Utterances generated at the same time; None: 8 on CUDA, 4 elsewhere, or as many of these as fit into memory."""
     max_waiting: int = 64
-    """Utterances that may wait for a row; beyond it EngineFull."""
+    """Utterances that may wait for a row; more raise EngineFull."""
     max_context: int | None = None
-    """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096, or what fits."""
+    """Positions per row, prompt and frames together; None: the checkpoint's own, at most 4096, or as many as fit."""
     memory_bytes: int | None = None
-    """What the engine may hold; more is refused with the numbers. None: what is free on a GPU, else anything."""
+    """Memory budget; a larger plan is refused with its arithmetic. None: the free memory of a GPU, else unlimited."""
     prefix_bytes: int | None = None
-    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept. None:
+    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0 caches none. None:
     512 MiB, or 128 where memory is short."""
     graphs: bool = True
-    """On CUDA, draw a frame by one graph over fused kernels; False: plain torch."""
+    """On CUDA, generate frames by one graph over fused kernels; False: plain torch."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
-    """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
+    """The KV-cache attention kernel: used if it loads, never used, or required."""
     weights: Weights | None = None
     """None: on a GPU by what memory is free; on a CPU int8 for models much larger than the bundled one; else bf16."""
     twelve_bits: bool = True
-    """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
-    which changes their products by less than float32's own rounding; up to eight rows the largest weights."""
+    """On CUDA, if memory allows: one or two rows read bfloat16 weights from a second copy in twelve bits, which changes
+    their products by less than float32's own rounding; up to eight rows read the largest weights from it."""
     reproducible: bool = False
-    """Whether a seeded take has the same codes alone and among others, bit by bit. Without it one row goes through
-    faster products than several, and rounding may then tell which. On CUDA it needs the attention kernel; on a CPU
-    rows gain nothing by being many."""
+    """Whether a seeded take has the same codes alone and among others, bit by bit. Otherwise one row uses faster
+    products than several, and the results may differ by rounding. On CUDA it needs the attention kernel; on a CPU it
+    removes the advantage of batching rows."""
     threads: int | None = None
-    """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
+    """CPU threads per torch operation; None: half of the cores when the device is a CPU."""
 
     def __post_init__(self) -> None:
         if self.weights in _FORMER_WEIGHTS:
@@ -82,7 +82,7 @@ class EngineConfig:
                 raise ConfigError(f"{name} must be at least {low}, not {value}")
 
     def rows_on(self, device_type: str) -> int:
-        """``max_rows``, or what is chosen for that kind of device if there is memory for it."""
+        """``max_rows``, or the default for that kind of device if memory allows."""
         return self.max_rows or (8 if device_type == "cuda" else 4)
 
 
@@ -101,22 +101,22 @@ class TransformerSizes:
     rope_base: float
     norm_eps: float
     qkv_bias: bool = field(default=False, repr=False)
-    """Whether the product that makes queries, keys and values adds a bias."""
+    """Whether the projection to queries, keys and values has a bias."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Sizes, token ids and switches of a dual-AR checkpoint; `engine.checkpoint.families` reads them.
+    """Sizes, token ids and switches of a dual-AR checkpoint, read by `engine.checkpoint.families`.
 
-    A checkpoint's fingerprint is made of this object's text. It leaves out what came with further families, so that
-    fingerprints in existing libraries hold.
+    A checkpoint's fingerprint is computed from this object's repr, which leaves out fields added for later families, so
+    that fingerprints in existing libraries stay valid.
     """
 
     slow: TransformerSizes
     fast: TransformerSizes
     num_codebooks: int
     codebook_size: int
-    """Rows a codebook has in the input table, and the fast AR's input vocabulary."""
+    """Rows per codebook in the input table, and the fast AR's input vocabulary."""
     max_context: int
     tie_word_embeddings: bool
     eos_token: int
@@ -127,13 +127,13 @@ class ModelConfig:
     family: str = field(default="S2", repr=False)
     prompt_layout: PromptLayout = field(default="chat", repr=False)
     scales_codes: bool = field(default=True, repr=False)
-    """Whether a frame's embedding, the sum of its token's and its codes' rows, is divided by √(num_codebooks + 1)."""
+    """Whether a frame's embedding, the sum of its token's and codes' rows, is divided by √(num_codebooks + 1)."""
     fast_reads_norm: bool = field(default=True, repr=False)
     """Whether the fast AR gets the slow hidden state after the final norm; False: before it."""
     residual_codes: int | None = field(default=None, repr=False)
-    """Leading entries of the fast AR's head that may be drawn; None: all `codebook_size`."""
+    """Leading entries of the fast AR's head that may be sampled; None: all `codebook_size`."""
     joins_spaces: bool = field(default=False, repr=False)
-    """Whether runs of white space in texts are to become one space."""
+    """Whether runs of white space in texts are collapsed to one space."""
 
     @property
     def semantic_size(self) -> int:
@@ -141,5 +141,5 @@ class ModelConfig:
 
     @property
     def code_divisor(self) -> float:
-        """What a frame's embedding is divided by."""
+        """The divisor of a frame's embedding."""
         return math.sqrt(self.num_codebooks + 1) if self.scales_codes else 1.0

@@ -1,7 +1,7 @@
-"""The inline engine: without threads of its own it speaks in the process that calls it, one utterance at a time.
+"""The inline engine: without its own threads, it generates one utterance at a time in the process that calls it.
 
-Made for ZeroGPU, which gives a fork of this process a GPU for the length of one call. The model, the sampling and the
-codec are the same as in `Engine`, without graphs; what is missing is speaking for many at once.
+Made for ZeroGPU, which gives a fork of this process a GPU for the duration of one call. Model, sampling and codec are
+the same as in `Engine`, without graphs and without generating several utterances at once.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from engine.runtime.setup import Progress, assemble
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utterance
 
 OnGpu = Callable[[Callable[..., Any], Callable[..., float]], Callable[..., Any]]
-"""As ZeroGPU's `spaces.GPU`: makes of a task one that runs where the GPU is. Called with the task and with a function
-that estimates the task's seconds from its arguments."""
+"""Like ZeroGPU's `spaces.GPU`: wraps a task so that it runs where the GPU is. Called with the task and a function that
+estimates the task's seconds from its arguments."""
 
 Chunks = Generator[AudioChunk, None, None]
 
@@ -37,12 +37,12 @@ ALIGNING_SECONDS = 10.0
 
 
 def speaking_seconds(utterance: Utterance) -> float:
-    """Seconds for which a GPU is asked for: generous for the text, and never more than two minutes."""
+    """Seconds of GPU time to request: generous for the text, and never more than two minutes."""
     return min(120.0, 8.0 + 0.05 * len(utterance.text))
 
 
 class DirectEngine(Engine):
-    """`Engine`, whose work is done by `speak_now` and `ClipEncoder.now`, wherever these are run."""
+    """An `Engine` whose work is done by `speak_now` and `ClipEncoder.now`, wherever they run."""
 
     def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
         super().__init__(checkpoint, info, loop, clip_encoder)
@@ -52,13 +52,13 @@ class DirectEngine(Engine):
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
         self._open = self._finished = self._cancelled = self._frames = 0
-        self._left: set[Future[AudioChunk | None]] = set()  # pulls whose listener has gone: a thread is in them still
+        self._left: set[Future[AudioChunk | None]] = set()  # pulls whose caller has left, still running in a thread
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None, on_gpu: OnGpu | None = None) -> DirectEngine:
         """Load the checkpoint in the calling thread. Raises CheckpointError, ConfigError.
 
-        ``on_gpu`` runs tasks where a GPU is; without it they run in this process.
+        ``on_gpu`` runs tasks on a GPU; without it they run in this process.
         """
         tell = progress or (lambda what, done: None)
         checkpoint, info, loop, clip_encoder, _ = assemble(replace(config, max_rows=1, graphs=False), tell)
@@ -71,9 +71,9 @@ class DirectEngine(Engine):
         return engine
 
     def speak_now(self, utterance: Utterance) -> Chunks:
-        """The take, chunk by chunk, made in the calling thread between one and the next.
+        """Generate the take chunk by chunk in the calling thread, during the iteration.
 
-        One at a time: another waits. Raises what `speak` raises.
+        One at a time: others wait. Raises the errors of `speak`.
         """
         with self._turn:
             chunks: deque[AudioChunk | EngineError] = deque()
@@ -93,14 +93,14 @@ class DirectEngine(Engine):
                 self._loop.close(row)
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
-        """As `Engine.speak`; leaving the iteration ends the take after the chunk that is being made."""
+        """Like `Engine.speak`; leaving the iteration ends the take after the current chunk."""
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        if self._open + len(self._left) > self.info.max_waiting:  # else one that speaks might get no thread
+        if self._open + len(self._left) > self.info.max_waiting:  # else an active take might get no thread
             raise EngineFull(
                 f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
             )
-        self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
+        self._row(utterance, lambda item: None)  # refuse an invalid utterance before requesting a GPU
         self._open += 1
         take, ended = self._speak_on_gpu(utterance), False
         pull = self._pull(take)
@@ -129,24 +129,24 @@ class DirectEngine(Engine):
         return Reference(encoded.codes, text, encoded.timbre)
 
     def _close(self, take: Chunks, pull: Future[AudioChunk | None]) -> None:
-        """End a take that no thread is in any more."""
+        """Close a take that no thread is running."""
         try:
             take.close()
         finally:
             self._left.discard(pull)
 
     def _pull(self, take: Chunks) -> Future[AudioChunk | None]:
-        """The next chunk, or None after the last, from a thread that knows whose request this is."""
+        """The next chunk, or None after the last, from a thread with the request's context."""
         context = copy_context()
         try:
             return self._pullers.submit(lambda: context.run(lambda: next(take, None)))
-        except RuntimeError:  # no thread takes anything any more
+        except RuntimeError:  # the threads have been shut down
             never: Future[AudioChunk | None] = Future()
             never.cancel()
             return never
 
     async def _pulled(self, pull: Future[AudioChunk | None]) -> AudioChunk | None:
-        """What was pulled. A pull that is cancelled, though nobody cancelled who waits for it, is one of a stop."""
+        """The result of a pull. If the pull was cancelled but its waiter was not, the engine has stopped."""
         chunk = asyncio.wrap_future(pull)
         try:
             await asyncio.wait({chunk})

@@ -1,4 +1,4 @@
-"""The engine's facade: start, speak, encode_reference, stats, stop. It knows no voices' names, no formats, no web."""
+"""The engine's facade: start, speak, encode_reference, stats, stop. It knows no voice names, formats or web."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Samplin
 
 
 class Engine:
-    """One model on one device, speaking many utterances at once.
+    """One model on one device, generating many utterances at once.
 
-    Any number of tasks, on any event loops, may call `speak` and `encode_reference`;
-    one thread of the engine's own does all the work.
+    Any number of tasks, on any event loops, may call `speak` and `encode_reference`; one thread of the engine does all
+    the work.
     """
 
     def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
@@ -39,7 +39,7 @@ class Engine:
     def start(cls, config: EngineConfig, progress: Progress | None = None) -> Engine:
         """Load the checkpoint, warm up and return a ready engine. Blocking: seconds.
 
-        ``progress`` hears each step, and ends the start by raising. Raises CheckpointError, ConfigError.
+        ``progress`` is called at each step, and aborts the start by raising. Raises CheckpointError, ConfigError.
         """
         tell = progress or (lambda what, done: None)
         checkpoint, info, loop, clip_encoder, missing_graphs = assemble(config, tell)
@@ -47,7 +47,7 @@ class Engine:
         loop.start()
         try:
             tell("warming up", 0.0)
-            with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
+            with ThreadPoolExecutor(1) as thread:  # so that start also works inside a running event loop
                 thread.submit(lambda: asyncio.run(engine._warm_up())).result()
             loop.run_in_gaps(missing_graphs)
             tell("ready", 1.0)
@@ -57,10 +57,10 @@ class Engine:
         return engine
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
-        """The take, chunk by chunk, while it is made.
+        """The take, chunk by chunk, as it is generated.
 
-        Nothing happens before the first iteration. Leaving the iteration (break, aclose, cancel)
-        **is** cancelling: the row is free within one frame. The last chunk has a finish_reason.
+        Nothing happens before the first iteration. Leaving the iteration (break, aclose, cancel) cancels the take: its
+        row is free within one frame. The last chunk has a finish_reason.
 
         Raises at the first iteration: PromptTooLong and other InvalidUtterance, EngineFull, EngineStopped;
         later: EngineStopped.
@@ -69,10 +69,10 @@ class Engine:
         chunks: asyncio.Queue[AudioChunk | EngineError] = asyncio.Queue()
 
         def deliver(item: AudioChunk | EngineError) -> None:
-            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
+            with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
-        self._loop.look_for_room()  # who waits for a place asks again and again, and a prompt takes milliseconds
+        self._loop.look_for_room()  # callers retry while the engine is full, and building a prompt takes milliseconds
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:
@@ -87,7 +87,7 @@ class Engine:
             self._loop.close(row)
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
-        """Encode a clip: float32 (samples,) or (channels, samples) at sample_rate Hz, with the words spoken in it.
+        """Encode a clip: float32 (samples,) or (channels, samples) at sample_rate Hz, with its transcript.
 
         Raises InvalidReference (empty, not finite, too long for the context), InvalidUtterance (blank text),
         EngineStopped.
@@ -98,24 +98,23 @@ class Engine:
         return Reference(encoded.codes, text, encoded.timbre)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """When each character of a text is heard in the frames that say it, int16 (codebooks, frames).
+        """The start time of each character of a text in the frames that speak it, int16 (codebooks, frames).
 
-        Seconds from the first frame on, ascending, (characters + 1,): the last is the end. What the frames do not say
-        any more begins at their end. Takes as long as reading the frames as a prompt, beside those who speak.
-        Raises InvalidUtterance (blank text, codes of another codec),
-        PromptTooLong, EngineStopped.
+        Seconds from the first frame on, ascending, (characters + 1,): the last is the end. Characters after the end of
+        the frames begin at that end. Takes as long as reading the frames as a prompt, beside other takes. Raises
+        InvalidUtterance (blank text, codes of another codec), PromptTooLong, EngineStopped.
         """
         if why := self.info.cannot_align:
             raise CannotAlign(why)
         return await self._aligner.align(text, codes)
 
     def stats(self) -> EngineStats:
-        """A snapshot, cheap enough for every health check."""
+        """A snapshot; cheap enough for every health check."""
         return self._loop.stats()
 
     @property
     def failure(self) -> str | None:
-        """Why the engine accepts nothing any more; None while it is well."""
+        """Why the engine accepts no more work; None while it runs."""
         return self._loop.death
 
     def stop(self) -> None:
@@ -126,7 +125,7 @@ class Engine:
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)
-        room = self.info.max_context - prompt.asked + 1  # the last frame drawn needs no position of its own
+        room = self.info.max_context - prompt.asked + 1  # the last frame needs no position
         if room < 2:
             raise PromptTooLong(
                 f"text and references take {prompt.asked} positions, this engine holds {self.info.max_context} per "
@@ -152,12 +151,12 @@ class Engine:
         seconds, limit = audio.size / sample_rate, self.info.max_context / self.info.frame_rate
         if seconds >= limit:
             raise InvalidReference(
-                f"the clip lasts {seconds:.1f} s; the context has room for less than {limit:.1f} s of it"
+                f"the clip is {seconds:.1f} s long; the context has room for less than {limit:.1f} s of it"
             )
-        return np.ascontiguousarray(audio)  # torch reads nothing that runs backwards, and would say so in the thread
+        return np.ascontiguousarray(audio)  # torch rejects negative strides, and would do so only in the thread
 
     async def _warm_up(self) -> None:
-        """One short take and one short encoding, so that the first caller pays for no first use."""
+        """Generate a short take and encode a short clip, so that the first caller does not pay for first-use costs."""
         second = np.zeros(self.info.sample_rate, np.float32)
         reference = await self.encode_reference(second, self.info.sample_rate, "warm")
         utterance = Utterance("Warm up.", (reference,), Sampling(seed=0), max_frames=4)

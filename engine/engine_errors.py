@@ -1,14 +1,14 @@
-"""Everything the engine refuses or fails with, as one family.
+"""All errors that the engine raises, as one family.
 
 EngineError
-├── CheckpointError      the model folder is missing, incomplete or not what its config says
+├── CheckpointError      the model folder is missing, incomplete or does not match its config
 ├── ConfigError          a setting cannot be met (device, memory, context)
-├── InvalidUtterance     this request cannot be spoken as it stands; the text says which limit
+├── InvalidUtterance     this request cannot be generated as it is; the message names the limit
 │   └── PromptTooLong    text, references and frames do not fit the context
 ├── InvalidReference     this clip cannot be encoded
-├── CannotAlign          this engine cannot tell when words are heard
-├── EngineFull           every row is taken and the waiting line is at its bound; try later
-└── EngineStopped        the engine is shut down or has died; its cause is in the message
+├── CannotAlign          this engine cannot compute word times
+├── EngineFull           every row is taken and the queue is full; try later
+└── EngineStopped        the engine is shut down or has died; the message has the cause
 """
 
 
@@ -49,4 +49,4 @@ class EngineStopped(EngineError):
 
 
 STOPPED = "the engine was stopped"
-"""Why it accepts nothing any more, where it was neither an error nor a fault."""
+"""The reason after an ordinary stop, without an error."""

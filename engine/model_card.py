@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself beside its sizes: card.json, which it may have."""
+"""A checkpoint's optional card.json: languages, tags, licence and other facts beside its sizes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ HEADER_CHARACTERS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What whoever hands texts to the model has to know of it. The defaults hold for a checkpoint without a card."""
+    """Facts that a caller needs in order to prepare texts for the model. The defaults apply without a card."""
 
     normalize: bool = False
-    """Whether numbers, dates and the like are to be written as words for it, since it does not read them well."""
+    """Whether numbers, dates and the like must be written out as words, since the model does not read them well."""
 
     languages: tuple[str, ...] = ()
-    """Those that it speaks, as ISO 639-1 codes; empty: it does not say."""
+    """Languages it speaks, as ISO 639-1 codes; empty: unknown."""
     tags: tuple[str, ...] | None = None
-    """Those in [brackets] that it obeys, in lower case; all others do nothing. None: it does not say."""
+    """Tags in [brackets] that it follows, in lower case; all others have no effect. None: unknown."""
 
     demo: bool = False
-    """Whether it is there to try the studio with: small, its voices synthetic, and a clone only comes near."""
+    """Whether it is a small demo model with synthetic voices and only approximate clones."""
 
     licence: str = ""
-    """Of the weights, as the checkpoint names it; empty: it does not say."""
+    """Licence of the weights, as the checkpoint names it; empty: unknown."""
 
     @classmethod
     def read(cls, folder: Path) -> ModelCard:
-        """Of folder/card.json; fields that are not known are left alone.
+        """Read folder/card.json; unknown fields are ignored.
 
-        What it does not say of licence and languages is read from README.md's header.
+        Licence and languages missing there are read from README.md's header.
 
         Raises CheckpointError naming file and field.
         """
@@ -54,7 +54,7 @@ class ModelCard:
 
 
 def _header(readme: Path) -> str:
-    """The fields in front of a README.md, which the hub reads; empty where there are none."""
+    """The front matter of a README.md, as used by the hub; empty without any."""
     if not readme.is_file():
         return ""
     with readme.open(encoding="utf-8", errors="replace") as file:
@@ -69,20 +69,20 @@ def _licence(header: str) -> str:
 
 
 def _languages(header: str) -> tuple[str, ...]:
-    """Those with a code of two letters, of a list in either of YAML's forms."""
+    """Two-letter codes in a list in either of YAML's forms."""
     listed = re.search(r"^language:(.*(?:\n[ \t]*-.*)*)", header, re.MULTILINE)
     return tuple(dict.fromkeys(re.findall(r"\b[a-z]{2}\b", listed[1]))) if listed else ()
 
 
 def _flag(path: Path, tree: dict[str, object], name: str) -> bool:
-    found = tree.get(name, False)
-    if not isinstance(found, bool):
-        raise CheckpointError(f"{path}: {name} must be true or false, not {found!r}")
-    return found
+    value = tree.get(name, False)
+    if not isinstance(value, bool):
+        raise CheckpointError(f"{path}: {name} must be true or false, not {value!r}")
+    return value
 
 
 def _strings(path: Path, tree: dict[str, object], name: str) -> tuple[str, ...]:
-    found = tree.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise CheckpointError(f"{path}: {name} must be a list of strings, not {found!r}")
-    return tuple(found)
+    value = tree.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise CheckpointError(f"{path}: {name} must be a list of strings, not {value!r}")
+    return tuple(value)

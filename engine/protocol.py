@@ -1,4 +1,4 @@
-"""What every engine does, as a type: in this process, by hand for ZeroGPU, or many on several GPUs."""
+"""The interface of every engine: in this process, inline for ZeroGPU, or several on several GPUs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utteran
 
 
 class SpeechEngine(Protocol):
-    """Text and reference codes in, sound out. `Engine` says in full what each of these does and raises."""
+    """Text and reference codes in, audio out. `Engine` documents each method and its errors."""
 
     @property
     def info(self) -> EngineInfo:
-        """What it is made of; constant while it lives."""
+        """The loaded checkpoint and device; constant while the engine lives."""
 
     def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """The take, chunk by chunk; leaving the iteration cancels it."""
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
-        """A clip, float32 (samples,) or (channels, samples) at sample_rate Hz, as codes."""
+        """Encode a clip, float32 (samples,) or (channels, samples) at sample_rate Hz."""
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """Seconds at which each character of a text begins in the frames that say it, and the end."""
+        """Seconds at which each character of a text begins in the frames that speak it, and the end."""
 
     def stats(self) -> EngineStats:
-        """A snapshot, at once."""
+        """A snapshot, returned at once."""
 
     @property
     def failure(self) -> str | None:
-        """Why it accepts nothing any more; None while it is well."""
+        """Why it accepts no more work; None while it runs."""
 
     def stop(self) -> None:
-        """End every take with EngineStopped and free all that it holds. Calling it again does nothing."""
+        """End every take with EngineStopped and free all resources. Calling it again does nothing."""

@@ -1,4 +1,4 @@
-"""Files of torch.save: tensors alone, mapped into memory instead of read, and nothing that runs code."""
+"""Files of torch.save: only tensors, mapped into memory instead of read, and nothing that runs code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor
 from engine.engine_errors import CheckpointError
 
 MOST_PICKLE = 64 * 2**20
-"""Bytes that names and shapes may take; S2 Pro's take 0.1 MB."""
+"""Maximum bytes of names and shapes; S2 Pro's take 0.1 MB."""
 
 
 def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
-    """A file's tensors by name, out of these nestings where there are some. Raises CheckpointError."""
+    """A file's tensors by name, taken out of these nestings if present. Raises CheckpointError."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()

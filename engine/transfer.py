@@ -1,8 +1,8 @@
-"""Tensors between the host's memory and a GPU, through page-locked memory alone.
+"""Copies tensors between the host's memory and a GPU, always through page-locked memory.
 
-A copy from or to other memory waits inside the driver for all that its stream has to do, and other threads' copies wait
-with it. And page-locked memory that is made while the device works waits for everybody's work (CUDA C++ Programming
-Guide, "Implicit Synchronization"): so torch is given a reserve of it before anybody speaks.
+A copy from or to other memory waits inside the driver for all pending work of its stream, and other threads' copies
+wait with it. And allocating page-locked memory while the device works synchronises everything (CUDA C++ Programming
+Guide, "Implicit Synchronization"): so torch gets a reserve of it before the first take.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from torch import Tensor
 PIECE = 32 * 2**20
 """Bytes of a thread's buffer."""
 AT_ONCE, LARGE, LARGE_AT_ONCE = 16, 2**18, 3
-"""Pieces of each size that are under way at the same time, and those above so many bytes."""
+"""Simultaneous pieces of each size, and of sizes above so many bytes."""
 
 
 class Uploader:
-    """To one device; any thread may call it.
+    """Uploads to one device; any thread may call it.
 
     CUDA copies pageable memory piece by piece in the calling thread, one call at a time: 6 GB/s to an H100, whose link
-    moves 50. Four threads with buffers of their own bring S2 Pro's 9 GB there in 0.3 s.
+    moves 50. Four threads with their own buffers upload S2 Pro's 9 GB in 0.3 s.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -31,7 +31,7 @@ class Uploader:
         self._own = threading.local()
 
     def __call__(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
-        """A copy on the device in this type, complete on return."""
+        """A copy on the device with this dtype, complete on return."""
         if self._device.type != "cuda":
             return tensor.to(self._device, dtype)
         with torch.cuda.device(self._device):
@@ -40,15 +40,15 @@ class Uploader:
     def _copied(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
         whole, stream = self._buffer_and_stream()
         buffer = whole.view(dtype)
-        made = torch.empty(tensor.shape, dtype=dtype, device=self._device)
-        stream.wait_stream(torch.cuda.current_stream())  # whose memory this was
+        copy = torch.empty(tensor.shape, dtype=dtype, device=self._device)
+        stream.wait_stream(torch.cuda.current_stream())  # which may still use this memory
         with torch.cuda.stream(stream):
-            for piece, to in zip(tensor.view(-1).split(len(buffer)), made.view(-1).split(len(buffer)), strict=True):
+            for piece, to in zip(tensor.view(-1).split(len(buffer)), copy.view(-1).split(len(buffer)), strict=True):
                 part = buffer[: len(piece)]
                 part.copy_(piece)
                 to.copy_(part, non_blocking=True)
                 stream.synchronize()
-        return made
+        return copy
 
     def _buffer_and_stream(self) -> tuple[Tensor, torch.cuda.Stream]:
         if not hasattr(self._own, "both"):
@@ -58,7 +58,7 @@ class Uploader:
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """It on the device, without waiting for what that still has to do."""
+    """Copy a tensor to the device without waiting for the device's pending work."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
@@ -71,14 +71,14 @@ def taken(table: Tensor, indices: Tensor) -> Tensor:
 
 
 def reserve(largest: int) -> None:
-    """Have torch keep pieces of every size up to `largest` bytes; it rounds each up to a power of two."""
+    """Make torch cache pieces of every size up to `largest` bytes; it rounds each up to a power of two."""
     sizes = [2**power for power in range(3, max(largest - 1, 1).bit_length() + 1)]
-    held = [[_piece(size) for _ in range(AT_ONCE if size <= LARGE else LARGE_AT_ONCE)] for size in sizes]
-    del held  # only here, so that no piece serves twice
+    pieces = [[_piece(size) for _ in range(AT_ONCE if size <= LARGE else LARGE_AT_ONCE)] for size in sizes]
+    del pieces  # only now, so that torch allocates each piece separately
 
 
 def fetched(tensor: Tensor) -> np.ndarray:
-    """A copy in the host's memory, waiting for what the current stream has to do before."""
+    """A copy in the host's memory, after the current stream's pending work."""
     if tensor.device.type != "cuda":
         return tensor.numpy().copy()
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

@@ -1,4 +1,4 @@
-"""The engine's nouns: what goes in (Utterance) and what comes out (AudioChunk), frozen, with units."""
+"""The engine's data types: its input (Utterance) and output (AudioChunk), frozen, with units."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_FRAMES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn, in both autoregressive models.
+    """How tokens are sampled, in both autoregressive models.
 
     Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
     ``temperature=0`` always takes the best token (and leaves repetition-aware sampling nothing to choose).
@@ -44,7 +44,7 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reference:
-    """Whose voice: a clip's codes (codebooks, frames) int16 and the words spoken in it."""
+    """A voice to speak in: a clip's codes (codebooks, frames) int16 and its transcript."""
 
     codes: np.ndarray
     text: str
@@ -72,7 +72,7 @@ class Reference:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Utterance:
-    """What to say and how: the engine's whole input, free of files, names and databases."""
+    """A text to speak and how: the engine's whole input, free of files, names and databases."""
 
     text: str
     references: tuple[Reference, ...] = ()
@@ -80,10 +80,10 @@ class Utterance:
     max_frames: int = 2048
     """At most this many frames (21.5 a second for S2 Pro); a take that reaches it finishes by "length"."""
     history: tuple[Reference, ...] = ()
-    """What was said before in this conversation, oldest first: each turn's words and its frames."""
+    """The previous turns of this conversation, oldest first: each turn's text and frames."""
     so_far: np.ndarray | None = None
-    """Codes of this very take that were heard already, int16 (codebooks, frames): it goes on after them, and only what
-    is new is given out. ``max_frames`` counts them too. No frames are the same as None."""
+    """Codes of the beginning of this take, int16 (codebooks, frames): generation continues after them, and only new
+    audio is returned. ``max_frames`` counts them too. No frames are the same as None."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -93,8 +93,8 @@ class Utterance:
         if codes is None:
             return
         if not isinstance(codes, np.ndarray) or codes.dtype != np.int16 or codes.ndim != 2:
-            found = f"{codes.dtype} {codes.shape}" if isinstance(codes, np.ndarray) else type(codes).__name__
-            raise InvalidUtterance(f"the frames so far must be int16 (codebooks, frames), not {found}")
+            actual = f"{codes.dtype} {codes.shape}" if isinstance(codes, np.ndarray) else type(codes).__name__
+            raise InvalidUtterance(f"the frames so far must be int16 (codebooks, frames), not {actual}")
         if self.frames_so_far >= self.max_frames:
             raise InvalidUtterance(
                 f"{self.frames_so_far} frames so far leave nothing to say within max_frames, which is "
@@ -108,22 +108,22 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds since the utterance was handed over, by the engine's clock."""
+    """Seconds since the utterance was submitted, by the engine's clock."""
 
     admitted: float
-    """When the utterance left the waiting line."""
+    """When the utterance left the queue."""
     first_frame: float
-    """When the take's first frame was drawn."""
+    """When the take's first frame was sampled."""
     now: float
     """When this chunk was ready."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AudioChunk:
-    """A piece of a take: float32 mono samples in [-1, 1] and the codes that they were decoded from.
+    """A piece of a take: float32 mono samples in [-1, 1] and the codes they were decoded from.
 
-    ``finish_reason`` is None on every chunk but the last: "stop" when the model ended the take,
-    "length" when max_frames or the context did. The last chunk may be empty.
+    ``finish_reason`` is None on every chunk but the last: "stop" when the model ended the take, "length" when it
+    reached max_frames or the context's end. The last chunk may be empty.
     """
 
     pcm: np.ndarray
@@ -133,7 +133,7 @@ class AudioChunk:
     timing: Timing
     finish_reason: FinishReason | None = None
     resumed_at: int | None = None
-    """The frame at which the take was taken up again (`Utterance.so_far`); None for one from the beginning."""
+    """The frame at which the take was resumed (`Utterance.so_far`); None for a new take."""
 
     @property
     def frames(self) -> int:
@@ -146,12 +146,12 @@ class Gpu:
 
     name: str
     memory_bytes: int
-    """All that it has, whoever uses it."""
+    """Its total memory, used or free."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What the loaded checkpoint and device are; constant while the engine lives."""
+    """The loaded checkpoint and device; constant while the engine lives."""
 
     model: str
     device: str
@@ -161,34 +161,34 @@ class EngineInfo:
     frame_samples: int
     num_codebooks: int
     max_context: int
-    """Positions a row: prompt and generated frames together."""
+    """Positions per row: prompt and generated frames together."""
     max_rows: int
     max_waiting: int
     codec_fingerprint: str
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
     fingerprint: str = ""
-    """Of the weights that draw the codes: engines with the same one, of the same dtype and weights, speak alike."""
+    """Fingerprint of the weights that generate codes: engines with equal fingerprint, dtype and weights sound alike."""
     weights: Weights = "bf16"
-    """In how many bits the weights are held."""
+    """Bits of the layer weights; see EngineConfig."""
     memory: str = ""
     """What the engine holds, item by item, in GiB."""
     memory_bytes: int = 0
     """The sum of that."""
     frame_path: str = "plain torch"
-    """How a frame is drawn."""
+    """How frames are generated."""
     kv_attention: str = "off"
-    """Whether the KV-cache attention kernel is used, and if not, why."""
+    """Whether the KV-cache attention kernel is used, and the reason if not."""
     card: ModelCard = field(default_factory=ModelCard)
-    """What the checkpoint says of itself."""
+    """The checkpoint's card."""
     family: str = ""
-    """Of the checkpoint: S2, S1, Audio8."""
+    """Family of the checkpoint: S2, S1, Audio8."""
     cannot_align: str | None = None
-    """Why the times of words cannot be found here; None where they can."""
+    """Why word times cannot be computed; None where they can."""
     timbre_dim: int | None = None
-    """Values of a reference's timbre vector; None where the codes alone say whose voice it is."""
+    """Size of a reference's timbre vector; None where the codes alone determine the voice."""
     gpu: Gpu | None = None
-    """The device's, or the machine's first where the engine is on its CPU; None: it has none that torch can use."""
+    """The engine's GPU, or the machine's first if the engine runs on the CPU; None without a GPU usable by torch."""
 
     @property
     def frame_rate(self) -> float:
@@ -198,7 +198,7 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A snapshot of the engine at work."""
+    """A snapshot of the running engine."""
 
     running: int
     waiting: int
@@ -209,24 +209,24 @@ class EngineStats:
     busy_seconds: float
     """Time spent computing since the start; it grows with every piece of a prompt and every frame."""
     kv_attention_hits: int = 0
-    """Frames drawn with the KV-cache attention kernel."""
+    """Frames generated with the KV-cache attention kernel."""
     kv_attention_fallbacks: int = 0
-    """Frames drawn without it."""
+    """Frames generated without it."""
     prefix_hits: int = 0
-    """Takes whose voice was known: only their text was prefilled."""
+    """Takes in a cached voice, which prefilled only their text."""
     prefix_misses: int = 0
     prefix_bytes: int = 0
-    """What is kept of known voices."""
+    """Memory of cached voices."""
     codec_streams: int = 0
-    """Takes that the codec still has a state of."""
+    """Takes with an open codec stream."""
     book_errors: int = 0
-    """How often an idle engine found that a cache holds something else than it counts, and put that right."""
+    """How often an idle engine found that a cache's count was wrong, and corrected it."""
     graphs_left: int = 0
-    """CUDA graphs that are still to be captured, while nobody waits: until then smaller batches are filled up."""
+    """CUDA graphs still to be captured while the engine is idle; until then smaller batches are padded."""
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)
-    """Of several engines under one name, each one's own figures by its name; the others are then their sums."""
+    """Of several engines under one name, the figures of each by its name; the others are their sums."""
     trouble: str | None = None
-    """A problem that does not keep the engine from speaking; None if there is none."""
+    """A problem that does not keep the engine from working; None without one."""
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
@@ -235,7 +235,7 @@ def _within(name: str, value: float, low: float, high: float) -> None:
 
 
 def _whole(name: str, value: int, low: int, high: int) -> None:
-    """Any integer will do, NumPy's too."""
+    """Accepts any integer type, NumPy's too."""
     try:
         is_within = low <= operator.index(value) <= high
     except TypeError:

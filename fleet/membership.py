@@ -253,7 +253,7 @@ async def _is_set(event: asyncio.Event) -> None:
 
 def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
     """The first difference that would change a take; None if there is none."""
-    for what, field_name in (
+    for label, field_name in (
         ("checkpoint", "fingerprint"),
         ("codec", "codec_fingerprint"),
         ("dtype", "dtype"),
@@ -263,5 +263,5 @@ def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
         mine, theirs = getattr(one, field_name), getattr(other, field_name)
         if mine != theirs:
             same = "give all the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
-            return f"its {what} is {theirs}, that of the others is {mine}: {same}"
+            return f"its {label} is {theirs}, that of the others is {mine}: {same}"
     return None

@@ -73,11 +73,11 @@ class HealthCheck:
         """Run ``work`` until it returns; if it raises, run it again after a pause."""
         pause = FIRST_PAUSE
         while True:
-            begun = time.monotonic()
+            started = time.monotonic()
             with self.guarded(f"{self.name} failed and is being restarted"):
                 await work()
                 return
-            if time.monotonic() - begun > LONGEST_PAUSE:
+            if time.monotonic() - started > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -62,15 +62,15 @@ def check_strings(value: object, param: str | None = None) -> None:
             check_strings((name,))
             check_strings(field_value, name)
         return
-    what = param or "the name of a field"
+    field = param or "the name of a field"
     waiting: list[object] = [value]
     while waiting:  # this blocks the event loop: a plain list of values is fastest
         entry = waiting.pop()
         if isinstance(entry, str):
             if "\x00" in entry:
-                raise InvalidRequest(f"{what} contains a NUL character", param)
+                raise InvalidRequest(f"{field} contains a NUL character", param)
             if not entry.isascii() and _HALF.search(entry):
-                raise InvalidRequest(f"{what} is not valid Unicode text: it has half of a surrogate pair", param)
+                raise InvalidRequest(f"{field} is not valid Unicode text: it has half of a surrogate pair", param)
         elif isinstance(entry, dict):
             waiting += entry
             waiting += entry.values()

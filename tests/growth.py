@@ -14,9 +14,9 @@ Work = Callable[[str], object]
 TIMES = 3
 """Twice the input may cost so many times as much: a half more than twice is for the machine's moods."""
 LEAST = 0.004
-"""Seconds under which nothing can be told."""
+"""Seconds below which nothing can be measured."""
 LARGEST = 1 << 17
-"""Characters; what costs too little to be told even then is cheap enough."""
+"""Characters; anything too fast to measure even then is fast enough."""
 TRIES = 4
 """What grows by the square does so in each of them."""
 

@@ -30,11 +30,11 @@ BROAD_EXCEPT_ALLOWED = {
     "studio/supervisor.py": "a background failure must not go unnoticed",
     "studio/engine_host.py": "whatever keeps a model from loading, the previous one is loaded again",
     "studio/ui/blocks.py": "whatever goes wrong in an endpoint is logged, and told to its caller without paths",
-    "fleet/fleet_engine.py": "whatever ends a take is told to who listens to it",
+    "fleet/fleet_engine.py": "every error that ends a take goes to its listener",
     "fleet/start.py": "Ray raises bare Exception when its own start took too long",
-    "engine/runtime/loop.py": "whatever kills the engine's thread is told to every caller",
-    "engine/runtime/clip_encoder.py": "whatever goes wrong with a clip is told to those who brought it",
-    "engine/runtime/codec_threads.py": "whatever kills a thread of the codec's is told to every caller",
+    "engine/runtime/loop.py": "every error that kills the engine's thread goes to all callers",
+    "engine/runtime/clip_encoder.py": "every error with a clip goes to its caller",
+    "engine/runtime/codec_threads.py": "every error that kills a codec thread goes to all callers",
     "engine/checkpoint/tokenizer_files.py": "the tokenizer library raises bare Exception for every malformed file",
 }
 

@@ -1,4 +1,4 @@
-"""The Dockerfile keeps its word as far as can be told without building it: its files suffice, what it runs runs."""
+"""The Dockerfile, checked without building it: it copies all files it needs, and its commands run."""
 
 from __future__ import annotations
 

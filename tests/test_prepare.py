@@ -1,4 +1,4 @@
-"""`scripts/prepare`: which Python it takes, when it makes the environment anew, what it says where it cannot."""
+"""`scripts/prepare`: which Python it uses, when it creates the environment again, what it says if it cannot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Training of the small S2-architecture model that ships in assets/fry: data, codec, language model, checks."""
+"""Training of the small S2-architecture model in assets/fry: data, codec, language model, evaluation."""

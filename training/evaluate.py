@@ -1,10 +1,10 @@
-"""Measure a checkpoint on a CPU, through the engine with its default sampling. Writes evaluation.json into it.
+"""Measures a checkpoint on a CPU, through the engine with its default sampling. Writes evaluation.json into it.
 
     python -m training.evaluate assets/fry TEACHER.pt VOICES --scratch WORK --against OLD_CHECKPOINT --pictures OUT
     python -m training.evaluate assets/fry --only-words --weights int8 --scratch WORK --out int8.json
 
-Sentences that training never had (training/texts/data/evaluation.txt). Every figure that is a mean of sentences has a
-95 % bootstrap interval beside it, under its name with `_95`. `source` is the teacher's own audio of the sentences.
+Uses sentences that are not in training (training/texts/data/evaluation.txt). Every figure that is a mean over sentences
+has a 95 % bootstrap interval, under its name with `_95`. `source` is the teacher's own audio of the sentences.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from training.texts.reading import Phonemiser
 SIZE_FILES = ("model.safetensors", "codec.pth")
 PEOPLE_TESTED, PEOPLES_SENTENCES = 40, 2
 LONGEST = 400
-"""Frames a take may have; one that gets there did not stop by itself."""
+"""Maximum frames of a take; one that reaches it did not stop by itself."""
 SPEED_TEXT = "The ferry leaves the harbour at seven, so please be on the pier a little before that."
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Take:
-    """What the engine said, and how long it took."""
+    """The engine's output, and the time it took."""
 
     audio: np.ndarray
     stopped: bool
@@ -67,7 +67,7 @@ async def speak(engine: Engine, utterance: Utterance) -> Take:
 
 @dataclass(slots=True)
 class Tally:
-    """What the judges said of one kind of audio, sentence by sentence."""
+    """The judges' results for one kind of audio, sentence by sentence."""
 
     wrong: dict[str, list[int]] = field(default_factory=lambda: {"base": [], "tiny": []})
     words: dict[str, list[int]] = field(default_factory=lambda: {"base": [], "tiny": []})
@@ -82,17 +82,17 @@ class Tally:
             self.words[size].append(words)
 
     def figures(self, kind: str) -> dict[str, object]:
-        """wer_base, wer_tiny and mos of this kind, with their intervals, sentences with figures apart."""
+        """wer_base, wer_tiny and mos of this kind, with their intervals, and sentences with numbers separately."""
         suffix = f"_{kind}" if kind else ""
-        found: dict[str, object] = {}
+        figures: dict[str, object] = {}
         for size in ("base", "tiny"):
-            found |= _rate(f"wer_{size}{suffix}", self.wrong[size], self.words[size])
+            figures |= _rate(f"wer_{size}{suffix}", self.wrong[size], self.words[size])
         if any(self.is_number):
             chosen = [i for i, is_number in enumerate(self.is_number) if is_number]
             wrong, words = ([values["base"][i] for i in chosen] for values in (self.wrong, self.words))
-            found |= _rate(f"wer_base{suffix}_numbers", wrong, words)
+            figures |= _rate(f"wer_base{suffix}_numbers", wrong, words)
         low, high = interval(self.scores)
-        return found | {f"mos{suffix}": float(np.mean(self.scores)), f"mos{suffix}_95": [low, high]}
+        return figures | {f"mos{suffix}": float(np.mean(self.scores)), f"mos{suffix}_95": [low, high]}
 
 
 def _rate(name: str, over: Sequence[int], under: Sequence[int]) -> dict[str, object]:
@@ -114,10 +114,10 @@ class Evaluation:
     def source(self, speaker: Speaker, spoken: str) -> np.ndarray:
         """The teacher's own audio, float32 at 44.1 kHz."""
         tokens = self.phonemiser.tokens(spoken, speaker.british)
-        said = None if tokens is None else self.teacher.speak(speaker, spoken, tokens)
-        if said is None:
+        spoken_audio = None if tokens is None else self.teacher.speak(speaker, spoken, tokens)
+        if spoken_audio is None:
             raise SystemExit(f"the teacher could not say {spoken!r}")
-        return said.audio.astype(np.float32) / 32768
+        return spoken_audio.audio.astype(np.float32) / 32768
 
     def judge(self, tally: Tally, audio: np.ndarray, sentence: Judged) -> None:
         """Add one sentence's errors and score."""
@@ -126,13 +126,13 @@ class Evaluation:
         tally.is_number.append(sentence.kind == "number")
 
     async def round_trip(self, audio: np.ndarray) -> np.ndarray:
-        """Through the codec and back."""
+        """Encode with the codec and decode again."""
         reference = await self.engine.encode_reference(audio, self.rate, "unused")
         return self.decode(reference)
 
     @torch.inference_mode()
     def decode(self, reference: Reference) -> np.ndarray:
-        """A reference's codes, in its own voice."""
+        """Decode a reference's codes in its own voice."""
         colours = None
         if self.codec.timbre is not None and reference.timbre is not None:
             colours = self.codec.timbre.colours(torch.from_numpy(reference.timbre)[None])
@@ -156,15 +156,15 @@ class Evaluation:
                 draw(self.pictures / f"{index}.png", sentence.text, {kind or "spoken": a for kind, a in sounds.items()})
                 for kind, audio in sounds.items():
                     write_wave(self.pictures / f"{index}_{kind or 'spoken'}.wav", np.clip(audio, -1, 1) * 32767)
-        found: dict[str, object] = {"sentences": len(sentences), "stop_rate": float(np.mean(stopped))}
+        figures: dict[str, object] = {"sentences": len(sentences), "stop_rate": float(np.mean(stopped))}
         if fitting:
-            found["stop_and_length_rate"] = float(np.mean(fitting))
+            figures["stop_and_length_rate"] = float(np.mean(fitting))
         for kind, tally in tallies.items():
-            found |= tally.figures(kind) if tally.scores else {}
-        return found
+            figures |= tally.figures(kind) if tally.scores else {}
+        return figures
 
     async def bundled_voices(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
-        """Clones of the shipped clips: words, naturalness, and whether the nearest clip is the right one."""
+        """Clones of the bundled clips: words, naturalness, and whether the nearest clip is the correct one."""
         names = sorted(path.stem for path in clips.glob("*.wav"))
         references, prints = {}, {}
         for name in names:
@@ -180,16 +180,17 @@ class Evaluation:
                 nearest = _nearest(self.speakers.print(take.audio), prints)
                 hits.append(nearest == name)
                 confused += [] if nearest == name else [f"{name} for {nearest}"]
-        print("taken for another voice:", confused or "none")
+        print("mistaken for another voice:", confused or "none")
         low, high = interval(hits)
         return tally.figures("clones") | {
             "voice_match": float(np.mean(hits)), "voice_match_95": [low, high], "voice_count": len(names),
         }  # fmt: skip
 
     async def strangers(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
-        """Clones of voices never trained on: whether their own reference is the nearest among all, 16 or more.
+        """Clones of voices outside training: whether their own reference is the nearest among all, 16 or more.
 
-        Beside them what the teacher itself says in these voices, as it is and through the codec: no clone is nearer.
+        For comparison the teacher's own audio in these voices, unchanged and through the codec: the upper limit for a
+        clone.
         """
         prints = {path.stem: self.speakers.print(read_wave(path)) for path in clips.glob("*.wav")}
         references: dict[str, Reference] = {}
@@ -228,7 +229,8 @@ class Evaluation:
         return await judge_people(read_people(folder), cloning, judges, PEOPLE_TESTED, PEOPLES_SENTENCES)
 
     async def tags(self, texts: list[str], seed: int) -> dict[str, object]:
-        """What each tag does to the default voice: factors on duration and pitch; how often a whisper has a pitch."""
+        """The effect of each tag on the default voice: factors on duration and pitch; how often a whisper has a
+        pitch."""
         takes: dict[str, list[np.ndarray]] = {}
         for tag in ("", "[fast]", "[slow]", "[high]", "[low]", "[whisper]"):
             takes[tag] = [(await self._say(f"{tag} {text}".strip(), None, seed)).audio for text in texts]
@@ -255,28 +257,28 @@ def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:
 
 
 async def speed(checkpoint: Path, against: Path | None, takes: int = 12) -> dict[str, object]:
-    """Real-time factor and first audio; of two checkpoints by turns, so that both meet the same machine."""
+    """Real-time factor and first audio; two checkpoints take turns, so that both run under the same conditions."""
     folders = [checkpoint] + ([against] if against else [])
     engines = [Engine.start(EngineConfig(str(folder), device="cpu")) for folder in folders]
-    made: list[list[Take]] = [[] for _ in engines]
+    taken: list[list[Take]] = [[] for _ in engines]
     try:
         for seed in range(takes):
-            for engine, kept in zip(engines, made, strict=True):
+            for engine, kept in zip(engines, taken, strict=True):
                 kept.append(await speak(engine, Utterance(SPEED_TEXT, (), Sampling(seed=seed), LONGEST)))
         rate = engines[0].info.sample_rate
     finally:
         for engine in engines:
             engine.stop()
-    factors = [[take.seconds * rate / len(take.audio) for take in kept] for kept in made]
-    firsts = [[take.first_audio for take in kept] for kept in made]
-    found: dict[str, object] = {
+    factors = [[take.seconds * rate / len(take.audio) for take in kept] for kept in taken]
+    firsts = [[take.first_audio for take in kept] for kept in taken]
+    figures: dict[str, object] = {
         "cores": os.cpu_count() or 1, "rtf": min(factors[0]), "rtf_median": float(np.median(factors[0])),
         "first_audio_s": float(np.median(firsts[0])),
     }  # fmt: skip
     if against:
-        found["rtf_ratio"] = float(np.median(factors[0]) / np.median(factors[1]))
-        found["first_audio_ratio"] = float(np.median(firsts[0]) / np.median(firsts[1]))
-    return found
+        figures["rtf_ratio"] = float(np.median(factors[0]) / np.median(factors[1]))
+        figures["first_audio_ratio"] = float(np.median(firsts[0]) / np.median(firsts[1]))
+    return figures
 
 
 async def only_words(arguments: argparse.Namespace, sentences: list[Judged]) -> dict[str, object]:
@@ -325,7 +327,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _rounded(value: object) -> object:
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_rounded(item) for item in value]
     return round(value, 4) if isinstance(value, float) else value
 
 

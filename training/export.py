@@ -1,11 +1,11 @@
-"""The trained stages to a checkpoint folder in the published layout, as `engine` loads it.
+"""Exports the trained stages as a checkpoint folder in the published layout, as `engine` loads it.
 
     python -m training.export WORK assets/fry
 
-Reads WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; where WORK/timbre.pt is there, it takes the decoder's place,
+Reads WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; WORK/timbre.pt, if it exists, replaces the decoder,
 and the folder's clip of the default voice gives the vector of takes without a reference. The codec is written in half
-precision: what decides codes was rounded to it before the corpus was encoded, so the file gives the codes that the
-language model learnt.
+precision: the tensors that affect codes were rounded to it before the corpus was encoded, so the file gives the codes
+that the language model was trained on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENCODER = "timbre.encoder."
 
 
 def codec_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Both stages' tensors under upstream's names, weight norm unfolded into gain and direction."""
+    """Both stages' tensors with upstream's names, weight norm unfolded into gain and direction."""
     out: dict[str, Tensor] = {}
     for name, tensor in state.items():
         stem, _, leaf = name.rpartition(".")
@@ -48,14 +48,14 @@ def codec_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         else:
             out[name] = value.contiguous()
             continue
-        # The gain is the direction's own norm, so that folding gives the direction back; float32 keeps it exact.
+        # The gain is the direction's own norm, so that folding restores the direction; float32 keeps it exact.
         out[stem + names[0]] = value.float().flatten(1).norm(dim=1).view(-1, *[1] * (value.dim() - 1))
         out[stem + names[1]] = value.contiguous()
     return out
 
 
 def with_default_voice(timbre: Path, clip: Path) -> dict[str, Tensor]:
-    """The tensors of a timbre.pt, with the vector of a clip, a 16-bit mono WAV file, as that of the default voice."""
+    """The tensors of a timbre.pt, with the vector of a clip, a 16-bit mono WAV file, for the default voice."""
     assert WITH_TIMBRE.timbre is not None
     state: dict[str, Tensor] = torch.load(timbre, map_location="cpu")
     encoder = TimbreEncoder(WITH_TIMBRE.timbre, WITH_TIMBRE.sample_rate)
@@ -145,7 +145,7 @@ def model_config() -> dict[str, Any]:
 
 
 CARD = ModelCard(True, ("en",), ("whisper", "fast", "slow", "high", "low", "pause"), demo=True)
-"""What the studio has to know of the model."""
+"""The facts about the model that the studio needs."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Optimisation parts that the stages share: a time-based schedule, per-tensor clipping, an average of weights."""
+"""Optimisation shared by the stages: a time-based schedule, per-tensor clipping, an average of weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class Clock:
-    """A stage's time budget; learning rates follow the share that has passed."""
+    """A stage's time budget; learning rates follow the elapsed share."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -23,7 +23,7 @@ class Clock:
 
     @property
     def share(self) -> float:
-        """Of the budget that has passed, 0 to 1."""
+        """Elapsed share of the budget, 0 to 1."""
         return min(1.0, self.elapsed / self.seconds)
 
     def rate(self, step: int, warm_up: int, hold: float = 0.0, last: float = 0.03) -> float:
@@ -33,7 +33,7 @@ class Clock:
 
 
 def set_rate(optimiser: torch.optim.Optimizer, factor: float) -> None:
-    """Scale every group's own base rate (kept under "base") by factor; a rate that is a tensor is changed in place."""
+    """Scale every group's own base rate (stored as "base") by factor; a rate that is a tensor is changed in place."""
     for group in optimiser.param_groups:
         if "base" not in group:
             group["base"] = float(group["lr"])
@@ -46,7 +46,7 @@ def set_rate(optimiser: torch.optim.Optimizer, factor: float) -> None:
 def adamw(
     parameters: list[nn.Parameter], rate: float, betas: tuple[float, float], weight_decay: float
 ) -> torch.optim.AdamW:
-    """AdamW whose steps can stand in a CUDA graph where the parameters are on a GPU."""
+    """AdamW whose steps can be part of a CUDA graph if the parameters are on a GPU."""
     device = parameters[0].device
     if device.type != "cuda":
         return torch.optim.AdamW(parameters, rate, betas, weight_decay=weight_decay)
@@ -55,10 +55,10 @@ def adamw(
 
 
 class Replayed:
-    """A training step of fixed shapes: a few ordinary runs, then one CUDA graph, which spares thousands of launches.
+    """A training step of fixed shapes: a few ordinary runs, then one CUDA graph, which saves thousands of launches.
 
-    The step draws its own batch and reads what changes from tensors. Steps of one ``pool`` of memory never run at
-    once and hand nothing to one another; whoever shares a pool keeps all of them as long as any of them runs.
+    The step picks its own batch and reads changing values from tensors. Steps with a common ``pool`` of memory must
+    never run at the same time or pass results to one another, and all of them must be kept as long as any of them runs.
     """
 
     WARM = 4
@@ -88,17 +88,17 @@ class Replayed:
         return self._result.clone()
 
     def _aside(self) -> Tensor:
-        """As warm-up before a capture has to be: on another stream."""
+        """Warm up on another stream, as a capture requires."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            found = self._step()
+            figures = self._step()
         torch.cuda.current_stream().wait_stream(stream)
-        return found
+        return figures
 
 
 def clip_each(parameters: list[nn.Parameter], limit: float = 1.0) -> None:
-    """Clip each tensor's gradient to its own norm: one wild layer must not stop the others."""
+    """Clip each tensor's gradient to its own norm, so that one unstable layer does not stop the others."""
     gradients = [p.grad for p in parameters if p.grad is not None]
     norms = torch._foreach_norm(gradients)
     torch._foreach_mul_(gradients, [(limit / n.clamp(min=limit)).nan_to_num(0.0) for n in norms])
@@ -122,9 +122,9 @@ class Average:
     def swap(self) -> None:
         """Exchange the parameters with their averages; call again to undo."""
         for parameter, value in zip(self.parameters, self.values, strict=True):
-            kept = parameter.detach().clone()
+            copy = parameter.detach().clone()
             parameter.copy_(value)
-            value.copy_(kept)
+            value.copy_(copy)
 
 
 def orthogonalised(update: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def orthogonalised(update: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose update is orthogonalised, for weight matrices; equal shapes are handled as one batch."""
+    """Momentum with an orthogonalised update, for weight matrices; equal shapes are handled as one batch."""
 
     def __init__(
         self, matrices: list[nn.Parameter], lr: float, momentum: float = 0.95, weight_decay: float = 0.01

@@ -1,8 +1,8 @@
-"""A checkpoint folder back to the stages' own files, so that training goes on from what was shipped.
+"""Converts a checkpoint folder back to the stages' own files, so that training can continue from it.
 
     python -m training.resume assets/fry WORK
 
-Writes WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; the judges of stage b are not shipped and start anew.
+Writes WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; the discriminators of stage b are not shipped and start over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     if (checkpoint.config, checkpoint.codec.config) != (MODEL, CODEC):
         raise CheckpointError(f"{arguments.checkpoint} has other sizes than training/sizes.py")
     arguments.work.mkdir(parents=True, exist_ok=True)
-    # Rounding to half undoes what folding the weight norm added in the last float32 digit: the codes stay the same.
+    # Rounding to half removes the last float32 digit added by folding the weight norm: the codes stay the same.
     codec = {name: tensor.half() for name, tensor in checkpoint.codec.state_dict().items()}
     torch.save(codec, arguments.work / "codes.pt")
     torch.save({k: v for k, v in codec.items() if k.startswith(TRAINED)}, arguments.work / "decoder.pt")

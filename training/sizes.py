@@ -33,7 +33,7 @@ WITH_TIMBRE = replace(
     post_module=replace(CODEC.post_module, n_layer=6),
     timbre=TimbreConfig(dim=192, width=256, n_layer=6, bands=80),
 )
-"""The same codes, and a decode side that a timbre vector colours."""
+"""The same codes, and a decoder that a timbre vector colours."""
 
 
 def _transformer(vocab_size: int, n_layer: int, intermediate_size: int, qk_norm: bool) -> TransformerSizes:

@@ -1,9 +1,9 @@
-"""Measure how well an engine tells when words are heard, against the teacher's own lengths of its phonemes.
+"""Measures the accuracy of an engine's word times, against the teacher's own durations of its phonemes.
 
     python -m training.word_times assets/fry TEACHER.pt VOICES --sentences 44
 
-The teacher speaks sentences that training never had; their sound goes through the checkpoint's codec and the engine
-says when each word begins. Beside it, words in proportion to their letters. Writes nothing.
+The teacher speaks sentences that are not in training; their audio goes through the checkpoint's codec, and the engine
+computes the start of each word. For comparison, words in proportion to their letters. Writes nothing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from training.texts.evaluation import evaluation_sentences
 from training.texts.reading import Phonemiser
 
 VOICES = ("af_heart", "af_bella", "bf_emma", "am_michael", "bm_george", "am_onyx", "bf_lily", "am_fenrir")
-"""By turns; am_onyx and bf_lily are in no training."""
+"""Used in turn; am_onyx and bf_lily are not in training."""
 _WORD = re.compile(r"[^\s—-][^\s—]*")
 _BETWEEN = (TOKENS[" "], TOKENS["—"])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Spoken:
-    """A sentence in a voice of the teacher's: mono sound at 24 kHz, and its words' first characters and times."""
+    """A sentence in one of the teacher's voices: mono audio at 24 kHz, and its words' first characters and times."""
 
     text: str
     audio: np.ndarray
@@ -43,31 +43,31 @@ class Spoken:
 
 
 class Teacher:
-    """Kokoro's own voices, and what it knows of their words."""
+    """Kokoro's own voices, and its durations of their words."""
 
     def __init__(self, teacher: Path, voices: Path) -> None:
         self._kokoro, self._voices = Kokoro(teacher, torch.device("cpu")), voices
         self._phonemiser = Phonemiser()
 
     def speak(self, text: str, voice: str) -> Spoken | None:
-        """None where what is read has other words than what is written."""
+        """None if the words as read differ from those as written."""
         tokens = self._phonemiser.tokens(text, voice.startswith("b"))
         if tokens is None:
             return None
         styles = np.fromfile(self._voices / f"{voice}.bin", dtype=np.float32).reshape(-1, 256)
-        said = self._kokoro.speak(tokens, styles[len(tokens) - 1])
-        bounds = speech_bounds(said.audio, SAMPLE_RATE)
-        characters = np.array([found.start() for found in _WORD.finditer(text)])
-        begins = _word_begins(tokens, said.lengths)
+        speech = self._kokoro.speak(tokens, styles[len(tokens) - 1])
+        bounds = speech_bounds(speech.audio, SAMPLE_RATE)
+        characters = np.array([match.start() for match in _WORD.finditer(text)])
+        begins = _word_begins(tokens, speech.lengths)
         if bounds is None or len(begins) != len(characters):
             return None
         seconds = np.maximum((begins * LENGTH_SAMPLES - bounds[0]) / SAMPLE_RATE, 0.0)
-        return Spoken(text, said.audio[slice(*bounds)], characters, seconds)
+        return Spoken(text, speech.audio[slice(*bounds)], characters, seconds)
 
 
 def _word_begins(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """In the teacher's units. In the length of a space the next word is heard already, as `data.phones` has it."""
-    starts = np.cumsum(lengths)[: len(tokens)]  # the first length is of the padding
+    """Times in the teacher's units. The next word already sounds during a space, as `data.phones` assumes."""
+    starts = np.cumsum(lengths)[: len(tokens)]  # the first length belongs to the padding
     begins, between = [], int(starts[0])
     is_new = True
     for token, start in zip(tokens, starts, strict=True):
@@ -80,34 +80,34 @@ def _word_begins(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def by_letters(spoken: Spoken, seconds: float) -> np.ndarray:
-    """When words begin if each letter takes as long as every other."""
+    """The words' start times if all letters had equal length."""
     return spoken.characters / len(spoken.text) * seconds
 
 
 async def measure(engine: Engine, teacher: Teacher, sentences: int) -> dict[str, object]:
-    """Errors in milliseconds, and what aligning costs."""
+    """Errors in milliseconds, and the cost of aligning."""
     errors: dict[str, list[np.ndarray]] = {"alignment": [], "by_letters": []}
     heard = taken = 0.0
-    texts = [each.words for each in evaluation_sentences() if each.kind != "short"]
+    texts = [sentence.words for sentence in evaluation_sentences() if sentence.kind != "short"]
     for text in texts[:: max(1, len(texts) // (sentences + sentences // 4))]:
-        said = teacher.speak(text, VOICES[len(errors["alignment"]) % len(VOICES)])
-        if said is None or len(errors["alignment"]) == sentences:
+        sentence = teacher.speak(text, VOICES[len(errors["alignment"]) % len(VOICES)])
+        if sentence is None or len(errors["alignment"]) == sentences:
             continue
-        reference = await engine.encode_reference(said.audio, SAMPLE_RATE, text)
-        started = time.process_time()  # nothing else is at work in this process
+        reference = await engine.encode_reference(sentence.audio, SAMPLE_RATE, text)
+        started = time.process_time()  # nothing else runs in this process
         times = await engine.align(text, reference.codes)
         taken += time.process_time() - started
         heard += times[-1]
-        errors["alignment"].append(times[said.characters] - said.seconds)
-        errors["by_letters"].append(by_letters(said, times[-1]) - said.seconds)
+        errors["alignment"].append(times[sentence.characters] - sentence.seconds)
+        errors["by_letters"].append(by_letters(sentence, times[-1]) - sentence.seconds)
     figures: dict[str, object] = {
         "sentences": len(errors["alignment"]),
         "words": sum(map(len, errors["alignment"])),
         "seconds": heard,
         "alignment_ms_a_second": 1000 * taken / heard,
     }
-    for name, found in errors.items():
-        off = 1000 * np.abs(np.concatenate(found))
+    for name, values in errors.items():
+        off = 1000 * np.abs(np.concatenate(values))
         figures |= {f"{name}_median_ms": float(np.median(off)), f"{name}_90th_ms": float(np.percentile(off, 90))}
     return figures
 

@@ -1,1 +1,1 @@
-"""What all benchmarks use: reports, material to speak and clone, a browser."""
+"""Shared by all benchmarks: reports, texts and clips, a browser."""

@@ -1,6 +1,6 @@
-"""Which Chromium a program drives: the system's, else the one that Playwright has installed.
+"""Finds a Chromium: the system's, else the one that Playwright has installed.
 
-python -m benchmarks.common.chromium prints its path; where none starts, it says so and the exit code is 1.
+python -m benchmarks.common.chromium prints its path; if none starts, it says so and exits with code 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 class NoChromium(Exception):
-    """There is nothing to open a page in; the message says how to get it."""
+    """There is no browser to open a page in; the message says how to get one."""
 
 
 def find() -> str:
@@ -35,7 +35,7 @@ def find() -> str:
 
 
 def _starts(program: str) -> bool:
-    """A program may be there without the libraries that it needs, or be a stub that only says how to install it."""
+    """Whether a program starts: it may lack libraries, or be a stub that only says how to install it."""
     try:
         return subprocess.run([program, "--version"], check=False, capture_output=True, timeout=60).returncode == 0
     except OSError:

@@ -1,4 +1,4 @@
-"""What the benchmarks say and clone: sentences that no request shares with another, clips that no server has met."""
+"""Texts and clips for the benchmarks: a different text per request, clips that no server has cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIP_RATE = 44_100
 
 
 def sentence(seed: int, characters: int = 100) -> str:
-    """About so many characters of plain words, others for every seed."""
+    """About this many characters of plain words, different for every seed."""
     choose = random.Random(seed)
     words: list[str] = []
     while sum(map(len, words)) + len(words) < characters:
@@ -35,7 +35,7 @@ def sentence(seed: int, characters: int = 100) -> str:
 
 
 def clip(seed: int, seconds: float = 10.0) -> bytes:
-    """A WAV file of a humming voice: harmonics of a wandering pitch in syllables, another for every seed."""
+    """A WAV file of a humming voice: harmonics of a wandering pitch in syllables, different for every seed."""
     rng = np.random.default_rng(seed)
     samples = round(seconds * CLIP_RATE)
     time = np.arange(samples) / CLIP_RATE
@@ -53,10 +53,10 @@ def clip(seed: int, seconds: float = 10.0) -> bytes:
 
 
 def noise(seconds: int, rate: int) -> np.ndarray:
-    """Sound float32 (samples,) for whom only a clip's length counts; always the same."""
+    """Noise float32 (samples,) for tests that need only a clip's length; always the same."""
     return np.random.default_rng(0).standard_normal(seconds * rate).astype(np.float32) * 0.1
 
 
 def data_url(wav: bytes) -> str:
-    """A clip as `ref_audio` takes it."""
+    """A clip in the form of `ref_audio`."""
     return "data:audio/wav;base64," + base64.b64encode(wav).decode()

@@ -1,4 +1,4 @@
-"""A line chart as SVG, in colours that are read on a light page and on a dark one."""
+"""A line chart as SVG, in colours that are readable on a light page and on a dark one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLOURS = ("#1f83d6", "#d9730d", "#2f9e5b")
 
 
 def lines(title: str, across: str, steps: Sequence[int], series: Mapping[str, Sequence[float]], top: float) -> str:
-    """Each series over the same steps, which stand equally far apart, on an axis from 0 to ``top`` in per cent."""
+    """Draw each series over the same steps, evenly spaced, on an axis from 0 to ``top`` in per cent."""
     if len(steps) < 2 or any(len(values) != len(steps) for values in series.values()) or len(series) > len(COLOURS):
         raise ValueError(f"{len(steps)} steps and series of {[len(values) for values in series.values()]} values")
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM

@@ -1,4 +1,4 @@
-"""A benchmark's results: a file that is whole after every stage, tables for people, one JSON object last."""
+"""A benchmark's results: a file that is complete after every stage, tables for people, one JSON object last."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 
 class Report:
-    """Results by name, written to ``out`` each time something is added."""
+    """Results by name, written to ``out`` after each addition."""
 
     def __init__(self, out: Path | None) -> None:
         self.results: dict[str, Any] = {}
         self._out = out
 
     def add(self, results: Mapping[str, Any]) -> None:
-        """Add results under their own names and write the file anew, whole or not at all."""
+        """Add results under their names and rewrite the file, completely or not at all."""
         self.results |= results
         if self._out is not None:
             self._out.parent.mkdir(parents=True, exist_ok=True)
@@ -27,23 +27,23 @@ class Report:
             os.replace(draft, self._out)
 
     def close(self) -> None:
-        """Print everything as the last line."""
+        """Print all results as the last line."""
         print(json.dumps(self.results), flush=True)
 
 
 def percentile(values: Iterable[float], share: float, digits: int = 1) -> float | None:
-    """The smallest value that at least this share of the values does not exceed, rounded; None of none."""
+    """The smallest value that at least this share of the values does not exceed, rounded; None without values."""
     ordered = sorted(values)
     return round(ordered[max(0, math.ceil(share * len(ordered)) - 1)], digits) if ordered else None
 
 
 def spread(ms: Sequence[float]) -> dict[str, float | None]:
-    """Of milliseconds the median, what only one of a hundred exceeds, and the worst."""
+    """The median of milliseconds, the 99th percentile, and the worst."""
     return {"median_ms": percentile(ms, 0.5, 2), "p99_ms": percentile(ms, 0.99, 2), "worst_ms": percentile(ms, 1, 2)}
 
 
 def table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows of the same names, a column for each; nothing where there are none."""
+    """Print rows with the same names, a column each; nothing without rows."""
     if not rows:
         return
     cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]

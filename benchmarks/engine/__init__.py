@@ -1,1 +1,1 @@
-"""The engine alone with full-size random weights: what must be right, and parts of what is timed."""
+"""The engine alone with full-size random weights: correctness checks, and parts of the timings."""

@@ -1,4 +1,4 @@
-"""What must be right on the GPU before anything is timed: kernels, drawn frames, the codec's sound, logits, company."""
+"""Correctness on the GPU, checked before timing: kernels, frames, the codec's audio, logits, batch invariance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from engine.runtime.runner import Runner
 
 
 def check_kernels() -> dict[str, float]:
-    """bf16 kernels against their twins in float64-ish float32: relative errors."""
+    """Relative errors of bf16 kernels against their twins in float32."""
     torch.manual_seed(0)
     out = {}
     for rows_, (columns, depth) in itertools.product((1, 5, 16), ((6144, 2560), (2560, 9728))):
@@ -38,14 +38,14 @@ def check_kernels() -> dict[str, float]:
         r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
         fx, fg, fr = (t.float() for t in (x, g, r))
         for bits in (16, 8, 6):
-            held = HeldWeight.of(w, bits)
-            wide = HeldWeight(held.dequantised(torch.float32))
+            weight = HeldWeight.of(w, bits)
+            wide = HeldWeight(weight.dequantised(torch.float32))
             key = f"linear {bits} bits {rows_}x{columns}x{depth}"
-            out[key] = error(kernels.linear(x, held), kernels.linear_twin(fx, wide))
-            out[key + " norm"] = error(kernels.linear(x, held, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
-            summed = kernels.linear(x, held, residual=r.clone())
+            out[key] = error(kernels.linear(x, weight), kernels.linear_twin(fx, wide))
+            out[key + " norm"] = error(kernels.linear(x, weight, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
+            summed = kernels.linear(x, weight, residual=r.clone())
             out[key + " residual"] = error(summed, kernels.linear_twin(fx, wide, residual=fr))
-            gated = kernels.linear(x, held, g, 1e-6, gated=True)
+            gated = kernels.linear(x, weight, g, 1e-6, gated=True)
             out[key + " gated"] = error(gated, kernels.linear_twin(fx, wide, fg, 1e-6, gated=True))
     keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
@@ -80,7 +80,7 @@ def check_kernels() -> dict[str, float]:
 
 
 def check_small(folder: Path) -> dict[str, Any]:
-    """On a small checkpoint in float32: the graph path draws what plain torch draws, and decodes the same sound."""
+    """On a small checkpoint in float32: graphs and plain torch sample the same and decode the same audio."""
     small = load(folder, DEVICE, DEVICE, torch.float32)
     texts = (Sampling(temperature=0.0), Sampling(seed=7), Sampling(temperature=1.1, top_p=0.95, top_k=60, seed=9))
     frames: list[np.ndarray] = []
@@ -89,8 +89,8 @@ def check_small(folder: Path) -> dict[str, Any]:
         if graphs:
             capture(*runner.use_graphs(True))
         prompts = tuple(row(i, i, 40 + 30 * i, small.config, texts[i]) for i in range(3))
-        for each in prompts:
-            each.prompt.ids[:] %= 256
+        for prompt in prompts:
+            prompt.prompt.ids[:] %= 256
         rows = join(runner, prompts)
         frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
@@ -126,9 +126,9 @@ def check_logits(model: DualAR) -> dict[str, float]:
     del wide
     out = {"plain bfloat16": error(plain, oracle)}
 
-    def drawn(slow: Transformer, held: TwelveBits, pieces: list[slice]) -> float:
-        """The error of what these pieces of the steps, each with those before it in the cache, come to."""
-        fused = FusedTransformer(slow, 1024, True, False, held)
+    def drawn(slow: Transformer, twelve_bits: TwelveBits, pieces: list[slice]) -> float:
+        """The error when the steps are processed in these pieces, each with the previous ones in the cache."""
+        fused = FusedTransformer(slow, 1024, True, False, twelve_bits)
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
         kind: Sharing = "none" if len(pieces) == steps else "prompts"
         states = [fused(x[0, piece].clone(), slots[piece], positions[piece], cache, kind)[0] for piece in pieces]
@@ -146,7 +146,7 @@ def check_logits(model: DualAR) -> dict[str, float]:
 
 
 def check_batch_invariance(model: DualAR) -> dict[str, int]:
-    """Frames of a seeded row that are the same alone and among 63 others, in the reproducible mode and without it."""
+    """Frames of a seeded row that are the same alone and among 63 others, in reproducible and in normal mode."""
     equal = {}
     for batch_invariant in (True, False):
         runner = Runner(model, 64, 1024)
@@ -160,9 +160,9 @@ def check_batch_invariance(model: DualAR) -> dict[str, int]:
 
 
 def check_stops(folder: Path, count: int = 200) -> dict[str, int]:
-    """Takes of a checkpoint that speaks: on which lengths and frames plain torch and the graphs agree, in float32.
+    """Takes of a trained checkpoint: the lengths and frames on which plain torch and the graphs agree, in float32.
 
-    Among some 100,000 draws one or two are decided by the last bits of a sum.
+    Among some 100,000 samples one or two depend on the last bits of a sum.
     """
     with wave.open(str(next((folder / "voices").glob("*.wav")))) as sound:
         rate = sound.getframerate()
@@ -179,11 +179,11 @@ def check_stops(folder: Path, count: int = 200) -> dict[str, int]:
 
 
 STOP_BY = 150
-"""Frames after which a take is cut: about twice what its words need."""
+"""Frames after which a take is cut off: about twice what its text needs."""
 
 
 async def _hear(folder: Path, clip: np.ndarray, rate: int, words: str, count: int, graphs: bool) -> list[np.ndarray]:
-    """The codes of so many takes of a known voice, each of other words with a seed of its own."""
+    """The codes of several takes in a cached voice, each with its own text and seed."""
     engine = Engine.start(EngineConfig(str(folder), dtype="float32", graphs=graphs, max_rows=16, max_waiting=count))
     reference = await engine.encode_reference(clip, rate, words)
 

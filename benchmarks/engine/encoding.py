@@ -1,4 +1,4 @@
-"""Clips that are encoded while others speak: what it costs these, and how long a clip takes."""
+"""Encoding clips while other takes run: the cost for those, and the time per clip."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TURNS = 300
 
 
 class WatchedLoop(Loop):
-    """Keeps how long each turn took: what a listener waits for a frame."""
+    """Records the duration of each turn, which is a listener's wait for a frame."""
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
@@ -45,9 +45,9 @@ class WatchedLoop(Loop):
 
 
 def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) -> dict[str, dict[str, float | None]]:
-    """Turns of the loop in ms while `rows` speak, alone and while `count` clips are encoded; then clips by themselves.
+    """Milliseconds of the loop's turns with `rows` takes, alone and while `count` clips are encoded; then clips alone.
 
-    Takes the codec's weights.
+    Uses up the codec's weights.
     """
     runner = Runner(model, rows, 4096)
     sets: list[GraphSet[Any]] = [*runner.use_graphs(True)]

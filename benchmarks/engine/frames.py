@@ -1,10 +1,10 @@
-"""A frame by rows and a prefill by positions, as CUDA graphs alone, with weights of each kind.
+"""Times frames by rows and prefills by positions, as CUDA graphs alone, with weights of each kind.
 
 python -m benchmarks.engine.frames [--weights KIND …] [--rows ROWS …] [--out FILE]
 
-Full-size random weights, 600 positions in the cache; nothing of the loop, the codec or the host's part is
-in these figures, so that states of the kernels can be compared on one GPU. Each frame waits for the host; in a row the
-GPU has no pause, as in `benchmarks.gpu`, which times whole frames.
+Full-size random weights, 600 positions in the cache; the figures exclude the loop, the codec and the host's part,
+so that versions of the kernels can be compared on one GPU. Each frame waits for the host; in a sequence the
+GPU never pauses, as in `benchmarks.gpu`, which times whole frames.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.runtime.graphs import PREFILL_SIZES, Captured, no_garbage_collection
 CONTEXT, FILLED = 1024, 600
 ROWS = (1, 2, 3, 4, 8, 16, 32, 64)
 PREFIX, ASKED = 300, 40
-"""Positions of a known voice that each prompt of a prefill has before it, and positions of its text."""
+"""Positions of a cached voice before each prompt of a prefill, and positions of its text."""
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
-    """Milliseconds by rows of a frame, alone and in a row, and by positions of a prefill."""
+    """Milliseconds by rows of a frame, alone and in a sequence, and by positions of a prefill."""
     most = max(sizes)
     slots = Slots(S2_PRO, most, CONTEXT, DEVICE, torch.bfloat16)
     cache = KVCache(S2_PRO.slow, most, CONTEXT, DEVICE, torch.bfloat16, spare=True)
@@ -72,7 +72,7 @@ def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
 
 
 def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> Captured:
-    """A frame of so many rows."""
+    """A frame of this many rows."""
 
     def draw(which: Tensor) -> Tensor:
         slots.position[:] = FILLED
@@ -82,7 +82,7 @@ def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> Captured:
 
 
 def in_a_row_ms(graph: Captured, frames: int = 200) -> float:
-    """Milliseconds a frame, of frames for which the host never waits."""
+    """Milliseconds per frame, for frames without waiting by the host."""
 
     def run() -> None:
         for _ in range(frames):
@@ -92,7 +92,7 @@ def in_a_row_ms(graph: Captured, frames: int = 200) -> float:
 
 
 def time_prefill(read: FusedPrefill, size: int) -> float:
-    """Median milliseconds of reading so many positions of prompts, ASKED of each after PREFIX that are known."""
+    """Median milliseconds of reading this many prompt positions, ASKED of each after PREFIX cached ones."""
     at, text = torch.arange(size, device=DEVICE), torch.randn(size, S2_PRO.slow.dim, device=DEVICE).bfloat16()
     codes = torch.zeros(S2_PRO.num_codebooks, size, dtype=torch.int64, device=DEVICE)
     return round(median_ms(_graph(read, text, at * 7, codes, at // ASKED, PREFIX + at % ASKED).again), 3)

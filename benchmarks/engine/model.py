@@ -33,18 +33,18 @@ FRAME_SECONDS = 2048 / 44100
 
 
 def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Sampling | None = None) -> Row:
-    """A row whose prompt is random text and frames."""
+    """A row with a prompt of random text and frames."""
     random = np.random.default_rng(seed)
     ids = random.integers(0, config.eos_token, steps)
     codes = np.zeros((config.num_codebooks, steps), np.int64)
-    made = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
-    made.slot = slot
-    return made
+    row_ = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
+    row_.slot = slot
+    return row_
 
 
 def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    for each in rows:
-        while not runner.prefill([each]):
+    for row_ in rows:
+        while not runner.prefill([row_]):
             pass
     return rows
 

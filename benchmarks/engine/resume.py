@@ -1,4 +1,4 @@
-"""Takes taken up after frames that were heard: what is as in the unbroken take, and whether the sound has a step.
+"""Resumed takes: how much equals the uninterrupted take, and whether the audio has a step.
 
 python -m benchmarks.engine.resume CHECKPOINT [--takes 16]
 """
@@ -25,7 +25,7 @@ TEXT = "The morning was cold and bright, and nobody had yet walked across the sn
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Heard:
-    """A take, or what is new of one, and when its first chunk came, in seconds."""
+    """A take or its resumed part, and seconds to its first chunk."""
 
     chunks: list[AudioChunk]
     first: float
@@ -40,12 +40,12 @@ class Heard:
 
 
 def check_resume(folder: Path, takes: int = 16) -> dict[str, dict[str, float]]:
-    """In the reproducible mode and in the usual one, in bfloat16: takes broken off somewhere, alone and all together.
+    """In reproducible and in normal mode, in bfloat16: takes interrupted somewhere, alone and all together.
 
-    equal: resumed takes whose codes are all those of the unbroken one. sound_worst: the largest difference of their
-    samples to the unbroken take's. seam_worst: the largest difference of all samples, heard and new, to what the codec
-    makes of all codes at once: a click would be seen here. same_frames: of those that were still to come, how many are
-    as in the unbroken take, the median. first_ms: until the first new chunk, alone and with all at once.
+    equal: resumed takes whose codes all equal the uninterrupted take's. sound_worst: the largest difference of their
+    samples to the uninterrupted take's. seam_worst: the largest difference of all samples, delivered and new, to
+    decoding all codes at once: a click would show here. same_frames: median number of remaining frames that equal the
+    uninterrupted take's. first_ms: to the first new chunk, alone and with all at once.
     """
     return {mode: asyncio.run(_resumed(folder, takes, mode == "reproducible")) for mode in ("reproducible", "usual")}
 
@@ -53,12 +53,12 @@ def check_resume(folder: Path, takes: int = 16) -> dict[str, dict[str, float]]:
 async def _resumed(folder: Path, takes: int, reproducible: bool) -> dict[str, float]:
     engine = Engine.start(EngineConfig(str(folder), dtype="bfloat16", max_rows=takes, reproducible=reproducible))
     try:
-        asked = [Utterance(TEXT.format(i), (), Sampling(seed=i), max_frames=MOST_FRAMES) for i in range(takes)]
-        whole = [await _hear(engine, utterance) for utterance in asked]
+        utterances = [Utterance(TEXT.format(i), (), Sampling(seed=i), max_frames=MOST_FRAMES) for i in range(takes)]
+        whole = [await _hear(engine, utterance) for utterance in utterances]
         cuts = [_cut(number, take) for number, take in enumerate(whole)]
         broken = [
             replace(utterance, so_far=np.ascontiguousarray(take.codes[:, :cut]))
-            for utterance, take, cut in zip(asked, whole, cuts, strict=True)
+            for utterance, take, cut in zip(utterances, whole, cuts, strict=True)
         ]
         alone = [await _hear(engine, utterance) for utterance in broken]
         together = await asyncio.gather(*(_hear(engine, utterance) for utterance in broken))
@@ -79,7 +79,7 @@ async def _hear(engine: Engine, utterance: Utterance) -> Heard:
 
 
 def _cut(number: int, take: Heard) -> int:
-    """Where chunks end and where they do not, early and late."""
+    """Positions at ends of chunks and inside them, early and late."""
     return min((1, 5, 7, 23, 40, 61, 79, 100)[number % 8], take.codes.shape[1] - 1)
 
 
@@ -89,8 +89,8 @@ def _compare(folder: Path, whole: list[Heard], resumed: list[Heard], cuts: list[
     samples = codec.config.frame_samples
     equal, same, sound, seam = 0, [], 0.0, 0.0
     for unbroken, new, cut in zip(whole, resumed, cuts, strict=True):
-        told = {(chunk.resumed_at, chunk.first_frame >= cut) for chunk in new.chunks}
-        assert told == {(cut, True)} and new.chunks[0].first_frame == cut, told
+        positions = {(chunk.resumed_at, chunk.first_frame >= cut) for chunk in new.chunks}
+        assert positions == {(cut, True)} and new.chunks[0].first_frame == cut, positions
         to_come = unbroken.codes[:, cut:]
         frames = min(to_come.shape[1], new.codes.shape[1])
         alike = (to_come[:, :frames] == new.codes[:, :frames]).all(0)
@@ -121,9 +121,9 @@ def main() -> None:
     report = check_resume(arguments.checkpoint, arguments.takes)
     print(json.dumps(report, indent=1))
     exact = report["reproducible"]
-    assert exact["alone_equal"] == exact["together_equal"] == exact["takes"], "a reproducible take went on otherwise"
+    assert exact["alone_equal"] == exact["together_equal"] == exact["takes"], "a reproducible take differed"
     worst = max(figures[f"{name}_seam_worst"] for figures in report.values() for name in ("alone", "together"))
-    assert worst < 1e-3, f"the sound has a step of {worst}"
+    assert worst < 1e-3, f"the audio has a step of {worst}"
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Figures of a fleet: what many engines give together."""
+"""Figures of a fleet: the total output of many engines."""

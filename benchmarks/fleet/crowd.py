@@ -1,4 +1,4 @@
-"""Listeners in several processes: so many that no server is held up by those who listen."""
+"""Listeners in several processes: enough that no server waits for its clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.serving.listener import Address, Heard
 
 PROCESSES = max(1, min(4, (os.cpu_count() or 1) // 4))
 LEAD_SECONDS = 0.5
-"""Until all processes have what they are to do."""
+"""Seconds until all processes have their task."""
 
 
 class Crowd:
@@ -34,20 +34,20 @@ class Crowd:
     async def listen(
         self, address: Address, requests: list[dict[str, Any]], spread: float = 0.0
     ) -> tuple[list[Heard], float, float]:
-        """What each heard, begun evenly within ``spread`` seconds; the seconds until the last had ended; and the share
-        of a core that the busiest listening process took."""
+        """The measurements of each listener, started evenly within ``spread`` seconds; the seconds until the last had
+        ended; and the share of a core that the busiest listening process used."""
         loop, begin = asyncio.get_running_loop(), time.time() + LEAD_SECONDS
         moments = [begin + spread * number / len(requests) for number in range(len(requests))]
         work = list(zip(moments, requests, strict=True))
         parts = [work[first :: self._count] for first in range(self._count)]
-        asked = [loop.run_in_executor(self._pool, _listen, address, part) for part in parts if part]
-        answers = await asyncio.gather(*asked)
+        futures = [loop.run_in_executor(self._pool, _listen, address, part) for part in parts if part]
+        answers = await asyncio.gather(*futures)
         heards = [heard for heards, _, _ in answers for heard in heards]
         return heards, max(ended for _, ended, _ in answers) - begin, max(share for _, _, share in answers)
 
 
 def silence(heard: Heard, in_hand: float) -> float:
-    """Seconds that a listener who began so much later than the first piece hears nothing, the longest at once."""
+    """The longest silence, in seconds, for a listener who starts this long after the first piece."""
     longest = still = 0.0
     for (_, had), (came, _) in zip(heard.pieces, heard.pieces[1:], strict=False):
         late = came - (heard.first + in_hand + still + had)
@@ -67,4 +67,4 @@ async def _all(address: Address, work: list[tuple[float, dict[str, Any]]]) -> li
         await asyncio.sleep(moment - time.time())
         return await address.listen(request)
 
-    return await asyncio.gather(*(one(*each) for each in work))
+    return await asyncio.gather(*(one(*arguments) for arguments in work))

@@ -1,4 +1,4 @@
-"""How many listeners the processes before the engines carry: larger and larger crowds, until somebody hears a gap."""
+"""How many listeners the processes before the engines can serve: ever larger loads, until one hears a gap."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from benchmarks.serving.loads import Client, Service, failures, summary
 
 PACED = "-m", "benchmarks.fleet.paced_app"
 IN_HAND = 1.0
-"""Seconds of sound that a listener lets come in before playing, where it is asked who hears a gap."""
+"""Seconds of audio that a listener buffers before playing."""
 FOUR = 4
-"""Processes, where it is asked what more of them carry."""
+"""Numbers of speech processes to compare."""
 REPLICAS = 8
-"""That keep time: so many that none has more takes than a GPU would speak, and what is before them is full first."""
+"""Replicas that only take time: enough that no GPU would be the limit, so the processes before them are."""
 FIRST_STREAMS, STEP_STREAMS = 300, 25
-"""Of one process: so many at first, and so many more or less until it is known how many are too many."""
+"""Streams for one process: the first load, and the steps up or down until the limit is found."""
 CROWD_SECONDS, SPREAD_SECONDS = 12.0, 3.0
-"""Of sound in each stream, and within which all begin."""
+"""Seconds of audio in each stream, and seconds within which all start."""
 
 
 async def most_streams(service: Service, processes: int, of_one: int | None) -> tuple[int, list[dict[str, Any]]]:
-    """Streams at once of which nobody heard a gap, and all that was tried; ``of_one`` is what one process carries."""
+    """Streams at once without a gap for anyone, and all attempts; ``of_one`` is the capacity of one process."""
     rows: list[dict[str, Any]] = []
     step = STEP_STREAMS * max(1, processes // 2)
     most, streams, is_falling = 0, FIRST_STREAMS if of_one is None else processes * of_one - step, False

@@ -1,9 +1,9 @@
-"""A fleet on this machine's GPUs: what it costs, what a second one gives, what a lost replica costs those who listen.
+"""A fleet on this machine's GPUs: its cost, the gain of a second GPU, and a lost replica's effect on listeners.
 
-python -m benchmarks.fleet.measure [--out FILE] starts app.py without its page again and again: with one engine in its
+python -m benchmarks.fleet.measure [--out FILE] starts app.py without its page several times: with one engine in its
 own process, with a fleet of one replica and with one of two, over the same library, and listens over real HTTP. The
-settings of the environment hold (STUDIO_MODEL …). Every figure is in FILE as soon as it is measured, so that what
-fails later costs none; `--only` measures some stages. Two replicas need two GPUs, or share a CPU.
+settings of the environment apply (STUDIO_MODEL …). Every figure is in FILE as soon as it is measured, so that a later
+failure loses none; `--only` measures some stages. Two replicas need two GPUs, or share a CPU.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from benchmarks.serving.listener import Address, Heard
 from benchmarks.serving.loads import CLIP_WORDS, VOICE, Client, Service, failures, summary
 
 COUNTED_SECONDS = 2.0
-"""After its start a studio has decided how many speech processes it is to have."""
+"""Seconds after its start by which a studio has started its speech processes."""
 STRIKE_SECONDS = 1.0
-"""After the takes have begun."""
+"""Seconds after the start of the takes at which a replica is lost."""
 BACK_SECONDS = 240.0
-"""Within which a lost replica is there again."""
+"""Seconds within which a lost replica must be back."""
 REPLICA = b"ray::ServeReplica"
 
 
 @dataclass(frozen=True)
 class Loads:
-    """How much is asked for."""
+    """The amounts of load."""
 
     streams: int
     seconds: float
@@ -58,7 +58,7 @@ class Loads:
 
 @dataclass
 class Running:
-    """A studio that is up."""
+    """A running studio."""
 
     studio: StudioProcess
     service: Service
@@ -68,7 +68,7 @@ class Running:
         return dict((await self.service.load())["replicas"])  # type: ignore[call-overload]
 
     async def whole_again(self, before: set[str], gone: int) -> None:
-        """Wait until there are as many replicas as before, with another in the place of the process that is gone."""
+        """Wait until the number of replicas is as before, with a new one in place of the lost process."""
         until = time.monotonic() + BACK_SECONDS
         while time.monotonic() < until:
             with suppress(httpx.HTTPError, RuntimeError):
@@ -81,7 +81,7 @@ class Running:
 
 @asynccontextmanager
 async def running(home: str, *program: str, **settings: str) -> AsyncIterator[Running]:
-    """A studio over this library, until it is left; all its speech processes take connections."""
+    """A studio over this library, until the context ends; all its speech processes accept connections."""
     studio = StudioProcess(*program, STUDIO_PAGE="0", STUDIO_HOME=home, **settings)
     try:
         ready, engine = await asyncio.to_thread(studio.wait_until_ready)
@@ -100,17 +100,17 @@ async def running(home: str, *program: str, **settings: str) -> AsyncIterator[Ru
 
 
 def replica_processes() -> list[int]:
-    """Of every replica of this machine."""
-    found = []
+    """The process ids of every replica of this machine."""
+    pids = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended
             if entry.read_bytes().startswith(REPLICA):
-                found.append(int(entry.parent.name))
-    return sorted(found)
+                pids.append(int(entry.parent.name))
+    return sorted(pids)
 
 
 async def first_audio(service: Service, repeat: int) -> float:
-    """Milliseconds, the median of one caller at a time in a known voice."""
+    """Median milliseconds to first audio, for one caller at a time in a cached voice."""
     heards = []
     for _ in range(repeat + 3):
         await service.idle()
@@ -119,7 +119,7 @@ async def first_audio(service: Service, repeat: int) -> float:
 
 
 async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[str, Any]:
-    """The middle one of three crowds by × real time, all its figures."""
+    """The middle one of three loads by × real time, with all its figures."""
     rows = []
     with Crowd() as crowd:
         for _ in range(3):
@@ -134,7 +134,7 @@ async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[
 
 
 async def hits(service: Service, loads: Loads) -> float:
-    """The share of takes whose voice the engine's memory knew: many voices, as often as Zipf's law says, 16 at once."""
+    """The prefix caches' hit rate: many voices, used by Zipf's law, 16 at once."""
     chance = random.Random(0)
     weights = [1 / rank for rank in range(1, loads.voices + 1)]
     names = iter([f"{VOICE}-{n}" for n in chance.choices(range(loads.voices), weights, k=loads.requests)])
@@ -156,7 +156,7 @@ async def hits(service: Service, loads: Loads) -> float:
 async def struck(
     service: Service, loads: Loads, blow: Callable[[], Awaitable[float]]
 ) -> tuple[list[Heard], float, list[float]]:
-    """What listeners heard of a crowd that a blow fell upon: all, when it fell, and when each began, by one clock."""
+    """The measurements of listeners during a failure: all of them, its time, and each one's start, by one clock."""
     requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.streams)]
     began = [0.0] * len(requests)
 
@@ -173,17 +173,17 @@ async def struck(
 
 
 def gap_after(heard: Heard, moment: float) -> float:
-    """Seconds from a moment of the take until its next piece; 0 when none came any more, for it was over."""
+    """Seconds from a moment of the take to its next piece; 0 if the take was already complete."""
     return next((came - moment for came, _ in heard.pieces if came > moment), 0.0)
 
 
 def lost(heards: list[Heard], seconds: float) -> int:
-    """Takes that failed, or are not as long as they were to be."""
+    """Takes that failed, or do not have the expected length."""
     return sum(bool(heard.error) or heard.seconds < seconds - 0.2 for heard in heards)
 
 
 class Stages:
-    """What is measured, by name, in this order."""
+    """The stages by name, in order."""
 
     def __init__(self, report: Report, loads: Loads, home: str) -> None:
         self.report, self.loads, self.home = report, loads, home
@@ -221,7 +221,7 @@ class Stages:
             await self._lose(up, "freeze", signal.SIGSTOP)
 
     async def update(self) -> None:
-        """A second studio replaces the replicas of a cluster, one by one, while callers of the first go on."""
+        """A second studio replaces the replicas of a cluster, one by one, while callers of the first continue."""
         with cluster() as address:
             settings = {"STUDIO_RAY_ADDRESS": address, "STUDIO_ENGINES": "2"}
             async with running(self.home, **settings) as up:
@@ -256,7 +256,7 @@ class Stages:
                 )
 
     async def ingress(self) -> None:
-        """How many streams one process carries, and four, before replicas that only keep time."""
+        """Streams that one process can serve, and four, with replicas that only take time."""
         most: dict[int, int] = {}
         for processes in (1, FOUR):
             settings = {"STUDIO_ENGINES": str(REPLICAS), "PACED_PROCESSES": str(processes), "STUDIO_DEVICE": "cpu"}
@@ -267,7 +267,7 @@ class Stages:
         self.report.add({"ingress_streams": most[1], "ingress_four_over_one": over})
 
     async def _make_voices(self, service: Service) -> None:
-        """In the library that all stages share, once: the one of the crowds, and many."""
+        """Create the voices in the library that all stages share: the one for load tests, and many."""
         if (await service.http.get(f"/v1/voices/{VOICE}")).status_code == 200:
             return
         await service.upload_voice()
@@ -279,11 +279,11 @@ class Stages:
             }
             sound = {"audio_sample": ("clip.wav", clip(number + 1))}
             (await service.http.post("/v1/audio/voices", data=form, files=sound)).raise_for_status()
-        for number in range(self.loads.voices):  # encoded, so that it counts for nobody later
+        for number in range(self.loads.voices):  # encode now, so that no later measurement includes it
             await service.address.listen(service.request(2, voice=f"{VOICE}-{number}"))
 
     async def _lose(self, up: Running, name: str, blow: signal.Signals) -> None:
-        """One replica under takes of both."""
+        """One replica under takes of both studios."""
         await up.service.idle()
         before, victim = set(await up.replicas()), replica_processes()[0]
 
@@ -308,7 +308,7 @@ class Stages:
 
 
 class cluster:
-    """A Ray of its own on this machine, as `ray start` makes it."""
+    """A Ray cluster on this machine, started as by `ray start`."""
 
     def __enter__(self) -> str:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "benchmark" * 4, "RAY_worker_niceness": "0"}
@@ -325,7 +325,7 @@ class cluster:
 
 async def measure(names: list[str], report: Report, loads: Loads) -> None:
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as voices:
-        os.environ["STUDIO_VOICES"] = voices  # none, so that every engine knows only those of the benchmark
+        os.environ["STUDIO_VOICES"] = voices  # none, so that every engine has only the benchmark's voices
         stages = Stages(report, loads, home)
         for name in names:
             started = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Replicas that only keep time: each take comes in real time, as its sound would be heard, and is a noise.
+"""Replicas that only take time: each take arrives in real time, at the pace of its playback, and is noise.
 
-What is measured before them is Ray's streams, processes and HTTP.
+They serve to measure everything before the engines: Ray's streams, processes and HTTP.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fleet import deployment
 from fleet.replica import Replica
 
 CHUNKS = (1, 2, 4)
-"""Frames of the first ones; all others have eight, as engine's have."""
+"""Frames of the first chunks; all others have eight, like the engine's."""
 INFO = EngineInfo(
     model="timekeeper",
     device="cpu",
@@ -77,7 +77,7 @@ class PacedEngine:
 
 
 class PacedDeployment(deployment.EngineDeployment):
-    """What Ray Serve runs in the place of a replica with an engine."""
+    """Run by Ray Serve in place of a replica with an engine."""
 
     @staticmethod
     async def begin(name: str, config: EngineConfig) -> Replica:

@@ -1,9 +1,9 @@
 """A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE] [--plot FILE]
 
-The fleet's own code (fleet/membership.py, take.py, routing.py) over engines that only keep the time that an H200 was
-measured to take (benchmarks/results/h200.json), on a clock that jumps. Left out are the network, Ray and the ingress.
-`cpu_us_a_chunk` is what this process spent for each chunk, its engines' share included: how much one process's
-bookkeeping can carry follows from it.
+The fleet's own code (fleet/membership.py, take.py, routing.py) with engines that only take the time measured on an H200
+(benchmarks/results/h200.json), on a simulated clock. The network, Ray and the ingress are left out.
+`cpu_us_a_chunk` is this process's time per chunk, including its engines' share: it shows how much one process's
+bookkeeping can handle.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ VOICES = 100
 SECONDS = (4.0, 16.0)
 """Shortest and longest take."""
 OFFERED = 0.75
-"""Of what the replicas can do at most, in the look at first audio."""
+"""Share of the replicas' capacity that is offered when measuring first audio."""
 IN_HAND = 1.0
-"""Seconds of sound that a listener lets come in before playing, in the look at killed replicas."""
+"""Seconds of audio that a listener buffers before playing, when replicas are killed."""
 BURST_SECONDS = 8.0
-"""Each take of a burst."""
+"""Seconds of each take of a burst."""
 BACK = 30.0
-"""Seconds until a killed replica is there again, loaded."""
+"""Seconds until a killed replica is back, loaded."""
 SETTLE = 15.0
-"""Seconds before the look begins."""
+"""Seconds before measuring starts."""
 CLIP_SECONDS = 0.015
-"""To read a voice's clip of ten seconds, 215 positions; an estimate. the engine's 512 MiB keep 17 of these."""
+"""Seconds to read a voice's clip of ten seconds, 215 positions; an estimate. The engine's 512 MiB hold 17 of these."""
 
 
 def pace_of(measured: dict[str, Any]) -> Pace:
-    """What `benchmarks.gpu` wrote down of a GPU, as an engine's pace."""
+    """The results of `benchmarks.gpu` for a GPU, as an engine's pace."""
     frames = measured["engine"]["frames"]
     times = sorted(
         (int(key.removeprefix("frame_ms_b")), ms / 1000) for key, ms in frames.items() if key[:8] == "frame_ms"
@@ -64,21 +64,21 @@ def pace_of(measured: dict[str, Any]) -> Pace:
 
 @dataclass
 class Heard:
-    """What listeners noted."""
+    """The listeners' measurements."""
 
     first: list[float] = field(default_factory=list)
-    """Seconds until each one's first sound."""
+    """Seconds until each listener's first audio."""
     seconds: float = 0.0
     """Of sound."""
     chunks: int = 0
     lost: int = 0
     refused: int = 0
     silences: list[float] = field(default_factory=list)
-    """The longest of each one who had IN_HAND before playing, seconds."""
+    """The longest silence in seconds of each listener who buffered IN_HAND before playing."""
 
 
 class Crowd:
-    """Listeners with voices of Zipf's law: the second most popular is asked for half as often as the first."""
+    """Listeners with voices by Zipf's law: the second most popular is used half as often as the first."""
 
     def __init__(self, replicas: Membership, seed: int) -> None:
         self.replicas, self.heard = replicas, Heard()
@@ -87,11 +87,11 @@ class Crowd:
         self._weights = [1 / (i + 1) for i in range(VOICES)]
 
     async def listen(self, seconds: float | None = None, voice: int | None = None) -> None:
-        """One take, from its press to its end, of any length and in any voice unless these are given."""
+        """One take, from request to end, of random length and voice unless these are given."""
         loop, heard = asyncio.get_running_loop(), self.heard
         frames = round((seconds or self._random.uniform(*SECONDS)) / FRAME_SECONDS)
         number = self._random.choices(range(VOICES), self._weights)[0] if voice is None else voice
-        begun = loop.time()
+        started = loop.time()
         got, plays_from, silence = 0.0, None, 0.0
         try:
             async with aclosing(
@@ -100,7 +100,7 @@ class Crowd:
                 async for chunk in chunks:
                     now = loop.time()
                     if not got:
-                        heard.first.append(now - begun)
+                        heard.first.append(now - started)
                     if plays_from is not None and now > plays_from + got:
                         silence = max(silence, now - plays_from - got)
                         plays_from = now - got
@@ -122,7 +122,7 @@ class Crowd:
             await self.listen()
 
     async def at_random(self, rate: float) -> None:
-        """Takes that begin as a Poisson process of so many a second."""
+        """Takes that arrive as a Poisson process with this many a second."""
         takes: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -135,7 +135,7 @@ class Crowd:
 
 @contextmanager
 def fleet_on(loop: JumpingLoop) -> Iterator[None]:
-    """Has the fleet's code read that loop's clock."""
+    """Makes the fleet's code read that loop's clock."""
     modules: tuple[Any, ...] = (fleet.membership, fleet.routed_utterance)
     for module in modules:
         module.time = loop
@@ -150,10 +150,10 @@ INFO = EngineInfo("timed", "none", "none", 44100, 2048, 10, 4096, 64, 64, "codec
 
 
 async def saturated(replicas: int, pace: Pace, seconds: float) -> dict[str, float]:
-    """As many listeners as rows, each with take after take: × real time, and what the prefix caches make of it."""
+    """As many listeners as rows, each with take after take: × real time, and the prefix caches' hit rate."""
     async with _fleet(replicas, pace) as (line, crowd):
         tasks = [asyncio.create_task(crowd.again_and_again()) for _ in range(replicas * pace.rows)]
-        await asyncio.sleep(SETTLE)  # until they are no longer in step
+        await asyncio.sleep(SETTLE)  # until they are out of step
         before, chunks, cpu = crowd.heard.seconds, crowd.heard.chunks, time.process_time()
         hits, misses = _prefixes(line)
         takes = {engine.name: engine.takes for engine in line.all}
@@ -171,7 +171,7 @@ async def saturated(replicas: int, pace: Pace, seconds: float) -> dict[str, floa
 
 
 async def offered(replicas: int, pace: Pace, xrt: float, seconds: float) -> dict[str, float]:
-    """Listeners who come at random, OFFERED of what the replicas can do: how long each waits for sound."""
+    """Listeners who arrive at random, OFFERED of the replicas' capacity: seconds each waits for audio."""
     async with _fleet(replicas, pace) as (_, crowd):
         rate = OFFERED * xrt / (sum(SECONDS) / 2)
         task = asyncio.create_task(crowd.at_random(rate))
@@ -188,8 +188,7 @@ async def offered(replicas: int, pace: Pace, xrt: float, seconds: float) -> dict
 
 async def burst(replicas: int, pace: Pace) -> dict[str, float]:
     """As many takes of one voice at once as there are rows, spread over as many processes as replicas, each of which
-    knows of its own takes alone: × real time until the last has ended, and how long each waits for sound.
-    """
+    knows only its own takes: × real time until the last has ended, and seconds each waits for audio."""
     line = TimedLine(replicas, pace, INFO)
     crowds = []
     for number in range(replicas):
@@ -197,16 +196,16 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
         await known.ask()
         crowds.append(Crowd(known, seed=number))
     loop = asyncio.get_running_loop()
-    begun = loop.time()
+    started = loop.time()
     await asyncio.gather(*(crowd.listen(BURST_SECONDS, 0) for crowd in crowds for _ in range(pace.rows)))
     first = np.array([first for crowd in crowds for first in crowd.heard.first]) * 1000
-    xrt = sum(crowd.heard.seconds for crowd in crowds) / (loop.time() - begun)
+    xrt = sum(crowd.heard.seconds for crowd in crowds) / (loop.time() - started)
     await line.close()
     return {"burst_xrt": xrt, "burst_first_ms_p95": float(np.percentile(first, 95))}
 
 
 async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str, float]:
-    """The same with a replica killed each minute, back after BACK seconds: takes lost, and silence that was heard."""
+    """The same with a replica killed each minute, back after BACK seconds: lost takes, and audible silence."""
     async with _fleet(replicas, pace) as (line, crowd):
         task = asyncio.create_task(crowd.at_random(0.5 * OFFERED * xrt / (sum(SECONDS) / 2)))
         await asyncio.sleep(SETTLE)
@@ -251,7 +250,7 @@ def run(work: Coroutine[Any, Any, dict[str, float]]) -> dict[str, float]:
 
 
 def simulate(pace: Pace, sizes: tuple[int, ...] = SIZES, seconds: float = 20.0, kills: int = 2) -> list[dict[str, Any]]:
-    """A row for each number of replicas."""
+    """One row for each number of replicas."""
     rows = []
     for replicas in sizes:
         row: dict[str, Any] = {"replicas": replicas} | run(saturated(replicas, pace, seconds))
@@ -265,7 +264,7 @@ def simulate(pace: Pace, sizes: tuple[int, ...] = SIZES, seconds: float = 20.0, 
 
 
 def told(pace: Pace, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is written down: the pace, the rows, and of 64 replicas the share of 64 times one."""
+    """The results as JSON: the pace, the rows, and 64 replicas' share of 64 times one."""
     shown = {"frame_ms": {rows: round(1000 * pace.turn(rows), 2) for rows in (1, 8, 64)}, "hit_ms": 1000 * pace.hit}
     shown |= {"miss_ms": 1000 * pace.miss, "voices_kept": pace.voices, "chunk_frames": CHUNK}
     of_all = {f"sim_{row['replicas']}_share": round(row["share"], 3) for row in rows if row["replicas"] == SIZES[-1]}
@@ -273,7 +272,7 @@ def told(pace: Pace, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def plot(rows: list[dict[str, Any]]) -> str:
-    """Speed and known voices by the number of replicas, as SVG."""
+    """Speed and cached voices by the number of replicas, as SVG."""
     series = {
         "× real time, of so many times one engine's": [row["share"] for row in rows],
         "takes whose voice was known": [row["prefix_hit_share"] for row in rows],
@@ -288,7 +287,7 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="fleet to look at; 64 takes some 20 minutes")
     parser.add_argument("--plot", type=Path, help="SVG to draw it as")
     options = parser.parse_args()
-    logging.disable(logging.WARNING)  # of each replica that is killed on purpose
+    logging.disable(logging.WARNING)  # one for each replica killed on purpose
     pace = pace_of(json.loads(options.gpu.read_text()))
     rows = simulate(pace, tuple(size for size in SIZES if size <= options.largest))
     options.out.write_text(json.dumps(told(pace, rows), indent=1) + "\n")

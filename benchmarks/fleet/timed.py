@@ -1,4 +1,4 @@
-"""Engines that only keep time, on a clock that jumps: a fleet of any size in one process, faster than it would be."""
+"""Engines that only take time, on a simulated clock: a fleet of any size in one process, faster than real time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fleet.routing import voice_of
 CODEBOOKS = 10
 FRAME_SECONDS = 2048 / 44100
 CHUNK = 8
-"""Frames of a chunk, but for the first, which is one."""
+"""Frames of a chunk, except for the first, which has one."""
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop in which nothing takes time but sleeping, and that none: its clock jumps to whoever wakes next."""
+    """An event loop in which only sleeping takes time, and no real time: its clock jumps to the next wake-up."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -32,7 +32,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._now
 
-    monotonic = perf_counter = time  # the names by which fleet/ reads a clock
+    monotonic = perf_counter = time  # the clock functions that fleet/ uses
 
     def jump(self, seconds: float) -> None:
         self._now += seconds
@@ -51,18 +51,18 @@ class _Jumps(selectors.DefaultSelector):
 
 @dataclass(frozen=True)
 class Pace:
-    """What one GPU was measured to take. Times in seconds."""
+    """Measurements of one GPU. Times in seconds."""
 
     frame: tuple[tuple[int, float], ...]
-    """(rows, time of a frame of so many rows), ascending."""
+    """(rows, time of a frame with this many rows), ascending."""
     codec: float
-    """More for the sound of each row's frame."""
+    """Additional time for the audio of each row's frame."""
     hit: float
-    """To read a text behind a voice whose state is kept."""
+    """To read a text after a cached voice."""
     miss: float
-    """With the voice's clip before it."""
+    """To read it with the voice's clip before it."""
     voices: int
-    """Whose states are kept."""
+    """Number of cached voices."""
     rows: int
     waiting: int
 
@@ -83,7 +83,7 @@ class TimedTake:
 
 
 class TimedEngine:
-    """Rows, a line, kept voices and the time that they take; its takes are as long as they may be, and all zeros."""
+    """Rows, a queue, cached voices and their times; its takes have their maximum length, and are all zeros."""
 
     def __init__(self, name: str, pace: Pace) -> None:
         self.name, self.pace = name, pace
@@ -95,7 +95,7 @@ class TimedEngine:
         self._turns = asyncio.create_task(self._run())
 
     def begin(self, utterance: Utterance, may_wait: bool) -> TimedTake:
-        """A take, or one that says EngineFull."""
+        """A take, or one that fails with EngineFull."""
         take = TimedTake(voice_of(utterance), utterance.max_frames, utterance.frames_so_far)
         take.sent = take.done
         if len(self.rows) + len(self.line) >= self.pace.rows + may_wait * self.pace.waiting:
@@ -132,7 +132,7 @@ class TimedEngine:
             self.rows = [take for take in self.rows if take.done < take.frames]
 
     def _admit(self) -> float:
-        """Take in who waits, as far as there are rows; how long their prompts take to read."""
+        """Admit waiting takes to free rows; returns the time to read their prompts."""
         seconds = 0.0
         while self.line and len(self.rows) < self.pace.rows:
             take = self.line.popleft()
@@ -179,7 +179,7 @@ class TimedStream:
 
 
 class TimedLine:
-    """The way to engines of this process, as fleet/ray_transport.py is to those that Ray has placed."""
+    """The connection to engines of this process, in place of fleet/ray_transport.py for those placed by Ray."""
 
     def __init__(self, replicas: int, pace: Pace, info: EngineInfo) -> None:
         self._pace, self._info = pace, info
@@ -210,7 +210,7 @@ class TimedLine:
 
     @property
     def all(self) -> list[TimedEngine]:
-        """Those that were killed too."""
+        """All engines, including killed ones."""
         return [*self.engines.values(), *self.gone]
 
     def _engine(self, replica: str) -> TimedEngine:

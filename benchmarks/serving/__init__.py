@@ -1,1 +1,1 @@
-"""The studio as a server under load: its process, its listeners, and what they ask."""
+"""The studio as a server under load: its process, its listeners, and their requests."""

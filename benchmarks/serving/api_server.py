@@ -1,4 +1,4 @@
-"""app.py in a process of its own, on a free port, as the benchmarks start it and wait for it."""
+"""Starts app.py in its own process, on a free port, and waits until it is ready."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ START_TIMEOUT = 300.0
 
 
 class StudioProcess:
-    """One studio; its settings are those of this process's environment and then those given."""
+    """One studio; its settings are this process's environment and then the given ones."""
 
     def __init__(self, *program: str, **settings: str) -> None:
-        """``program``: what Python is to run in the place of app.py, which does the same."""
+        """``program``: what Python runs instead of app.py, with the same behaviour."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -45,7 +45,7 @@ class StudioProcess:
         return self._process.pid
 
     def wait_until_ready(self) -> tuple[float, dict[str, Any]]:
-        """Seconds from the start to the first healthy answer, and what the engine says about itself.
+        """Seconds from the start to the first healthy answer, and the engine's facts.
 
         Exits with the reason when the studio does not become ready.
         """
@@ -67,7 +67,7 @@ class StudioProcess:
         sys.exit(f"app.py was not ready within {START_TIMEOUT:g} s")
 
     def stop(self) -> float:
-        """End the process; its peak resident memory in MiB, 0 when it had ended already."""
+        """End the process; returns its peak resident memory in MiB, 0 when it had ended already."""
         if self._process.poll() is not None:
             return 0.0
         self._process.send_signal(signal.SIGTERM)

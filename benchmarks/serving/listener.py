@@ -1,6 +1,6 @@
-"""One listener of a spoken stream: a request over a bare socket, when each piece came, and how playback would go.
+"""One listener of a stream: a request over a bare socket, the time of each piece, and how playback would proceed.
 
-Asks for pcm and reads HTTP/1.1 itself, so that what is timed is the server and hardly the client.
+Requests pcm and reads HTTP/1.1 itself, so that mostly the server is timed and hardly the client.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from urllib.parse import urlsplit
 
 PCM_BYTES = 2
 OPENAI_RATE = 24_000
-"""Hz, of pcm from a server that does not say its own."""
+"""Hz, of pcm from a server that does not state its rate."""
 MOST_AT_ONCE = 2**16
-"""Bytes that are taken for one piece of a body without chunks."""
+"""Bytes taken as one piece of a body without chunks."""
 
 
 @dataclass
 class Heard:
-    """What one listener noted. Seconds count from just before the connection was opened."""
+    """The measurements of one listener. Seconds count from just before the connection was opened."""
 
     pieces: list[tuple[float, float]] = field(default_factory=list)
-    """(when it came, seconds of sound that there were with it) of every piece."""
+    """(time of arrival, total seconds of audio by then) of every piece."""
     ended: float = 0.0
     server_queue_ms: float | None = None
     server_first_ms: float | None = None
-    """By the server's own clock, if it tells: until the engine had taken the take in, and until its first audio."""
+    """By the server's own clock, if reported: until the engine had accepted the take, and until its first audio."""
     error: str = ""
-    """Why it is no whole take; empty when it is one."""
+    """Why the take is incomplete; empty when it is complete."""
 
     @property
     def first(self) -> float:
@@ -40,13 +40,13 @@ class Heard:
 
     @property
     def seconds(self) -> float:
-        """Seconds of sound that came."""
+        """Seconds of audio received."""
         return self.pieces[-1][1] if self.pieces else 0.0
 
     def playback(self) -> tuple[int, float]:
-        """How often a player that starts with the first piece runs dry, and the seconds it stands still in all.
+        """How often a player that starts with the first piece runs dry, and the total seconds of these gaps.
 
-        Those seconds are also the shortest wait before the start that would have let it play through.
+        Those seconds are also the shortest delay of the start with which it would have played without gaps.
         """
         underruns, still = 0, 0.0
         for (_, heard), (came, _) in zip(self.pieces, self.pieces[1:], strict=False):
@@ -57,12 +57,12 @@ class Heard:
 
 
 class Refused(Exception):
-    """The server answered something else than sound."""
+    """The server did not answer with audio."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server listens."""
+    """The server's address."""
 
     host: str
     port: int
@@ -73,16 +73,16 @@ class Address:
 
     @classmethod
     def of(cls, url: str, key: str = "") -> Address:
-        """Of a server's URL, with or without its /v1. Raises ValueError."""
+        """The address in a server's URL, with or without its /v1. Raises ValueError."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no URL of a server; write it like http://127.0.0.1:7860")
+            raise ValueError(f"{url!r} is not a server's URL; write it like http://127.0.0.1:7860")
         is_secure = parts.scheme == "https"
         base = parts.path.rstrip("/").removesuffix("/v1")
         return cls(parts.hostname, parts.port or (443 if is_secure else 80), f"{base}/v1/audio/speech", key, is_secure)
 
     async def listen(self, request: dict[str, Any], pieces: int | None = None) -> Heard:
-        """Send a speech request and hear it to its end, or hang up after so many pieces."""
+        """Send a speech request and hear it to its end, or hang up after this many pieces."""
         body = json.dumps(request | {"response_format": "pcm"}).encode()
         heard = Heard()
         started = time.perf_counter()
@@ -104,12 +104,12 @@ class Address:
         except Refused as refusal:
             heard.error = str(refusal)
         except (asyncio.IncompleteReadError, OSError) as error:
-            heard.error = f"broke off after {heard.seconds:.2f} s: {type(error).__name__}"
+            heard.error = f"ended early after {heard.seconds:.2f} s: {type(error).__name__}"
         finally:
             writer.transport.abort()
         heard.ended = time.perf_counter() - started
         if not heard.pieces and not heard.error:
-            heard.error = "no sound came"
+            heard.error = "no audio arrived"
         return heard
 
     def _head(self, length: int) -> bytes:
@@ -121,7 +121,7 @@ class Address:
 
 
 async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, AsyncIterator[bytes]]:
-    """The stream's sample rate in Hz, and its pieces as they come. Raises Refused with the server's words."""
+    """The stream's sample rate in Hz, and its pieces as they arrive. Raises Refused with the server's message."""
     status, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     if status.split()[1] != "200":
@@ -129,21 +129,21 @@ async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, A
     heard.server_queue_ms, heard.server_first_ms = (
         float(headers[name]) if name in headers else None for name in ("x-queue-ms", "x-first-audio-ms")
     )
-    said = re.search(r"rate=(\d+)", headers.get("content-type", ""))
-    rate = int(headers.get("x-sample-rate") or (said[1] if said else OPENAI_RATE))
+    match = re.search(r"rate=(\d+)", headers.get("content-type", ""))
+    rate = int(headers.get("x-sample-rate") or (match[1] if match else OPENAI_RATE))
     if headers.get("transfer-encoding", "").lower() == "chunked":
         return rate, _chunks(reader)
     return rate, _plain(reader, int(headers["content-length"]) if "content-length" in headers else None)
 
 
 async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """A chunked body. Raises IncompleteReadError when it broke off."""
+    """A chunked body. Raises IncompleteReadError when it ended early."""
     while size := int(await reader.readuntil(b"\r\n"), 16):
         yield (await reader.readexactly(size + 2))[:-2]
 
 
 async def _plain(reader: asyncio.StreamReader, left: int | None) -> AsyncIterator[bytes]:
-    """A body of so many bytes, or up to the connection's end. Raises IncompleteReadError when it broke off."""
+    """A body of this many bytes, or up to the connection's end. Raises IncompleteReadError when it ended early."""
     while left != 0:
         piece = await reader.read(min(MOST_AT_ONCE, left or MOST_AT_ONCE))
         if not piece and left:

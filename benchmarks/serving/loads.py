@@ -1,4 +1,4 @@
-"""The loads that `benchmarks.serve` puts on a server, and what each of them measures."""
+"""The loads that `benchmarks.serve` puts on a server, and the measurements of each."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from benchmarks.common.report import percentile
 from benchmarks.serving.listener import Address, Heard
 
 CLIP_WORDS = sentence(1, 150)
-"""About what is said in ten seconds."""
+"""Roughly the text spoken in ten seconds."""
 VOICE = "bench"
 CANCEL_AFTER = 3
-"""Pieces that are heard before a caller hangs up."""
+"""Pieces received before a caller hangs up."""
 
 
 @dataclass
 class Service:
-    """A server under load, and what is said to it: no text twice, seeds in order."""
+    """A server under load, and the texts for it, none used twice, with seeds in order."""
 
     address: Address
     http: httpx.AsyncClient
@@ -50,19 +50,19 @@ class Service:
         return answer.json()["load"]
 
     async def idle(self) -> None:
-        """Wait until nothing speaks or waits."""
+        """Wait until no takes are active or waiting."""
         while (load := await self.load())["running"] or load["waiting"]:
             await asyncio.sleep(0.005)
 
     async def all_graphs(self) -> float:
-        """Wait until every graph is captured, which begins when the server is ready; seconds that it took."""
+        """Wait until every graph is captured, which starts when the server is ready; returns the seconds it took."""
         started = time.perf_counter()
         while (await self.load())["graphs_left"]:
             await asyncio.sleep(0.05)
         return time.perf_counter() - started
 
     async def upload_voice(self) -> float:
-        """Make the voice that is known from then on, of a ten-second clip; seconds that it took."""
+        """Create the voice that is cached from then on, from a ten-second clip; returns the seconds it took."""
         started = time.perf_counter()
         form = {"name": VOICE, "ref_text": CLIP_WORDS, "consent": "A synthetic sound: nobody's voice."}
         answer = await self.http.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", clip(0))})
@@ -72,7 +72,7 @@ class Service:
 
 @dataclass
 class Client:
-    """How much of a core this process, the client, took during a load, and how late its event loop was at worst."""
+    """The share of a core that this process, the client, used during a load, and its event loop's worst delay."""
 
     late_ms: float = 0.0
     core_percent: float = 0.0
@@ -80,7 +80,7 @@ class Client:
 
 @asynccontextmanager
 async def watched() -> AsyncIterator[Client]:
-    """Watch the client; the figures are complete once the context is left."""
+    """Measure the client; the figures are complete once the context ends."""
     client = Client()
 
     async def tick() -> None:
@@ -99,7 +99,7 @@ async def watched() -> AsyncIterator[Client]:
 
 
 def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
-    """What many listeners noted, in one row."""
+    """The measurements of many listeners, in one row."""
     whole = [heard for heard in heards if not heard.error]
     first = [heard.first * 1e3 for heard in whole]
     plays = [heard.playback() for heard in whole]
@@ -122,18 +122,18 @@ def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
     }
 
 
-def _median(told: Iterable[float | None]) -> float | None:
-    """Of what was told at all."""
-    return percentile((value for value in told if value is not None), 0.5)
+def _median(reported: Iterable[float | None]) -> float | None:
+    """Of the values that were reported."""
+    return percentile((value for value in reported if value is not None), 0.5)
 
 
 def failures(heards: list[Heard]) -> list[str]:
-    """The different reasons for which takes failed, a few of them."""
+    """The different reasons for failed takes, at most a few."""
     return sorted({heard.error for heard in heards if heard.error})[:5]
 
 
 async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[str, Any]]:
-    """One caller at a time, a row for each way to say whose voice it is."""
+    """One caller at a time, a row per way to give the voice."""
     known = {"ref_audio": data_url(clip(1)), "ref_text": CLIP_WORDS}
     kinds: dict[str, list[dict[str, Any]]] = {
         "saved voice": [{"voice": VOICE}] * (repeat + 1),
@@ -144,10 +144,10 @@ async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[st
     rows = []
     for kind, fields in kinds.items():
         heards = []
-        for each in fields:
+        for body in fields:
             await service.idle()
-            heards.append(await service.address.listen(service.request(frames, **each)))
-        whole = [heard for heard in heards[1:] if not heard.error]  # the first one made the voice known
+            heards.append(await service.address.listen(service.request(frames, **body)))
+        whole = [heard for heard in heards[1:] if not heard.error]  # the first one cached the voice
         rows.append(
             {
                 "voice": kind,
@@ -166,7 +166,7 @@ async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[st
 
 
 async def poisson(service: Service, rate: float, seconds: float) -> tuple[dict[str, Any], list[str]]:
-    """Requests at random, ``rate`` a second, in a voice that is known; takes of 2 to 6 s."""
+    """Requests at random, ``rate`` a second, in a cached voice; takes of 2 to 6 s."""
     chance = random.Random(0)
     moments, moment = [], chance.expovariate(rate)
     while moment < seconds:
@@ -180,12 +180,12 @@ async def poisson(service: Service, rate: float, seconds: float) -> tuple[dict[s
         return await service.address.listen(service.request(service.frames(length), voice=VOICE))
 
     async with watched() as client:
-        heards = await asyncio.gather(*(come(*each) for each in moments))
+        heards = await asyncio.gather(*(come(*arguments) for arguments in moments))
     return summary(heards, time.perf_counter() - began, client), failures(heards)
 
 
 async def together(service: Service, streams: int, seconds: float, spread: float) -> tuple[dict[str, Any], list[str]]:
-    """So many streams in a voice that is known, begun evenly within ``spread`` seconds."""
+    """This many streams in a cached voice, started evenly within ``spread`` seconds."""
     await service.idle()
     await service.address.listen(service.request(8, voice=VOICE))
     requests = [service.request(service.frames(seconds), voice=VOICE) for _ in range(streams)]
@@ -202,7 +202,7 @@ async def together(service: Service, streams: int, seconds: float, spread: float
 
 
 async def cancel(service: Service, times: int) -> dict[str, Any]:
-    """A caller hangs up in the middle of a stream: milliseconds until the engine's row is free."""
+    """A caller hangs up during a stream: milliseconds until the engine's row is free."""
     freed, looks = [], []
     before = (await service.load())["cancelled"]
     for _ in range(times):
@@ -210,9 +210,9 @@ async def cancel(service: Service, times: int) -> dict[str, Any]:
         heard = await service.address.listen(service.request(service.frames(15), voice=VOICE), CANCEL_AFTER)
         left = time.perf_counter()
         while True:
-            asked = time.perf_counter()
+            started = time.perf_counter()
             load = await service.load()
-            looks.append((time.perf_counter() - asked) * 1e3)
+            looks.append((time.perf_counter() - started) * 1e3)
             if not load["running"]:
                 break
         freed.append((time.perf_counter() - left) * 1e3)
@@ -228,7 +228,7 @@ async def cancel(service: Service, times: int) -> dict[str, Any]:
 
 
 async def bare_client(times: int = 50) -> dict[str, float | None]:
-    """The client's own share at most: first byte, in ms, of a server of three lines in this same process."""
+    """An upper bound of the client's own share: ms to the first byte of a server of three lines in this process."""
     sound = bytes(2048)
     head = b"HTTP/1.1 200 OK\r\nX-Sample-Rate: 24000\r\nTransfer-Encoding: chunked\r\n\r\n"
 

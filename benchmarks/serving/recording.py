@@ -1,4 +1,4 @@
-"""Takes at a fixed rate, of an engine that needs no time: whether the library keeps up with them."""
+"""Takes at a fixed rate, from an engine that needs no time: whether the library keeps up with them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from studio.voices.resolver import VoiceResolver
 
 RATE, FRAME, CODEBOOKS, CHUNK = 44_100, 2048, 10, 8
 CHARACTERS = 15
-"""Of a second of speech."""
+"""Bytes per second of speech."""
 KEPT = Retention(1000, 4096 * 2**20)
-"""As the studio keeps takes unless it is told otherwise."""
+"""The studio's default format of stored takes."""
 
 
 class InstantEngine:
-    """Speaks noise, each take other noise, as fast as it is asked to."""
+    """Returns noise, different for each take, as fast as it is requested."""
 
     failure: str | None = None
 
@@ -79,23 +79,23 @@ class InstantEngine:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What became of the takes of one rate."""
+    """The takes at one rate, and their outcome."""
 
     takes_a_second: float
     reached: float
-    """Takes that ended a second: fewer than were asked for where the processor is full."""
+    """Takes that ended per second: fewer than requested if the processor is busy."""
     takes: int
     kept: int
     soundless: int
     lost: int
     most_waiting_mib: float
-    """Sound that waited for the disk."""
+    """Most audio that waited for the disk."""
     behind_s: float
-    """Seconds that were written after the last take had ended."""
+    """Seconds of writing after the last take had ended."""
 
 
 async def record(home: Path, takes_a_second: float, seconds: float, take_seconds: float) -> Recorded:
-    """Speak at this rate for so long, into a library of its own in ``home``."""
+    """Generate at this rate for this long, into a new library in ``home``."""
     host = EngineHost(EngineConfig(model="instant"), _starts(take_seconds))
     host.start()
     await host.ready()
@@ -115,13 +115,13 @@ async def record(home: Path, takes_a_second: float, seconds: float, take_seconds
             pass
         ended["takes"] += 1
 
-    begun, number = time.monotonic(), 0
-    while time.monotonic() - begun < seconds:
+    started, number = time.monotonic(), 0
+    while time.monotonic() - started < seconds:
         listeners.add(task := asyncio.create_task(listen(number)))
         task.add_done_callback(listeners.discard)
         number += 1
         most = max(most, recorder.check()[0])
-        await asyncio.sleep(max(0.0, begun + number / takes_a_second - time.monotonic()))
+        await asyncio.sleep(max(0.0, started + number / takes_a_second - time.monotonic()))
     await asyncio.gather(*listeners)
     spoken = time.monotonic()
     await asyncio.to_thread(recorder.stop, 600.0)
@@ -129,7 +129,7 @@ async def record(home: Path, takes_a_second: float, seconds: float, take_seconds
     host.stop()
     return Recorded(
         takes_a_second=takes_a_second,
-        reached=round(ended["takes"] / (spoken - begun), 1),
+        reached=round(ended["takes"] / (spoken - started), 1),
         takes=number,
         kept=outcomes["kept"],
         soundless=outcomes["soundless"],

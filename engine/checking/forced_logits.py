@@ -1,4 +1,4 @@
-"""Teacher-forced logits: each frame is predicted after the frames that were really spoken."""
+"""Teacher-forced logits: each frame is predicted from the frames that were actually generated."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Logits = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ForcedTake:
-    """Slow-AR input of a take's prompt and frames: ids (1, steps), codes (1, codebooks, steps), int64."""
+    """The slow-AR input of a take's prompt and frames: ids (1, steps), codes (1, codebooks, steps), int64."""
 
     ids: Tensor
     codes: Tensor
     start: int
-    """Steps of the prompt."""
+    """Number of the prompt's steps."""
 
     @classmethod
     def of(cls, spoken: Spoken, checkpoint: Checkpoint) -> ForcedTake:
@@ -47,10 +47,10 @@ class ForcedTake:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How near other logits come."""
+    """How closely other logits agree."""
 
     semantic_kept: float
-    """Share of semantic tokens of which the likeliest stays the same."""
+    """Share of semantic tokens with the same most likely value."""
     semantic_kl: float
     """Mean divergence in nats."""
     residual_kept: float
@@ -59,13 +59,15 @@ class Agreement:
 
 @torch.inference_mode()
 def forced_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken], model: DualAR | None = None) -> Logits:
-    """``model``: in the place of the checkpoint's own, such as the same in fewer bits."""
-    return joined_logits(_one, [ForcedTake.of(one, checkpoint) for one in spoken], model or checkpoint.model)
+    """``model``: used instead of the checkpoint's own, such as the same model in fewer bits."""
+    return joined_logits(_logits_of, [ForcedTake.of(take, checkpoint) for take in spoken], model or checkpoint.model)
 
 
-def joined_logits(one: Callable[[ForcedTake, DualAR], Logits], takes: Sequence[ForcedTake], model: DualAR) -> Logits:
-    """Those of all takes, one after the other."""
-    semantic, residual = zip(*(one(take, model) for take in takes), strict=True)
+def joined_logits(
+    logits_of: Callable[[ForcedTake, DualAR], Logits], takes: Sequence[ForcedTake], model: DualAR
+) -> Logits:
+    """The logits of all takes, concatenated."""
+    semantic, residual = zip(*(logits_of(take, model) for take in takes), strict=True)
     return torch.cat(semantic), torch.cat(residual)
 
 
@@ -74,11 +76,11 @@ def agreement(oracle: Logits, other: Logits) -> Agreement:
 
 
 def compare(oracle: Tensor, other: Tensor) -> tuple[float, float]:
-    """The share of rows whose likeliest column stays the same, and their mean divergence in nats."""
+    """The share of rows with the same most likely column, and their mean divergence in nats."""
     oracle, other = oracle.float(), other.float()
-    kept = (oracle.argmax(1) == other.argmax(1)).float().mean()
+    same = (oracle.argmax(1) == other.argmax(1)).float().mean()
     divergence = F.kl_div(other.log_softmax(1), oracle.log_softmax(1), reduction="batchmean", log_target=True)
-    return float(kept), max(0.0, float(divergence))
+    return float(same), max(0.0, float(divergence))
 
 
 def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
@@ -90,7 +92,7 @@ def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
     return F.linear(normed, model.head()), model.fast_input(hidden, normed)
 
 
-def _one(take: ForcedTake, model: DualAR) -> Logits:
+def _logits_of(take: ForcedTake, model: DualAR) -> Logits:
     semantic, first = fast_inputs(take, model)
     x = torch.cat([first[:, None], model.fast.embeddings(take.frames[:-1].t())], 1)  # all but a frame's last code
     positions = torch.arange(x.shape[1], device=x.device)[None]

@@ -1,6 +1,6 @@
-"""Checks a model: it speaks sentences, and its logits are compared with those of quantised weights and fish-speech.
+"""Checks a model: generates sentences, and compares its logits with those of quantised weights and of fish-speech.
 
-Of the sound this measures where takes end, their level and their silences. Word errors need a speech recogniser, which
+Of the audio it measures where takes end, their level and their silences. Word errors need a speech recogniser, which
 the caller may have.
 """
 
@@ -27,9 +27,9 @@ from engine.types import AudioChunk, EngineInfo, Sampling, Utterance
 
 End = Literal["ok", "early", "missing"]
 MOST_CHARACTERS = 30
-"""A second of speech holds fewer; what says more has ended early."""
+"""Maximum characters in a second of speech; a take with more has ended early."""
 FEWEST_CHARACTERS = 4
-"""… and more than so many; a take that still goes on has missed its end."""
+"""… and minimum; a take with fewer has missed its end."""
 WINDOW_SECONDS, SILENCE_DB = 0.05, -50.0
 COMPARED_TAKES, COMPARED_FRAMES = 20, 60
 """Takes whose logits are compared, and frames of each."""
@@ -37,7 +37,7 @@ COMPARED_TAKES, COMPARED_FRAMES = 20, 60
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckedTake:
-    """One sentence as it was spoken."""
+    """One generated sentence."""
 
     text: str
     pcm: np.ndarray
@@ -45,11 +45,11 @@ class CheckedTake:
     seconds: float
     end: End
     level_db: float
-    """Of the windows that are not silent, in dBFS; −inf where all are."""
+    """Level of the windows that are not silent, in dBFS; −inf if all are."""
     longest_silence: float
     """Seconds."""
     real_time_factor: float
-    """Seconds of work a second of sound."""
+    """Seconds of work per second of audio."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,19 +59,19 @@ class ModelReport:
     info: EngineInfo
     load_seconds: float
     peak_memory: int | None
-    """Bytes, of the GPU or of this process; None where it is not known."""
+    """Bytes, of the GPU or of this process; None if unknown."""
     takes: tuple[CheckedTake, ...]
     by_weights: dict[str, Agreement]
-    """With the weights of the models' layers held in fewer bits, against all of them."""
+    """The models' layers in fewer bits, compared with full weights."""
     fish_speech: Agreement | None
-    """With fish-speech's own code; None where that is not installed."""
+    """Compared with fish-speech's own code; None if that is not installed."""
     greedy_frames_kept: float | None
-    """Share of a greedy take's frames that fish-speech's code draws too; None where it is not installed."""
+    """Share of a greedy take's frames that fish-speech's code generates too; None if it is not installed."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Speech:
-    """What an engine that has ended since left behind."""
+    """The results of an engine that has been stopped."""
 
     info: EngineInfo
     load_seconds: float
@@ -85,7 +85,7 @@ def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str]
     """Load the model and check it. Blocking: minutes for a large one. Raises CheckpointError, ConfigError."""
     speech = _speech(config, texts, tell)
     gc.collect()
-    torch.cuda.empty_cache()  # the logits are those of the whole weights, for which the engine's have to go
+    torch.cuda.empty_cache()  # comparing needs the full weights, so the engine's must be freed
     tell("comparing logits")
     try:
         compared = _compared(config.model, speech, speech.info.device)
@@ -103,7 +103,7 @@ def _speech(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], ob
     try:
         takes, spoken = list[CheckedTake](), list[Spoken]()
         for index, text in enumerate(texts):
-            tell(f"speaking {index + 1} of {len(texts)}")
+            tell(f"generating {index + 1} of {len(texts)}")
             take, codes = asyncio.run(_spoken(engine, text, seed=index))
             takes.append(take)
             if codes.shape[1] and len(spoken) < COMPARED_TAKES:
@@ -141,13 +141,13 @@ def _measured(text: str, chunks: Sequence[AudioChunk], rate: int, took: float) -
 
 
 def _longest(flags: np.ndarray) -> int:
-    """How many in a row are true at most."""
+    """The length of the longest run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
 def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agreement], Agreement | None, float | None]:
-    """With fewer bits, with fish-speech, and the share of greedy frames that fish-speech draws too."""
+    """Agreement by bits, agreement with fish-speech, and the share of greedy frames that fish-speech generates too."""
     if not speech.spoken:
         return {}, None, None
     dtype = cast(torch.dtype, getattr(torch, speech.info.dtype))
@@ -165,12 +165,12 @@ def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agree
     matched = agreement(full, (semantic, theirs[:, :residual]))
     if not speech.greedy[1].shape[1]:
         return by_weights, matched, None
-    kept = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
-    return by_weights, matched, kept
+    agreeing = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
+    return by_weights, matched, agreeing
 
 
 def _frames_kept(logits: Logits, codes: np.ndarray, residual: int) -> float:
-    """The share of frames (codebooks, frames) whose every code is the likeliest by these logits."""
+    """The share of frames (codebooks, frames) whose every code is the most likely by these logits."""
     first = logits[0].argmax(1)[:, None]
     others = logits[1][:, :residual].argmax(1).view(len(first), -1)
     best = torch.cat([first, others], 1).cpu().numpy()

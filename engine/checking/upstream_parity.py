@@ -1,4 +1,4 @@
-"""Logits of a checkpoint by fish-speech's own classes, if that package is installed: an independent implementation."""
+"""A checkpoint's logits from fish-speech's own classes, if that package is installed: an independent reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.model.dual_ar import DualAR
 
 
 def is_installed() -> bool:
-    """Whether fish-speech's model can be imported, and all that it imports."""
+    """Whether fish-speech's model can be imported, with everything it imports."""
     try:
         importlib.import_module("fish_speech.models.text2semantic.llama")
     except ImportError:
@@ -28,9 +28,9 @@ def is_installed() -> bool:
 
 @torch.inference_mode()
 def fish_speech_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken]) -> Logits:
-    """As `forced_logits`, by fish-speech's arithmetic on the same tensors, whose memory it shares.
+    """Like `forced_logits`, but computed by fish-speech's code on the same tensors, whose memory it shares.
 
-    What its fast AR reads comes from ours: versions differ in whether they norm it.
+    The input of its fast AR comes from our code: versions differ in whether they norm it.
     """
     takes = [ForcedTake.of(one, checkpoint) for one in spoken]
     theirs = _theirs(checkpoint, 8 + max(take.ids.shape[1] for take in takes))
@@ -52,7 +52,7 @@ def fish_speech_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken]) -> Logi
 def _residual(theirs: Any, take: ForcedTake, first: Tensor) -> Tensor:
     """Its loop, all frames at once: position 0 reads the slow AR's state, position k code k − 1."""
     count, books = len(first), len(take.codes[0])
-    for block in theirs.fast_layers:  # a cache of its own, of as many rows as there are frames
+    for block in theirs.fast_layers:  # needs its own cache, with one row per frame
         block.attention.kv_cache = None
     theirs.max_batch_size = theirs.max_seq_len = -1
     theirs.setup_caches(count, books, dtype=first.dtype)

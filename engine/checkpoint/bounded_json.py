@@ -9,11 +9,11 @@ from typing import Any
 from engine.engine_errors import CheckpointError
 
 CONFIG_BYTES = 2**20
-"""More than any config.json."""
+"""More than any config.json has."""
 
 
 def read_json(path: Path, most: int = CONFIG_BYTES) -> dict[str, Any]:
-    """The object in a file of at most so many bytes. Raises CheckpointError."""
+    """The object in a file of at most ``most`` bytes. Raises CheckpointError."""
     try:
         size = path.stat().st_size
         if size > most:
@@ -24,7 +24,7 @@ def read_json(path: Path, most: int = CONFIG_BYTES) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, source: object) -> dict[str, Any]:
-    """The object in these bytes; ``source`` is what a message names. Raises CheckpointError."""
+    """The object in these bytes; messages name ``source``. Raises CheckpointError."""
     try:
         tree = json.loads(data)
     except (ValueError, RecursionError) as error:

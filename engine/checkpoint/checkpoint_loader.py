@@ -1,4 +1,4 @@
-"""A checkpoint to loaded models: every tensor's name and shape is verified before its numbers are read."""
+"""Loads a checkpoint's models: every tensor's name and shape is verified before its values are read."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from engine.model.tokenizer import Tokenizer
 from engine.transfer import Uploader
 
 SAMPLED = 64
-"""Values of a tensor that its fingerprint is made of."""
+"""Values of each tensor that go into the fingerprint."""
 READERS = 4
-"""Tensors that are brought to the device at once."""
+"""Tensors that are copied to the device at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Checkpoint:
     model: DualAR
     codec: Codec
     codec_fingerprint: Future[str]
-    """Still being worked out when the rest has been loaded: a second for S2 Pro's."""
+    """Still being computed when everything else is loaded: a second for S2 Pro."""
     tokenizer: Tokenizer
     fingerprint: str
     """Sixteen hex digits over sizes, tokens and a sample of every tensor as published: other weights differ in each of
@@ -50,7 +50,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _ReadTensor:
-    """A tensor as the file has it, by our name, and what the model's state holds of it."""
+    """A tensor as read from the file, by our name, and its entries in the model's state."""
 
     name: str
     shape: tuple[int, ...]
@@ -69,9 +69,9 @@ def load(
 ) -> Checkpoint:
     """Load the checkpoint at a path that `find` returned. Raises CheckpointError naming file, key, expected and found.
 
-    ``text_device``: where the table of text tokens lies; None: on ``device``.
+    ``text_device``: where the table of text tokens is kept; None: on ``device``.
 
-    Weights are quantised one by one as they come: the device never holds more than a few of them in ``dtype``.
+    Weights are quantised one by one as they are read: the device never holds more than a few of them in ``dtype``.
     """
     source = open_source(path)
     config, tokenizer = source.config, source.tokenizer()
@@ -152,7 +152,7 @@ def _moved(codec: Codec, device: torch.device) -> Codec:
 
 
 def _check_fit(source: Source) -> None:
-    """The two halves of a checkpoint must speak of the same codes."""
+    """The two parts of a checkpoint must use the same codes."""
     config, codec, path = source.config, source.codec_config, source.config_path
     if codec.num_codebooks != config.num_codebooks:
         raise CheckpointError(f"{path} has {config.num_codebooks} codebooks, the codec {codec.num_codebooks}")

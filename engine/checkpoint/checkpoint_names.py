@@ -1,8 +1,8 @@
-"""Tensor names: from those in files, published or flat, to those of the model, and back for messages and exports."""
+"""Converts tensor names from files, published or flat, to those of the model, and back for messages and exports."""
 
 from __future__ import annotations
 
-# File prefix → the model's; the first that fits wins, so the special cases come first.
+# File prefix → the model's; the first match counts, so the special cases come first.
 _PUBLISHED = (
     ("text_model.model.output.", "slow_output."),
     ("text_model.model.", "slow."),
@@ -32,14 +32,14 @@ def model_key(key: str) -> str | None:
 
 
 def is_unused(key: str) -> bool:
-    """Whether loaders leave a tensor out: tables that are computed, buffers, adapters that were merged already."""
+    """Whether loaders leave a tensor out: computed tables, buffers, and adapters that are merged already."""
     own = key.removeprefix("model.")
     is_audio = own.startswith("audio_") and not own.startswith("audio_decoder.")
     return own.endswith(_UNUSED) or own.startswith("_buf.") or "lora" in own or is_audio
 
 
 def published_key(name: str) -> str:
-    """The model's tensor name → that in the published files. Raises KeyError."""
+    """The model's tensor name → its name in published files. Raises KeyError."""
     key = _replaced(name, tuple((ours, theirs) for theirs, ours in _PUBLISHED))
     if key is None:
         raise KeyError(name)
@@ -47,7 +47,7 @@ def published_key(name: str) -> str:
 
 
 def flat_key(name: str) -> str:
-    """The model's tensor name → that in flat files."""
+    """The model's tensor name → its name in flat files."""
     return _replaced(name, tuple((ours, theirs) for theirs, ours in _FLAT)) or name
 
 

@@ -32,24 +32,24 @@ _TOKENIZER_BYTES = 64 * 2**20
 
 
 class Source:
-    """A checkpoint folder; everything is read when it is asked for, and raises CheckpointError."""
+    """A checkpoint folder; everything is read on request, and raises CheckpointError."""
 
     def __init__(self, path: Path) -> None:
         self.folder = self.path = path
 
     @property
     def config_path(self) -> Path:
-        """What a message about sizes names."""
+        """The file named in messages about sizes."""
         return self.path / "config.json"
 
     @property
     def weights_path(self) -> Path:
-        """What a message about a tensor names."""
+        """The file named in messages about tensors."""
         return weight_file(self.path)
 
     @cached_property
     def tree(self) -> Tree:
-        """The config.json, or what would stand there."""
+        """The config.json or its equivalent."""
         return read_json(self.config_path)
 
     @cached_property
@@ -77,10 +77,10 @@ class Source:
         try:
             return self.family.codec(self.tree)
         except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{self.config_path} says the codec's sizes wrongly: {error}") from error
+            raise CheckpointError(f"{self.config_path} has invalid codec sizes: {error}") from error
 
     def card(self) -> ModelCard:
-        """What it says of itself."""
+        """The checkpoint's card."""
         return ModelCard.read(self.folder)
 
     def tokenizer(self) -> Tokenizer:
@@ -109,7 +109,7 @@ class Source:
         return list(tensors.values())
 
     def file_key(self, name: str) -> str:
-        """The model's tensor name → that in these files, as far as a message needs it."""
+        """The model's tensor name → its name in these files, for messages."""
         return published_key(name) if "text_config" in self.tree else flat_key(name)
 
     def codec(self) -> Codec:
@@ -152,7 +152,7 @@ class Source:
 
 
 class GgufSource(Source):
-    """A GGUF file; what it does not hold, such as a tokenizer.json, lies beside it."""
+    """A GGUF file; parts that it lacks, such as a tokenizer.json, are read from beside it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.folder = path, path.parent

@@ -1,7 +1,7 @@
-"""The families of checkpoints that the engine can speak, each as data: how its config.json is read, and its switches.
+"""The families of checkpoints that the engine supports, as data: how to read their config.json, and their switches.
 
-A further family is a row of `FAMILIES`. One whose sizes are named otherwise brings a reader of its own; one with
-another backbone brings, besides, a module with `DualAR.slow`'s methods.
+A new family is a row of `FAMILIES`. One with other names for sizes needs its own reader; one with another backbone also
+needs a module with `DualAR.slow`'s methods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.model.tokenizer import IM_END
 Tree = Mapping[str, Any]
 """A config.json."""
 TokenIds = Callable[[], Mapping[str, int]]
-"""The ids of a checkpoint's special tokens by name, read when a config does not say them."""
+"""The ids of a checkpoint's special tokens by name, read if a config lacks them."""
 
 _LIMITS = {"n_layer": 1024, "n_fast_layer": 1024, "num_codebooks": 64, "vocab_size": 2**22, "codebook_size": 2**16}
 _LIMIT = 2**20
@@ -26,7 +26,7 @@ _LIMIT = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What sets one family of checkpoints apart; everything else in the engine is the same for all."""
+    """The differences of one family of checkpoints; everything else in the engine is the same for all."""
 
     name: str
     model_type: str
@@ -34,7 +34,7 @@ class Family:
     codec: Callable[[Tree], CodecConfig] = field(default=lambda tree: CodecConfig())
     """Sizes of the codec for a checkpoint without codec.yaml."""
     is_meant: Callable[[Tree], bool] = field(default=lambda tree: True)
-    """Tells families of one model_type apart."""
+    """Distinguishes families with the same model_type."""
 
 
 def family_of(tree: Tree) -> Family:
@@ -47,7 +47,7 @@ def family_of(tree: Tree) -> Family:
 
 
 def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
-    """S2's own layout: the two models in objects of their own, the fast AR's base and eps in the slow one's."""
+    """S2's own layout: the two models in separate objects, the fast AR's base and eps in the slow one's."""
     text, audio = tree["text_config"], tree["audio_decoder_config"]
     return _checked(
         ModelConfig(
@@ -65,9 +65,9 @@ def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
 
 
 def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, **switches: Any) -> ModelConfig:
-    """fish-speech's layout, one object: the fast AR's sizes begin with fast_ and, where missing, are the slow one's.
+    """fish-speech's layout, one object: the fast AR's sizes begin with fast_ and default to the slow one's.
 
-    norm_fastlayer_input: what holds for a file without this key. switches: of ModelConfig, for the whole family.
+    norm_fastlayer_input: the value for a file without this key. switches: of ModelConfig, for the whole family.
     """
     if tree.get("slow_backbone", "arktts") != "arktts":
         raise ValueError(f"slow_backbone is {tree['slow_backbone']!r}; of this family only pure attention can be read")
@@ -102,7 +102,7 @@ _TOKENS = "semantic_begin_id", "semantic_end_id", "eos_token_id"
 
 
 def _token(tree: Tree, key: str, ids: Mapping[str, int], token: str) -> int:
-    """An id that the config says, unless it says 0 or nothing; then the tokenizer's."""
+    """An id from the config, or the tokenizer's if that is 0 or missing."""
     return int(tree.get(key) or ids[token])
 
 
@@ -158,7 +158,7 @@ def _is_s2(tree: Tree) -> bool:
 
 FAMILIES = (
     Family("S2", "fish_qwen3_omni", _published),
-    Family("S2", "dual_ar", _flat, is_meant=_is_s2),  # what merging a LoRA writes
+    Family("S2", "dual_ar", _flat, is_meant=_is_s2),  # as written by merging a LoRA
     Family(
         "S1",
         "dual_ar",

@@ -1,6 +1,6 @@
 """GGUF's tensor types as float32: 16 and 32 bits, and blocks of quantised weights (ggml's Q8_0, Q4_K, Q5_K, Q6_K).
 
-A block of Q8_0 is 32 weights; of the others 256, in groups of 32 (Q6_K: 16) with scales of their own.
+A block of Q8_0 is 32 weights; of the others 256, in groups of 32 (Q6_K: 16) with their own scales.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 _PIECE = 2**20
-"""Weights that are worked out at once: what that needs beside the result stays in the processor's caches."""
+"""Weights that are converted at once: the temporary values stay in the processor's caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockType:
-    """How many weights a block has, its bytes, and the numbers in blocks (n, bytes) uint8 → (n, weights) float32."""
+    """Weights per block, bytes per block, and the conversion of blocks (n, bytes) uint8 → (n, weights) float32."""
 
     name: str
     weights: int
@@ -26,7 +26,7 @@ class BlockType:
 
 
 def dequantise(data: Tensor, kind: BlockType) -> Tensor:
-    """The numbers (count,) float32 in whole blocks, uint8 (bytes,)."""
+    """The values (count,) float32 of whole blocks, uint8 (bytes,)."""
     blocks = data.view(-1, kind.bytes)
     out = torch.empty(len(blocks), kind.weights)
     step = max(1, _PIECE // kind.weights)
@@ -40,7 +40,7 @@ def _typed(dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
 
 
 def _as(part: Tensor, dtype: torch.dtype) -> Tensor:
-    """Bytes (n, k) as numbers (n, k / size) float32."""
+    """Bytes (n, k) as values (n, k / size) float32."""
     return (part if dtype.itemsize == 1 else part.contiguous()).view(dtype).float()
 
 
@@ -91,6 +91,6 @@ BLOCK_TYPES = {
     14: BlockType("Q6_K", 256, 210, _q6_k),
     30: BlockType("BF16", 1, 2, _typed(torch.bfloat16)),
 }
-"""By ggml's number."""
+"""By ggml's type number."""
 OTHER_TYPES = {2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 20: "IQ4_NL", 23: "IQ4_XS"}
-"""Those that are met and not read."""
+"""Types that occur in files and are not supported."""

@@ -26,7 +26,7 @@ _STRING, _ARRAY = 8, 9
 _MOST = 100_000
 """Keys or tensors of a file; S2 Pro's has some hundreds of each."""
 _MOST_STRINGS = 2_000_000
-"""Of an array, such as a vocabulary."""
+"""Elements of an array, such as a vocabulary."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,7 +37,7 @@ class GgufFile:
     keys: Mapping[str, Any]
     """Numbers, strings, lists of strings, and arrays of numbers."""
     tensors: list[LazyTensor]
-    """In torch's order of dimensions, float32 when read."""
+    """With dimensions in torch's order, float32 when read."""
 
     def array(self, key: str) -> np.ndarray:
         """An array of whole numbers. Raises CheckpointError."""
@@ -57,7 +57,7 @@ class GgufFile:
 def open_gguf(path: Path) -> GgufFile:
     """Read a file's header. Raises CheckpointError."""
     try:
-        data = np.memmap(path, np.uint8, "c")  # copy on write: torch wants memory that it could write to
+        data = np.memmap(path, np.uint8, "c")  # copy on write: torch requires writable memory
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error
     try:
@@ -71,7 +71,7 @@ class _DamagedError(Exception):
 
 
 class _Cursor:
-    """Reads on from one place to the next, never beyond the end."""
+    """Reads from one position to the next, never beyond the end."""
 
     def __init__(self, data: np.ndarray) -> None:
         self.data, self.at = data, 0

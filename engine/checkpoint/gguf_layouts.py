@@ -1,4 +1,4 @@
-"""The two layouts in which S2 Pro is packed into GGUF: s2.cpp's with keys for sizes, audio.cpp's with files inside."""
+"""S2 Pro's two GGUF layouts: s2.cpp's with keys for sizes, audio.cpp's with embedded files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SIZES = {
     "fast_intermediate_size": "fish_speech.fast_feed_forward_length",
     "fast_attention_qk_norm": "fish_speech.fast_attention_qk_norm",
 }
-"""A flat config's keys, and s2.cpp's; {} is the architecture."""
+"""A flat config's keys, and those of s2.cpp; {} is the architecture."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -46,9 +46,9 @@ class Packed:
     """The parts of a checkpoint in a GGUF file."""
 
     tree: Mapping[str, Any]
-    """Its config.json, or what would stand there."""
+    """Its config.json or the equivalent."""
     files: Mapping[str, bytes]
-    """Files inside, by name."""
+    """Embedded files, by name."""
     weights: list[LazyTensor]
     codec: list[LazyTensor]
     licence: str = ""
@@ -100,19 +100,19 @@ def _embedded(file: GgufFile) -> dict[str, bytes]:
     offsets = file.array("audiocpp.embedded_files.offsets").astype(np.int64)
     is_ascending = len(offsets) == len(names) + 1 and not (np.diff(offsets) < 0).any()
     if not is_ascending or not 0 <= offsets[0] <= offsets[-1] <= len(data):
-        raise CheckpointError(f"{file.path} says wrongly where the files inside it are; download it again")
+        raise CheckpointError(f"{file.path} has wrong positions of its embedded files; download it again")
     return {name: data[offsets[i] : offsets[i + 1]].tobytes() for i, name in enumerate(names)}
 
 
 def shaped(tensor: LazyTensor, shape: tuple[int, ...]) -> LazyTensor:
-    """The tensor with this shape, if that differs in dimensions of one alone, which GGUF drops at an end."""
+    """The tensor with this shape, if they differ only in dimensions of size one, which GGUF drops at an end."""
     if shape == tensor.shape or [n for n in shape if n != 1] != [n for n in tensor.shape if n != 1]:
         return tensor
     return replace(tensor, shape=shape, read=lambda: tensor.read().view(shape))
 
 
 def _split(tensors: list[LazyTensor], weights: str, codec: str) -> tuple[list[LazyTensor], list[LazyTensor]]:
-    """Those of the model and those of the codec, by their prefixes and without them."""
+    """The tensors of the model and of the codec, selected by prefix, without the prefix."""
     of_codec = [replace(t, name=t.name.removeprefix(codec)) for t in tensors if t.name.startswith(codec)]
     rest = [t for t in tensors if t.name.startswith(weights) and not t.name.startswith(codec)]
     return [replace(t, name=t.name.removeprefix(weights)) for t in rest], of_codec

@@ -17,7 +17,7 @@ _ORDER = {"q_proj": 0, "k_proj": 1, "v_proj": 2, "wq": 0, "wk": 1, "wv": 2}
 
 @dataclass(frozen=True, slots=True)
 class LazyTensor:
-    """A tensor in a file: its name and shape are known, its numbers are read when they are asked for."""
+    """A tensor in a file: its name and shape are known, its values are read on request."""
 
     name: str
     shape: tuple[int, ...]
@@ -26,7 +26,7 @@ class LazyTensor:
 
 
 def with_joined_qkv(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
-    """Queries, keys and values that are stored apart as one product, `wqkv`. Raises ValueError."""
+    """Join queries, keys and values that are stored separately into one product, `wqkv`. Raises ValueError."""
     joined: dict[str, list[LazyTensor]] = {}
     whole = []
     for tensor in tensors:
@@ -44,7 +44,7 @@ def with_joined_qkv(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
 
 
 def with_scales(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
-    """Weights in eight bits times their scales: `X.weight` with `X.weight.scale` (float8) or `X.scales` (int8).
+    """Multiply eight-bit weights by their scales: `X.weight` with `X.weight.scale` (float8) or `X.scales` (int8).
 
     Raises ValueError, also from `LazyTensor.read`.
     """
@@ -60,7 +60,7 @@ def with_scales(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
 
 
 def first_rows(tensor: LazyTensor, rows: int) -> LazyTensor:
-    """Of a table its first rows, where it has more."""
+    """The first rows of a table, if it has more."""
     if not tensor.shape or tensor.shape[0] <= rows:
         return tensor
     return replace(tensor, shape=(rows, *tensor.shape[1:]), read=lambda: tensor.read()[:rows].clone())

@@ -32,7 +32,7 @@ def find(model: str) -> Path:
 
 
 def _only_gguf(folder: Path) -> Path | None:
-    """The GGUF file of a folder that holds no other weights; None if there is none."""
+    """The only GGUF file of a folder without other weights; None without one."""
     if any(folder.glob("*.safetensors")) or (folder / "model.pth").exists():
         return None
     files = sorted(path for path in folder.iterdir() if path.suffix.lower() == GGUF)
@@ -43,7 +43,7 @@ def _only_gguf(folder: Path) -> Path | None:
 
 
 def _download(repository: str, file: str) -> Path:
-    # A quarter of a second to import, which a folder's start is spared.
+    # Takes a quarter of a second to import, which loading a folder does not need.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

@@ -1,4 +1,4 @@
-"""Tokenizers as checkpoints have them: tokenizer.json, or tiktoken's ranks with a list of special tokens."""
+"""Reads tokenizers of checkpoints: tokenizer.json, or tiktoken's ranks with a list of special tokens."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PATTERN = "|".join(
         r"\p{N}",
         r" ?[^\s\p{L}\p{N}]+[\r\n]*",
         r"\s*[\r\n]+",
-        r"\s+(\?!\S)",  # as upstream has it, though it hardly means what it says
+        r"\s+(\?!\S)",  # as upstream has it, though probably a mistake
         r"\s+",
     ]
 )
-"""How S1's tokenizer cuts a text before it merges bytes."""
+"""How S1's tokenizer splits a text before it merges bytes."""
 
 
 def hub_tokenizer(data: bytes, source: str) -> HubTokenizer:
@@ -47,7 +47,7 @@ def token_ids(data: bytes, source: str) -> dict[str, int]:
 
 
 def read_ranks(data: bytes, source: str) -> dict[bytes, int]:
-    """The ranks in a tokenizer.tiktoken: a token in base64 and its rank a line. Raises CheckpointError."""
+    """The ranks in a tokenizer.tiktoken: per line a token in base64 and its rank. Raises CheckpointError."""
     ranks: dict[bytes, int] = {}
     try:
         for line in data.splitlines():
@@ -73,7 +73,7 @@ def read_special(data: bytes, ranks: Mapping[bytes, int], source: str) -> dict[s
 
 
 def tiktoken_tokenizer(ranks: Mapping[bytes, int], special: Mapping[str, int]) -> HubTokenizer:
-    """The same tokens as tiktoken's: it merges the two neighbours whose union has the lowest rank."""
+    """A tokenizer with tiktoken's tokens: it merges the two neighbours whose union has the lowest rank."""
     signs = _byte_signs()
     written = {token: "".join(signs[byte] for byte in token) for token in ranks}
     merges = []
@@ -94,7 +94,7 @@ def tiktoken_tokenizer(ranks: Mapping[bytes, int], special: Mapping[str, int]) -
 
 
 def _byte_signs() -> list[str]:
-    """The sign that byte-level BPE writes for each byte: itself if it can be seen, else one from 256 on."""
+    """The character that byte-level BPE writes for each byte: itself if visible, else one from 256 on."""
     seen = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     hidden = iter(range(256, 512))
     return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]

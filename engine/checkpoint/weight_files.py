@@ -21,7 +21,7 @@ _INDEX_BYTES = 32 * 2**20
 def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
     """Every tensor by its name in the files, which stay open as long as ``stack``.
 
-    Raises CheckpointError; reading a tensor that is damaged raises ValueError.
+    Raises CheckpointError; reading a damaged tensor raises ValueError.
     """
     path = folder / TORCH_FILE
     if path.is_file() and not any(folder.glob("model*.safetensors*")):
@@ -44,7 +44,7 @@ def _stored(file: safe_open, name: str) -> Tensor:
 
 
 def weight_file(folder: Path) -> Path:
-    """The file that a message about a tensor names."""
+    """The file named in messages about a tensor."""
     path = folder / TORCH_FILE
     return path if path.is_file() and not any(folder.glob("model*.safetensors*")) else folder / "model.safetensors"
 
@@ -54,7 +54,7 @@ def _same(value: Tensor) -> Tensor:
 
 
 def _shards(folder: Path) -> list[Path]:
-    """The safetensors files: those that the index names, or the single one."""
+    """The safetensors files: those in the index, or the single one."""
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         names = {"model.safetensors"}

@@ -12,12 +12,13 @@ import yaml
 from engine.engine_errors import CheckpointError
 
 Precision = Literal["float32", "tf32", "bfloat16"]
-"""Of the decoder's products; clips are always encoded in float32. tf32: both sides have its eleven bits, as float16."""
+"""Of the decoder's products; clips are always encoded in float32. tf32: both factors have its eleven bits, as
+float16."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransformerConfig:
-    """A causal transformer whose queries see `window` positions, their own included."""
+    """A causal transformer whose queries see `window` positions, including their own."""
 
     input_dim: int
     dim: int
@@ -32,7 +33,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True, slots=True)
 class TimbreConfig:
-    """What makes a vector of a voice: `n_layer` convolutions of `width` channels over `bands` of a clip's spectrum."""
+    """The encoder of timbre vectors: `n_layer` convolutions of `width` channels over `bands` of a clip's spectrum."""
 
     dim: int
     width: int
@@ -43,7 +44,7 @@ class TimbreConfig:
 _S2_TRANSFORMER = TransformerConfig(1024, 1024, n_layer=8, n_head=16, head_dim=64, intermediate_size=3072, window=128)
 
 PIECE_SAMPLES = 2**17
-"""Samples of all clips together that the fused encoder has on their way at once: three seconds, 34 MB an activation."""
+"""Samples of all clips that the fused encoder processes at once: three seconds, 34 MB per activation."""
 
 ENCODER_WINDOW = 512
 """Positions that the encoder's own transformer sees; upstream has it in code, not in its config."""
@@ -72,15 +73,15 @@ class CodecConfig:
     pre_module: TransformerConfig = _S2_TRANSFORMER
     post_module: TransformerConfig = _S2_TRANSFORMER
     timbre: TimbreConfig | None = field(default=None, repr=False)
-    """None, as in S2 Pro: the codes alone say whose voice it is. It decides no codes, so it is not part of the text
-    that a fingerprint is made of."""
+    """None, as in S2 Pro: the codes alone determine the voice. It does not affect codes, so the fingerprint's text
+    leaves it out."""
 
     @property
     def coloured_channels(self) -> list[int]:
-        """Channels of every place in the decode side that a timbre vector colours, in a signal's order.
+        """Channels at every place in the decoder that a timbre vector colours, in the signal's order.
 
-        Both norms of each block of post_module, what each upsampling stage makes, the decoder's first convolution, and
-        in each of its blocks the convolution and the three residual units.
+        Both norms of each block of post_module, the output of each upsampling stage, the decoder's first convolution,
+        and in each of its blocks the convolution and the three residual units.
         """
         widths = [self.decoder_dim // 2 ** (index + 1) for index in range(len(self.decoder_rates))]
         inputs = (self.pre_module.input_dim, *self.downsample_dims)
@@ -97,7 +98,7 @@ class CodecConfig:
 
     @property
     def frame_samples(self) -> int:
-        """Samples a frame of codes stands for."""
+        """Samples per frame of codes."""
         return math.prod(self.encoder_rates) * math.prod(self.downsample_factor)
 
     def encoder_transformer(self, dim: int, n_layer: int) -> TransformerConfig:
@@ -116,7 +117,7 @@ class CodecConfig:
 
     @classmethod
     def of(cls, folder: Path) -> CodecConfig:
-        """The sizes of the codec in a checkpoint folder: those of its codec.yaml, else S2 Pro's."""
+        """The sizes of the codec in a checkpoint folder: from its codec.yaml, else S2 Pro's."""
         path = folder / "codec.yaml"
         return cls.read(path) if path.is_file() else cls()
 

@@ -1,4 +1,4 @@
-"""The codec's convolutional layers, all causal, under upstream's names (`modded_dac`, `rvq`); weight norm is folded."""
+"""The codec's convolutional layers, all causal, with upstream's names (`modded_dac`, `rvq`); weight norm is folded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.codec.stream import Stack, Stateful, StreamState
 
 
 class CausalConv1d(Stateful):
-    """A convolution that sees only the past: left context kernel − stride (dilated), none on the right.
+    """A causal convolution: left context kernel − stride (dilated), none on the right.
 
     Input lengths are whole multiples of the stride.
     """
@@ -31,7 +31,7 @@ class CausalConv1d(Stateful):
         return _by_products(self.conv, x) if self.by_products else self.conv(x)
 
     def use_products(self) -> None:
-        """Lay each tap's weights side by side, as `_by_products` reads them, and use it where it can do this layer."""
+        """Arrange each tap's weights for `_by_products`, and use that where it supports this layer."""
         own = self.conv
         if own.groups == 1 and own.stride == (1,):
             own.weight.data = own.weight.data.permute(2, 0, 1).contiguous().permute(1, 2, 0)
@@ -39,13 +39,13 @@ class CausalConv1d(Stateful):
 
 
 class CausalConvTranspose1d(Stateful):
-    """An upsampling convolution; outputs that would need the next input are dropped, as upstream does."""
+    """An upsampling convolution; outputs that need the next input are dropped, as upstream does."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
         super().__init__()
         self.conv = nn.ConvTranspose1d(inputs, outputs, kernel, stride=stride)
         self.stride = stride
-        self.context = -(-kernel // stride) - 1  # input columns whose output reaches into the next one's
+        self.context = -(-kernel // stride) - 1  # input columns whose output overlaps the next one's
         self.by_products = False
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
@@ -59,13 +59,13 @@ class CausalConvTranspose1d(Stateful):
         return self.conv(x)[..., skip : skip + samples]
 
     def use_products(self) -> None:
-        """Let a stream's columns go through `_by_one_product`, where it can do this layer."""
+        """Use `_by_one_product` for a stream's columns, where it supports this layer."""
         self.by_products = self.conv.kernel_size[0] % self.stride == 0
 
     def _by_one_product(self, x: Tensor) -> Tensor:
-        """The outputs behind the context, (rows, outputs, samples): inputs' shares by one product, then added up.
+        """The outputs after the context, (rows, outputs, samples): the inputs' shares by one product, then added up.
 
-        Torch's transposed convolution of a stream's few columns takes twice as long on a CPU.
+        Torch's transposed convolution takes twice as long on a CPU for a stream's few columns.
         """
         weight, last = self.conv.weight, self.context
         shares = weight.flatten(1).t() @ x
@@ -78,9 +78,9 @@ class CausalConvTranspose1d(Stateful):
 
 
 def _by_products(conv: nn.Conv1d, x: Tensor) -> Tensor:
-    """conv of x (rows, inputs, columns) as a product a tap.
+    """conv of x (rows, inputs, columns) as one product per tap.
 
-    On a CPU torch unrolls few columns into a copy, channel by channel where the convolution is dilated: of one frame
+    On a CPU torch unrolls few columns into a copy, channel by channel if the convolution is dilated: for one frame
     that takes up to four times as long.
     """
     (dilation,), weight = conv.dilation, conv.weight
@@ -103,7 +103,7 @@ class Snake(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).pow(2)
-        y = self.alpha * x  # the same numbers, in the memory of one
+        y = self.alpha * x  # in place, with the same result
         return y.sin_().square_().mul_((self.alpha + 1e-9).reciprocal()).add_(x)
 
 

@@ -1,4 +1,4 @@
-"""codec.pth to a Codec: find the tensors in any nesting, fold weight norm, check every name and shape."""
+"""Loads codec.pth: finds the tensors in any nesting, folds weight norm, checks every name and shape."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
 
 
 def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, device: torch.device | str) -> Codec:
-    """The codec of these tensors in float32; ``path`` is what a message names. Raises CheckpointError."""
+    """The codec of these tensors in float32; messages name ``path``. Raises CheckpointError."""
     with only_shapes():
         codec = Codec(config)
     whole = _with_all_heads(codec, fold_weight_norm(tensors))
@@ -51,7 +51,7 @@ def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, 
 
 
 def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Codec:
-    """A codec that has copies on this device of all tensors whose names do not begin so, and shapes of those."""
+    """A copy of the codec on this device, with only shapes for tensors whose names begin with one of ``without``."""
     with only_shapes():
         part = Codec(codec.config)
     upload, state = Uploader(device), codec.state_dict().items()
@@ -61,7 +61,7 @@ def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Cod
 
 
 def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
-    """Sixteen hex digits over everything in a codec's state that decides which codes and which vector a clip gets."""
+    """Sixteen hex digits over everything in a codec's state that affects a clip's codes and vector."""
     digest = hashlib.sha256(repr(config).encode())
     for key, value in sorted(state.items()):
         if not key.startswith(ONLY_DECODES):
@@ -72,18 +72,18 @@ def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
 def check_tensors(
     path: Path, model: nn.Module, shapes: Mapping[str, Sequence[int]], file_key: Callable[[str], str] = str
 ) -> None:
-    """Raise CheckpointError unless there are exactly the model's names and shapes.
+    """Raise CheckpointError unless the names and shapes are exactly the model's.
 
-    file_key: our name of a tensor → the file's, for the message.
+    file_key: converts our name of a tensor to the file's, for the message.
     """
     expected = {file_key(key): list(value.shape) for key, value in model.state_dict().items()}
-    found = {file_key(key): list(shape) for key, shape in shapes.items()}
-    problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in found]
-    problems += [f"{key}: unexpected {shape}" for key, shape in found.items() if key not in expected]
+    actual = {file_key(key): list(shape) for key, shape in shapes.items()}
+    problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in actual]
+    problems += [f"{key}: unexpected {shape}" for key, shape in actual.items() if key not in expected]
     problems += [
-        f"{key}: expected {shape}, found {found[key]}"
+        f"{key}: expected {shape}, found {actual[key]}"
         for key, shape in expected.items()
-        if key in found and found[key] != shape
+        if key in actual and actual[key] != shape
     ]
     if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
@@ -91,7 +91,7 @@ def check_tensors(
 
 
 def fold_weight_norm(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Replace each weight-norm pair (gain, direction), parametrised or legacy, by the weight that it stands for."""
+    """Replace each weight-norm pair (gain, direction), parametrised or legacy, by its product."""
     folded = dict(tensors)
     for gain_suffix, direction_suffix, weight_suffix in _WEIGHT_NORM:
         for key in [key for key in tensors if key.endswith(gain_suffix)]:
@@ -105,7 +105,7 @@ def fold_weight_norm(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def read_codec(folder: Path) -> dict[str, Tensor]:
-    """The tensors of folder/codec.pth, out of any nesting or prefix. Raises CheckpointError."""
+    """The tensors of folder/codec.pth, taken out of any nesting or prefix. Raises CheckpointError."""
     path = folder / "codec.pth"
     if not path.is_file():
         raise CheckpointError(
@@ -119,7 +119,7 @@ def read_codec(folder: Path) -> dict[str, Tensor]:
 
 
 def _with_all_heads(codec: Codec, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Attention in which several heads share keys and values, with a copy of these for every head."""
+    """Expand attention whose heads share keys and values to a copy of these for every head."""
     for name, part in codec.named_modules():
         key = f"{name}.wqkv.weight"
         if not isinstance(part, WindowAttention) or key not in tensors:

@@ -90,7 +90,7 @@ class Decoder(Stateful):
 
 
 class Codec(nn.Module):
-    """Upstream's modded DAC. Every part is causal, so a stream is exact: chunks joined are the whole."""
+    """Upstream's modded DAC. Every part is causal, so streams are exact: the chunks joined equal the whole."""
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__()
@@ -99,16 +99,16 @@ class Codec(nn.Module):
         self.quantizer = Quantizer(config)
         self.decoder = Decoder(config)
         self.timbre: Timbre | None = None
-        """None where the codes alone say whose voice it is."""
+        """None where the codes alone determine the voice."""
         if config.timbre is not None:
             self.timbre = Timbre(config.timbre, config.sample_rate, config.coloured_channels)
 
     def encode(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 at config.sample_rate → codes (rows, codebooks, frames) int64.
 
-        The last frame is filled up with zeros. Float32 throughout, whatever the decoder runs in: in
-        bfloat16 29 % of the semantic tokens come out differently (vLLM-Omni's review of its PR 2145).
-        Upstream's post_module and upsampling add nothing to codes and are left out.
+        The last frame is padded with zeros. Float32 throughout, whatever the decoder's precision: in bfloat16 29 % of
+        the semantic tokens come out differently (vLLM-Omni's review of its PR 2145). Upstream's post_module and
+        upsampling add nothing to codes and are left out.
         """
         missing = -audio.shape[-1] % self.config.frame_samples
         with torch.autocast(audio.device.type, enabled=False):
@@ -126,13 +126,13 @@ class Codec(nn.Module):
         return self.decoder(self.quantizer.decode(codes, state, own), state, own)
 
     def use_products(self) -> None:
-        """Decode streams by plain products where that is possible: on a CPU, in float32, they are faster."""
+        """Decode streams by plain products where possible: on a CPU, in float32, they are faster."""
         for part in (self.decoder, self.quantizer.upsample):
             for layer in part.modules():
                 if isinstance(layer, CausalConv1d | CausalConvTranspose1d):
                     layer.use_products()
 
     def forget_decoder(self) -> None:
-        """Free the weights that only `decode` uses, which is then no longer possible; `encode` is."""
+        """Free the weights that only `decode` uses; after this only `encode` works."""
         for part in (self.decoder, self.quantizer.post_module, self.quantizer.upsample):
             part.to("meta")

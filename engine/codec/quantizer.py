@@ -28,8 +28,8 @@ class VectorQuantizer(nn.Module):
     def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """z (rows, dim, frames) → its quantised form and the codes (rows, frames).
 
-        Gradients pass the rounding straight through; written so, the values also carry
-        the rounding error that upstream's have, and later codebooks see the same residual to the bit.
+        Gradients pass straight through the rounding; written this way, the values also carry the rounding error of
+        upstream's, and later codebooks see the same residual to the bit.
         """
         latent = self.in_proj(z)
         codes = self.nearest(latent)
@@ -37,7 +37,7 @@ class VectorQuantizer(nn.Module):
         return self.out_proj(latent + (entry - latent).detach()), codes
 
     def nearest(self, latent: Tensor) -> Tensor:
-        """Codes (rows, frames) of the entries whose direction is nearest, in upstream's order of operations."""
+        """Codes (rows, frames) of the entries with the nearest direction, in upstream's order of operations."""
         rows, dim, frames = latent.shape
         vectors = F.normalize(latent.transpose(1, 2).reshape(rows * frames, dim))
         entries = F.normalize(self.codebook.weight)
@@ -52,7 +52,7 @@ class VectorQuantizer(nn.Module):
 
 
 class ResidualQuantizer(nn.Module):
-    """Codebooks in a row, each quantising what those before it left over."""
+    """Consecutive codebooks, each quantising the remainder of the previous ones."""
 
     def __init__(self, dim: int, codebooks: int, size: int, codebook_dim: int) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ class ResidualQuantizer(nn.Module):
     def decode(self, codes: Tensor) -> Tensor:
         """Codes (rows, codebooks, frames) → (rows, dim, frames).
 
-        Codes beyond the table mean its last entry, as upstream has it: the fast AR's head may be wider
-        than the residual codebooks.
+        Codes beyond the table mean its last entry, as upstream does: the fast AR's head may be wider than the residual
+        codebooks.
         """
         stages = codes.clamp(max=self.size - 1).unbind(1)
         return torch.stack([q.decode(code) for q, code in zip(self._stages(), stages, strict=True)]).sum(0)
@@ -112,7 +112,7 @@ class Quantizer(nn.Module):
         return self.codes(self.pre_module(self.downsample(z)))
 
     def codes(self, z: Tensor) -> Tensor:
-        """What pre_module makes, (rows, dim, frames) → codes (rows, codebooks, frames)."""
+        """The output of pre_module, (rows, dim, frames) → codes (rows, codebooks, frames)."""
         semantic, first = self.semantic_quantizer(z)
         _, rest = self.quantizer(z - semantic)
         return torch.cat([first, rest], 1)

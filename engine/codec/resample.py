@@ -1,4 +1,4 @@
-"""Sample-rate conversion with torchaudio's windowed-sinc kernels, made once a rate pair and device."""
+"""Sample-rate conversion with torchaudio's windowed-sinc kernels, created once per rate pair and device."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 
 LARGEST_FILTER = 4_000_000
-"""Taps of a filter bank that are still worth making (16 MB); 44,101 Hz to 44,100 would need 2 thousand million."""
+"""Maximum taps of a filter bank (16 MB); 44,101 Hz to 44,100 would need 2 thousand million."""
 
 
 def convertible(source: int, target: int) -> bool:
-    """Whether the rates have enough in common for exact conversion, as all usual ones do."""
+    """Whether the rates have a large enough common divisor for exact conversion, as all usual ones do."""
     shared = math.gcd(source, target)
     return source // shared * (target // shared) <= LARGEST_FILTER
 
 
 def resample(audio: Tensor, source: int, target: int) -> Tensor:
-    """Audio (…, samples) float32 from source Hz to target Hz, on the device it is on."""
+    """Audio (…, samples) float32 from source Hz to target Hz, on its own device."""
     return audio if source == target else _resampler(source, target, audio.device)(audio)
 
 
@@ -32,9 +32,9 @@ def _resampler(source: int, target: int, device: torch.device) -> nn.Module:
 
 @functools.cache
 def _torchaudio_transforms() -> types.ModuleType:
-    """torchaudio.transforms, also where its compiled part does not fit this torch (a CPU-only build, say).
+    """torchaudio.transforms, even if its compiled part does not match this torch (such as a CPU-only build).
 
-    Resampling is pure Python; only the extension's loader fails, so its module is replaced by one that says so.
+    Resampling is pure Python; only the extension's loader fails, so its module is replaced by a stub.
     """
     try:
         from torchaudio import transforms

@@ -1,4 +1,4 @@
-"""What a causal stack remembers between chunks: one buffer a stateful layer, rows first."""
+"""The state of a causal stack between chunks: one buffer per stateful layer, rows first."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 
 class Stateful(nn.Module):
-    """A layer that looks back: `forward(x, state)` continues a stream, `forward(x)` takes x as the whole."""
+    """A layer with left context: `forward(x, state)` continues a stream, `forward(x)` takes x as the whole."""
 
 
 class Stack(nn.Sequential, Stateful):
-    """Layers in order, handing the stream's state to those that look back."""
+    """Layers in order, which passes the stream's state to those that are stateful."""
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         for layer in self:
@@ -22,7 +22,7 @@ class Stack(nn.Sequential, Stateful):
 class StreamState:
     """The left context of every stateful layer, for `rows` streams that advance together.
 
-    Buffers are made at a layer's first call, zero as a fresh stream's past is.
+    Buffers are created at a layer's first call, as zeros like a fresh stream's past.
     """
 
     def __init__(self, rows: int) -> None:
@@ -30,18 +30,18 @@ class StreamState:
         self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
 
     def past(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
-        """What this layer kept (rows, *shape), on like's device; zeros on first use."""
+        """The layer's buffer (rows, *shape), on like's device; zeros on first use."""
         key = (layer, name)
         if key not in self._buffers:
             self._buffers[key] = torch.zeros((self.rows, *shape), dtype=dtype, device=like.device)
         return self._buffers[key]
 
     def keep(self, layer: nn.Module, name: str, value: Tensor) -> None:
-        """Replace what this layer kept."""
+        """Replace the layer's buffer."""
         self._buffers[layer, name].copy_(value)
 
     def extend(self, layer: nn.Module, name: str, x: Tensor, columns: int, dim: int) -> Tensor:
-        """Put the last `columns` of this layer's earlier input in front of x along dim, and remember x's own last."""
+        """Prepend the last `columns` of this layer's earlier input to x along dim, and store x's own last ones."""
         if columns == 0:
             return x
         shape = list(x.shape)

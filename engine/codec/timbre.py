@@ -1,4 +1,4 @@
-"""The voice of a clip as one vector, and that vector as a scale and a shift for each channel of the decoder."""
+"""Computes a clip's timbre vector, and from that a scale and a shift for each channel of the decoder."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ WINDOW, HOP = 1024, 512
 TOP = 8000.0
 """Hertz; frequencies above it distinguish microphones rather than people."""
 FLOOR = 1e-3
-"""Of a mel magnitude, in a clip whose root mean square is one: anything softer is silence."""
+"""Minimum mel magnitude, for a clip whose root mean square is one: anything softer is silence."""
 
 
 class Colour(NamedTuple):
-    """A scale and a shift for each channel, (rows, channels) each; both nought leave a signal as it is."""
+    """A scale and a shift for each channel, (rows, channels) each; zeros leave a signal unchanged."""
 
     scale: Tensor
     shift: Tensor
 
     def along(self, x: Tensor, dim: int) -> Tensor:
-        """x with its channels, which lie along dim, scaled and shifted."""
+        """Scale and shift x by its channels, which lie along dim."""
         shape = [len(self.scale)] + [1] * (x.dim() - 1)
         shape[dim] = -1
         return torch.addcmul(x + self.shift.view(shape), x, self.scale.view(shape))
 
 
 Colours = tuple[Colour, ...]
-"""One for every place in the decode side that a voice colours, in the order in which a signal comes by."""
+"""One colour for every place in the decoder that a voice colours, in the signal's order."""
 
 
 @lru_cache(maxsize=32)
 def mel_filters(size: int, bands: int, top: float, device: torch.device, rate: int) -> Tensor:
-    """Triangular filters (bands, size / 2 + 1), each summing to one, evenly spaced in mel up to `top` Hz."""
+    """Triangular filters (bands, size / 2 + 1), each with sum one, evenly spaced in mel up to `top` Hz."""
     bins = torch.linspace(0, rate / 2, size // 2 + 1)
     edges = torch.linspace(0, 2595 * math.log10(1 + top / 700), bands + 2)
     hertz = 700 * (10 ** (edges / 2595) - 1)
@@ -67,7 +67,7 @@ class Listening(nn.Module):
 
 
 class TimbreEncoder(nn.Module):
-    """Log-mel spectrum, convolutions, and the mean and deviation over time that attention weighs."""
+    """Log-mel spectrum, convolutions, and the attention-weighted mean and deviation over time."""
 
     def __init__(self, config: TimbreConfig, sample_rate: int) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class TimbreEncoder(nn.Module):
         self.pooled = nn.Linear(2 * config.width, config.dim)
 
     def forward(self, audio: Tensor) -> Tensor:
-        """Audio (rows, samples) at the codec's rate, at least 1,024 of them → vectors (rows, dim) of deviation one."""
+        """Audio (rows, samples) at the codec's rate, at least 1,024 samples → vectors (rows, dim) of deviation one."""
         x = F.gelu(self.first(self._spectrum(audio)))
         for layer in self.layers:
             x = layer(x)
@@ -86,7 +86,7 @@ class TimbreEncoder(nn.Module):
         mean = (weight * x).sum(-1)
         spread = ((weight * x.square()).sum(-1) - mean.square()).clamp(min=1e-5).sqrt()
         vector = self.pooled(torch.cat([mean, spread], 1)).float()
-        return F.layer_norm(vector, vector.shape[-1:])  # no clip, however odd, takes the decoder further than another
+        return F.layer_norm(vector, vector.shape[-1:])  # so that no clip pushes the decoder further than others
 
     def _spectrum(self, audio: Tensor) -> Tensor:
         with torch.autocast(audio.device.type, enabled=False):
@@ -101,7 +101,7 @@ class TimbreEncoder(nn.Module):
 
 
 class Timbre(nn.Module):
-    """The encoder, the vector of the voice that speaks where no clip is given, and what colours the decoder."""
+    """The encoder, the vector of the default voice, and the projections that colour the decoder."""
 
     def __init__(self, config: TimbreConfig, sample_rate: int, channels: list[int]) -> None:
         """``channels``: of every place that is coloured."""
@@ -116,12 +116,12 @@ class Timbre(nn.Module):
         self._sizes = [size for count in channels for size in (count, count)]
 
     def colours(self, vectors: Tensor | None = None) -> Colours:
-        """Vectors (rows, dim) → their colours; None is the default voice, in one row."""
+        """Vectors (rows, dim) → their colours; None for the default voice, in one row."""
         vectors = self.default[None] if vectors is None else vectors
         parts = self.colouring(F.gelu(self.hidden(vectors))).split(self._sizes, 1)
         return tuple(Colour(*pair) for pair in zip(parts[::2], parts[1::2], strict=True))
 
 
 def coloured(x: Tensor, colours: Iterator[Colour] | None, dim: int = 1) -> Tensor:
-    """x in the next of the colours; without any, x itself."""
+    """x in the next of the colours, or x itself without any."""
     return x if colours is None else next(colours).along(x, dim)

@@ -1,4 +1,4 @@
-"""The codec's causal transformer with a sliding window, whole or streamed; absolute positions without limit."""
+"""The codec's causal transformer with a sliding window, whole or streamed; absolute positions without a limit."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class WindowBlock(Stateful):
 
 
 class WindowTransformer(Stateful):
-    """(rows, channels, steps) in and out."""
+    """A stack of window blocks, (rows, channels, steps) in and out."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -102,5 +102,5 @@ class WindowTransformer(Stateful):
         return self.output_proj(self.norm(x)).transpose(1, 2)
 
     def _visible(self, query: Tensor, key: Tensor) -> Tensor:
-        """Which keys a query sees: itself and the window − 1 before it, from the stream's first position on."""
+        """Which keys a query sees: its own and the window − 1 before it, from the stream's first position on."""
         return (key >= 0) & (key <= query) & (key > query - self.config.window)

@@ -1,8 +1,8 @@
-"""The same model over fused kernels, for one step a row: what the frame graph captures.
+"""The model over fused kernels, one step per row: the code that the frame graph captures.
 
-A layer is five kernels (seven where a GEMM needs its norm apart): norm+qkv, RoPE+store+attention, output+residual,
+A layer is five kernels (seven where a GEMM needs a separate norm): norm+qkv, RoPE+store+attention, output+residual,
 norm+gate·up, down+residual.
-Weights are shared with the plain model, except that gate and up rows are laid one after the other.
+Weights are shared with the plain model, except that gate and up rows are concatenated.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from engine.model.layers import rope_angles
 from engine.model.slots import Slots
 
 Sharing = Literal["none", "pairs", "prompts"]
-"""Which rows are of one slot: none; two each, with which the residual codes of a frame begin; runs of prompts."""
+"""Which rows share a slot: none; pairs, with which the residual codes of a frame begin; runs of prompts."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """Of a product (outputs, inputs); packed12: what few rows read instead."""
+    """The weight of a product (outputs, inputs); packed12: the copy for few rows."""
 
     held: HeldWeight
     packed12: Packed12 | None = None
 
     @property
     def gemv_weights(self) -> Tensor:
-        """What GEMV reads."""
+        """The weights that GEMV reads."""
         return self.held.values if self.packed12 is None else self.packed12.words
 
     @classmethod
@@ -76,7 +76,8 @@ class FusedLayer:
 
     @classmethod
     def of(cls, block: Block, twelve_bits: TwelveBits) -> FusedLayer:
-        """Share a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
+        """Share a block's weights; its w1 and w3 become views of the joined tensor, so that memory has only one
+        copy."""
         attention, ffn = block.attention, block.feed_forward
         gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
         for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
@@ -94,7 +95,7 @@ class FusedLayer:
 
 
 class FusedTransformer:
-    """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
+    """Runs one step per row: x (rows, dim) at positions (rows,) of slots (rows,), all on the device."""
 
     def __init__(
         self,
@@ -114,9 +115,9 @@ class FusedTransformer:
     def __call__(
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"
     ) -> tuple[Tensor, Tensor]:
-        """The hidden states (rows, dim) before the final norm and after it; for GEMV's rows that is left to `head`.
+        """The hidden states (rows, dim) before and after the final norm; for GEMV, `head` applies that norm.
 
-        Of pairs only the second of each has one.
+        Of pairs only the second row has a result.
         """
         first = self._layers[0].attention_norm
         ready = x if self._has_gemv(x) else rms_norm(x, first, self._sizes.norm_eps, dtype=self._input_type(x))
@@ -138,7 +139,7 @@ class FusedTransformer:
         return x, ready
 
     def _has_gemv(self, x: Tensor) -> bool:
-        """Whether the products with x (rows, dim) are GEMV's, which has the norm built in."""
+        """Whether products with x (rows, dim) use GEMV, which includes the norm."""
         return len(x) <= GEMV_ROWS and not self._batch_invariant
 
     def _input_type(self, x: Tensor) -> torch.dtype:
@@ -170,7 +171,7 @@ class FusedTransformer:
     def _product(
         self, ready: Tensor, weight: Weight, norm: Tensor | None = None, dtype: torch.dtype | None = None, **fused: Any
     ) -> Tensor:
-        """`linear` of an input that has its norm already, unless GEMV does that."""
+        """`linear` of an input that is normed already, unless GEMV does that."""
         return linear(
             ready,
             weight.held,
@@ -185,23 +186,23 @@ class FusedTransformer:
     def _added(
         self, y: Tensor, weight: Weight, x: Tensor, norm: Tensor, kind: torch.dtype, **fused: Any
     ) -> tuple[Tensor, Tensor]:
-        """x plus a product, and that as the next product takes it: of this type and normed, unless GEMV does that."""
+        """x plus a product, and the input of the next product: of this type and normed, unless GEMV does that."""
         if self._has_gemv(y):
             x = self._product(y, weight, residual=x, **fused)
             return x, x
         return linear_norm(y, weight.held, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
 
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        """The final norm (rows, dim), into ``out`` where that is given."""
+        """The final norm (rows, dim), written to ``out`` if given."""
         return rms_norm(x, self._norm, self._sizes.norm_eps, out)
 
     def head(self, hidden: Tensor, normed: Tensor, weight: Weight) -> Tensor:
-        """Logits (rows, columns) of hidden states (rows, dim), before the final norm and after it."""
+        """Logits (rows, columns) of hidden states (rows, dim), before and after the final norm."""
         return self._product(hidden if self._has_gemv(hidden) else normed, weight, norm=self._norm)
 
 
 class FusedFrame:
-    """One frame for the rows in these slots, all on the device: what was drawn, as `host_frame` lays it out."""
+    """One frame for the rows in these slots, all on the device, in `host_frame`'s layout."""
 
     def __init__(
         self,
@@ -214,14 +215,14 @@ class FusedFrame:
         batch_invariant: bool = False,
         twelve_bits: TwelveBits = "none",
     ) -> None:
-        """batch_invariant: a row draws the same alone and beside others, bit by bit, at some cost of speed.
+        """batch_invariant: a row's samples are the same alone and in a batch, bit by bit, at some cost of speed.
 
-        twelve_bits: of weights that are not quantised, as rounded to bfloat16, which of them are held in twelve bits
-        besides, for few rows to read.
+        twelve_bits: which unquantised weights, rounded to bfloat16, have a second copy in twelve bits for few rows to
+        read.
         """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
-        if model.weights != "bf16":  # twelve bits would save little besides
+        if model.weights != "bf16":  # twelve bits would hardly save anything
             twelve_bits = "none"
         head = model.head()
         self._head, self._text = Weight.of(HeldWeight(head), twelve_bits), head
@@ -235,7 +236,7 @@ class FusedFrame:
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
         self._first = {count: _pairs(count, device) for count in range(1, rows + 1)}
-        """By rows. Made here: kernels read them early, before their grid wait, so no graph may write them."""
+        """By rows. Created here: kernels read them early, before their grid wait, so no graph may write them."""
 
     def __call__(self, slots: Tensor) -> Tensor:
         x, positions = begin_frame(slots, self._state.input, self._state.position)
@@ -243,11 +244,11 @@ class FusedFrame:
         return self.draw(hidden, slots)
 
     def draw(self, hidden: Tensor, slots: Tensor) -> Tensor:
-        """The frame without the slow AR, whose hidden states (rows, dim), before the final norm, are there already."""
+        """The frame after the slow AR, from its hidden states (rows, dim) before the final norm."""
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
         how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
-        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
         table = model.fast.embeddings.weight
         x = hidden.new_empty(2 * rows, table.shape[1])
         if isinstance(model.fast_project_in, nn.Identity) and model.config.fast_reads_norm:
@@ -274,7 +275,7 @@ class FusedFrame:
 
 
 class FusedPrefill:
-    """Steps of prompts into the cache: several rows of x may be of one slot."""
+    """Reads prompt steps into the cache: several rows of x may share a slot."""
 
     def __init__(self, model: DualAR, slow: FusedTransformer, cache: KVCache) -> None:
         self._model, self._slow, self._cache = model, slow, cache
@@ -305,9 +306,9 @@ def masked_attention(
     slots: Tensor,
     positions: Tensor,
 ) -> Tensor:
-    """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest.
+    """`decode_attention` without its kernel, usable in a graph: attends to the whole context and masks the rest.
 
-    All keys are put into the cache before any are read, so several rows may be of one slot.
+    All keys are stored in the cache before any are read, so several rows may share a slot.
     """
     q = rope(qkv, norms, eps, table, slots, positions, keys, values)
     seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]

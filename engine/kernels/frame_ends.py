@@ -1,9 +1,9 @@
-"""The two ends of a frame, a kernel each: its rows' inputs from their slots, and what it leaves there and for the host.
+"""The two ends of a frame, one kernel each: loads its rows' inputs from their slots, and stores the results.
 
 At the beginning x[r] = inputs[slots[r]] and position[r] = positions[slots[r]]. At the end the codes become the next
-input, input[slot] = (text[code₀] + Σ_b audio[b · size + code_b]) / divisor, rounded where the
-plain model rounds: an embedding bag; and every slot's counters go on by one. A program has 1,024 channels of a row;
-that of the first also moves the slot's counters and writes what `host_frame` does. Our own.
+input, input[slot] = (text[code₀] + Σ_b audio[b · size + code_b]) / divisor, rounded where the plain model rounds: an
+embedding bag; and every slot's counters advance by one. A program handles 1,024 channels of a row; the row's first
+program also updates the slot's counters and writes the frame in `host_frame`'s layout. Our own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _begin_frame(slots, inputs, positions, x, at_position, width, BLOCK: tl.cons
     row, block = tl.program_id(0), tl.program_id(1)
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < width
-    if PDL:  # what stands before it in a graph, if anything, has ended
+    if PDL:  # waits for the previous kernel of the graph, if any
         launch_dependents()
     slot = tl.load(slots + row)
     tl.store(x + row * width + at, tl.load(inputs + slot * width + at, mask=inside), mask=inside)
@@ -82,7 +82,7 @@ def _end_frame(
         past = tl.load(recent + slot * WINDOW + window + 1, mask=window < WINDOW - 1, other=0)
         position, frame = tl.load(positions + slot), tl.load(frames + slot)
         last = tl.load(last_position + slot)
-        tl.debug_barrier()  # all is read before any of it is written
+        tl.debug_barrier()  # read everything before writing any of it
         tl.store(recent + slot * WINDOW + window, tl.where(window == WINDOW - 1, main, past), mask=window < WINDOW)
         tl.store(positions + slot, tl.minimum(position + 1, last))
         tl.store(frames + slot, frame + 1)
@@ -102,12 +102,12 @@ def end_frame(
     recent: Tensor,
     last_position: Tensor,
 ) -> Tensor:
-    """Take in a frame's codes (rows, codebooks) int64 for these slots (rows,), each named once but the spare one.
+    """Store a frame's codes (rows, codebooks) int64 for these slots (rows,); only the spare slot may occur twice.
 
-    Returns it as `host_frame` lays it out, (rows, codebooks + 1) int16; a row has ended that has drawn (rows,) stop.
-    text (semantic tokens, width): their embeddings; audio (codebooks · size, width). Writes
-    inputs (slots in all, width), positions, frames (slots in all,) and recent (slots in all, window) where they are; no
-    position goes beyond its slot's last_position (slots in all,) int64.
+    Returns the frame in `host_frame`'s layout, (rows, codebooks + 1) int16; a row has ended if its drawn (rows,) is
+    stop. text (semantic tokens, width): their embeddings; audio (codebooks · size, width). Writes inputs (slots in all,
+    width), positions, frames (slots in all,) and recent (slots in all, window) in place; no position goes beyond its
+    slot's last_position (slots in all,) int64.
     """
     rows, books = codes.shape
     width = text.shape[1]

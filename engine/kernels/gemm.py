@@ -1,17 +1,17 @@
-"""Split-K GEMM on the tensor cores, for three rows and more: bound by reading the weights, like `gemv`.
+"""Split-K GEMM on the tensor cores, for three rows and more: limited by reading the weights, like `gemv`.
 
 out[m, n] = epilogue(Σₖ x[m, k] · W[n, k]) with x (rows, depth), W (columns, depth) and sums in float32. A tile is one
-of outᵀ = W · xᵀ, because a tensor core's has at least 64 lines on one side and a frame has few rows. Where the columns
-are too few to keep every multiprocessor busy, the depth is cut into SPLITS parts. Their partial sums are added up,
-always in the same order, by the program that finishes last (`split_k`), or where a norm comes next, by that.
+of outᵀ = W · xᵀ, because a tensor core's has at least 64 lines on one side and a frame has few rows. If the columns
+are too few to keep every multiprocessor busy, the depth is split into SPLITS parts. Their partial sums are added up,
+always in the same order, by the program that finishes last (`split_k`), or by the following norm kernel.
 
-Tiles come by Hopper's Tensor Memory Accelerator (TMA; CUDA C++ Programming Guide, "Asynchronous Data Copies using the
-Tensor Memory Accelerator"), which takes no registers for addresses, and a multiprocessor has one program whose loads
-fill its shared memory: with programs side by side, those of the next kernel were placed unevenly. While the kernel
-before still runs, the first weights are fetched into the L2 cache.
+Tiles are loaded by Hopper's Tensor Memory Accelerator (TMA; CUDA C++ Programming Guide, "Asynchronous Data Copies using
+the Tensor Memory Accelerator"), which needs no registers for addresses, and a multiprocessor runs one program whose
+loads fill its shared memory: with several programs, those of the next kernel were distributed unevenly. While the
+previous kernel still runs, the first weights are fetched into the L2 cache.
 
-Tiles depend on the shape of W alone, so a row has the same result, bit by bit, whatever stands beside it: batch
-invariance, as in "Defeating Nondeterminism in LLM Inference" (He et al., Thinking Machines 2025).
+Tiles depend only on the shape of W, so a row has the same result, bit by bit, in any batch: batch invariance, as in
+"Defeating Nondeterminism in LLM Inference" (He et al., Thinking Machines 2025).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.kernels.split_k import semaphores
 from engine.model.held_weight import HeldWeight
 
 EARLY_LINES: tl.constexpr = tl.constexpr(2)
-"""Lines of 128 bytes of each column that are fetched into the L2 cache before the grid wait: 0.05 ms less a frame."""
+"""Lines of 128 bytes per column fetched into the L2 cache before the grid wait: saves 0.05 ms a frame."""
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -55,7 +55,7 @@ def _split_k_gemm(
     row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
     place = semaphore + tl.program_id(2) * tl.num_programs(0) + block
     k = tl.arange(0, BLOCK_K)
-    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # of a line, in words or weights
+    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # per line, in words or weights
     line, up = tl.minimum(column, columns - 1).to(tl.int64), columns.to(tl.int64) * size
     begin = split * share
     end = tl.minimum(depth, begin + share)
@@ -73,7 +73,7 @@ def _split_k_gemm(
     total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     for start in range(begin, end, BLOCK_K):
         inside = (k < end - start)[None, :]
-        if TMA:  # what is outside of the tensors comes as zeros
+        if TMA:  # values outside the tensors are zero
             xs = x_tiles.load([tl.program_id(2) * BLOCK_M, start])
         else:
             xs = tl.load(x_at + start, mask=inside, other=0.0)
@@ -112,7 +112,7 @@ def _added(
 ):  # fmt: skip
     """total (lines, rows) plus the product of x (rows, BLOCK_K) with the weights from `start` on of these lines.
 
-    `lines` points to their beginnings, `first` is the number of the first; in six bits BLOCK_K is a group.
+    `lines` points to their beginnings, `first` is the number of the first; with six bits BLOCK_K is a group.
     """
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
@@ -135,7 +135,7 @@ def _added(
 
 @triton.jit
 def _sum_of_parts(at, mask, apart, SPLITS: tl.constexpr):
-    """The sum of SPLITS parts, `apart` from each other, in their order, so that it is always the same."""
+    """The sum of SPLITS parts, `apart` from each other, in a fixed order, so that the result is always the same."""
     total = tl.zeros(mask.shape, tl.float32)
     for part in range(SPLITS):
         total += tl.load(at + part * apart, mask=mask, other=0.0, cache_modifier=".cg")
@@ -149,7 +149,7 @@ def gemm(
     residual: Tensor | None,
     dtype: torch.dtype,
 ) -> Tensor:
-    """`linear` for x (rows, depth) that is normed already; parameters and result as there."""
+    """`linear` for x (rows, depth) that is normed already; same parameters and result."""
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(len(x), columns, device=x.device, dtype=dtype)
     _run(x, weight, gated, residual, out)
@@ -157,18 +157,18 @@ def gemm(
 
 
 def is_split(weight: HeldWeight) -> bool:
-    """Whether `gemm` splits the depth of a product with weight (columns, depth), which has no gates."""
+    """Whether `gemm` splits the depth of a product with weight (columns, depth) without gates."""
     columns, depth = weight.shape
     return _tiles(columns, depth, False, weight).splits > 1
 
 
 def gemm_parts(x: Tensor, weight: HeldWeight) -> Tensor:
-    """The partial sums (splits, rows, columns) float32 of a product that is split, before a row's scales."""
+    """The partial sums (splits, rows, columns) float32 of a split product, before a row's scales."""
     return _run(x, weight, False, None, None)
 
 
 def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, out: Tensor | None) -> Tensor:
-    """The partial sums, and where ``out`` is given the result there."""
+    """The partial sums; the result if ``out`` is given is written there."""
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     block_m = 128 if 0 <= -rows % 128 < 64 and rows > 64 else min(64, max(16, triton.next_power_of_2(rows)))
@@ -193,7 +193,7 @@ def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, ou
 
 
 def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: HeldWeight, gated: bool) -> MatmulTiles:
-    """With no more stages than the GPU's shared memory has room for, which changes no sum."""
+    """The tiles with as many stages as fit into the GPU's shared memory, which changes no sum."""
     lines = tiles.block_n * (2 if gated else 1)
     item = 1 if weight.has_six_bits else weight.values.element_size()
     stage = tiles.block_k * (lines * item + block_m * x.element_size())
@@ -201,9 +201,9 @@ def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: HeldWeight, gat
 
 
 def _tiles(columns: int, depth: int, gated: bool, weight: HeldWeight) -> MatmulTiles:
-    """The best measured on an H200, those of eight bits on an H100, by shape alone: so are a row's sums.
+    """The fastest measured on an H200, for eight bits on an H100; by shape alone, so that a row's sums are too.
 
-    Those of six bits were never measured.
+    Tiles for six bits were never measured.
     """
     if weight.has_six_bits:
         return MatmulTiles(64, GROUP.value, 4, 3, 1 if gated or columns > depth else 4)

@@ -1,16 +1,16 @@
-"""GEMV: matrix-vector products for one row or two, on the CUDA cores, bound by reading the weights.
+"""GEMV: matrix-vector products for one row or two, on the CUDA cores, limited by reading the weights.
 
-out[m, n] = epilogue(Σₖ x[m, k] · W[n, k]) with x (1 or 2, depth), W (columns, depth) and sums in float32. A program has
-BLOCK_N columns and goes through the whole depth, BLOCK_K at a time, so that nothing is reduced between programs. With
+out[m, n] = epilogue(Σₖ x[m, k] · W[n, k]) with x (1 or 2, depth), W (columns, depth) and sums in float32. A program
+handles BLOCK_N columns over the whole depth, BLOCK_K at a time, so that nothing is reduced between programs. With
 RMSNorm it is Σₖ x[k] · g[k] · W[n, k] · (Σₖ x[k]² / depth + eps)^-½: the factor is applied to the sums, and x is read
-once. The usual GEMV of decoding; what is preloaded and prefetched around the grid wait is our own.
+once. The usual GEMV of decoding; the preloads and prefetches around the grid wait are our own.
 
 The kernel's weight is (columns, depth), or where GATED (2 · columns, depth); where SIX words of six bits and scales a
-group as `HeldWeight` has them, else scales (lines of weight,) where SCALED; norm (depth,), residual and out
-(ROWS, columns). PRELOAD weights a column are read before the grid wait, which the
-launcher allows only without norm and gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
+group as `HeldWeight` has them, else scales (lines of weight,) where SCALED; norm (depth,), residual and out (ROWS,
+columns). PRELOAD weights per column are read before the grid wait, which the launcher allows only without norm and
+gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
 
-Made for a frame, where it stands among others: it is set up before the kernel before it has ended.
+Made for use inside a frame: it is set up before the previous kernel has ended.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from engine.kernels.six_bits import GROUP, six_bits
 from engine.model.held_weight import HeldWeight
 
 GEMV_ROWS = 2
-"""Up to so many rows GEMV is faster than a GEMM on the tensor cores: 4.9 ms a frame of two rows, against 5.6."""
+"""Up to this many rows GEMV is faster than a GEMM on the tensor cores: 4.9 ms for a frame of two rows, against 5.6."""
 PRELOAD = 2048
-"""Weights a column that are read into registers before the grid wait, where the kernel before leaves memory idle."""
+"""Weights per column read into registers before the grid wait, where the previous kernel leaves memory idle."""
 PREFETCH = 8192
-"""Bytes of the next product's weights that a program prefetches into L2 as it ends, where weights are quantised."""
+"""Bytes of the next product's weights that a program prefetches into L2 as it ends, if weights are quantised."""
 PART = 16
-"""Bytes of weights that a thread holds side by side and sums at once where it has too few registers for a sum of each:
+"""Bytes of weights that a thread holds side by side and sums at once if it has too few registers for separate sums:
 with quantised weights, and with two rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatmulTiles:
-    """How a product is cut up: columns and depth a program takes at a time, warps, stages, splits of the depth."""
+    """Tiling of a product: columns and depth that a program handles at a time, warps, stages, splits of the depth."""
 
     block_n: int
     block_k: int
@@ -80,7 +80,7 @@ def epilogue(
     y, u, squares, scales, residual, out, column, columns, depth, eps,
     SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
 ):  # fmt: skip
-    """From a row's sums y and, where GATED, u (BLOCK_N,) to its outputs: a row's scales, RMSNorm's factor, `store`."""
+    """Converts a row's sums y and, where GATED, u (BLOCK_N,) to outputs: a row's scales, RMSNorm's factor, `store`."""
     inside = column < columns
     if SCALED:
         y *= tl.load(scales + column, mask=inside, other=0.0)
@@ -95,7 +95,7 @@ def epilogue(
 
 @triton.jit
 def _partial_sums(products, LINES: tl.constexpr, DEPTH: tl.constexpr, PART: tl.constexpr):
-    """Each thread sums what it holds side by side, so that it keeps one sum of PART and not PART sums."""
+    """Each thread sums the products it holds side by side, so that it keeps one sum of PART and not PART sums."""
     return tl.sum(tl.reshape(products, (LINES, DEPTH // PART, PART)), 2)
 
 
@@ -114,7 +114,7 @@ def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PTX:
 
 @triton.jit
 def _group_scales(scales, line, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr):
-    """Scales of each line's groups from `start` on; 1 where there are none."""
+    """Scales of each line's groups from `start` on; 1 without scales."""
     if SIX:
         group = start // GROUP + tl.arange(0, BLOCK_K // GROUP)[None, :]
         at = scales + line * (depth // GROUP) + group
@@ -133,7 +133,7 @@ def _gemv(
 ):  # fmt: skip
     """Grid (columns / BLOCK_N,); shapes and constants in the module's docstring."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # of a line, in words or weights
+    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # per line, in words or weights
     own_line = tl.minimum(column, columns - 1).to(tl.int64)[:, None]
     line, up = own_line * size, columns.to(tl.int64) * size
     if PDL and HAS_RESIDUAL:
@@ -149,8 +149,8 @@ def _gemv(
     if PDL and not HAS_RESIDUAL and not GATED:
         launch_dependents()
     y_1 = tl.zeros((BLOCK_N, BLOCK_K // PART), tl.float32)
-    u_1, y_2, u_2 = y_1, y_1, y_1
-    squares_1 = squares_2 = tl.zeros((BLOCK_K,), tl.float32)
+    squares_1 = tl.zeros((BLOCK_K,), tl.float32)
+    u_1, y_2, u_2, squares_2 = y_1, y_1, y_1, squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
         ws = _weights(weight + line, start, depth, BLOCK_K, SIX, PTX)
         w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)
@@ -171,7 +171,7 @@ def _gemv(
     if PDL and PREFETCH > 0:
         line = tl.program_id(0).to(tl.int64) * PREFETCH + tl.arange(0, PREFETCH // 128) * 128
         prefetch_l2(prefetch.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, prefetch_bytes - 128))
-    if PDL and GATED:  # it keeps every multiprocessor busy to its end: a kernel that starts before that is in its way
+    if PDL and GATED:  # keeps every multiprocessor busy to its end: a kernel that starts earlier would slow it down
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if PRELOAD > 0:
@@ -198,7 +198,7 @@ def gemv(
     preload: bool,
     prefetch: Tensor | None,
 ) -> Tensor:
-    """`linear` for x (at most GEMV_ROWS, depth); parameters and result as there."""
+    """`linear` for x (at most GEMV_ROWS, depth); same parameters and result."""
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
@@ -223,9 +223,9 @@ def gemv(
 
 
 def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: HeldWeight, preload: bool) -> MatmulTiles:
-    """The best measured in a frame for one row and for two, on an H200, those of eight bits on an H100.
+    """The fastest tiles measured in a frame for one row and two, on an H200, for eight bits on an H100.
 
-    Of six bits, for which no others were tried, a thread loads four words.
+    For six bits, for which no others were tried, a thread loads four words.
     """
     if weight.has_six_bits:
         return MatmulTiles(8, 512, 2, 2 if gated else 3)

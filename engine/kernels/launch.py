@@ -1,4 +1,4 @@
-"""Launching a kernel, and what its launcher must know of the GPU."""
+"""Launches kernels, and reports the GPU's properties that launchers need."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import triton
 from engine.kernels.compilation.compiling import is_compiling
 
 SCRATCH = 4096
-"""Bytes of shared memory that the compiler may want beside a kernel's loads."""
+"""Bytes of shared memory that the compiler may need beside a kernel's loads."""
 
 
-def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **how: Any) -> None:
-    """Run a Triton kernel with these arguments; inside `compiling`, see to it that it can be run."""
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
+    """Run a Triton kernel with these arguments; inside `compiling`, only have it compiled."""
     if is_compiling():
-        kernel.warmup(*arguments, grid=grid, **how)
+        kernel.warmup(*arguments, grid=grid, **options)
     else:
-        kernel[grid](*arguments, **how)
+        kernel[grid](*arguments, **options)
 
 
 @functools.cache
 def shared_memory(device: torch.device) -> int:
-    """Bytes of shared memory that a program may take on this GPU; for a CPU those of the GPU they are made for."""
+    """Bytes of shared memory available to a program on this GPU; for a CPU those of the GPU the tiles were tuned
+    for."""
     if device.type == "cpu":
         return 227 * 1024
     return int(triton.runtime.driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
@@ -37,5 +38,5 @@ def is_hopper(device: torch.device) -> bool:
 
 
 def has_tma(device: torch.device) -> bool:
-    """Whether tiles may come by the Tensor Memory Accelerator: on Hopper and later, and under Triton's interpreter."""
+    """Whether the Tensor Memory Accelerator can load tiles: on Hopper and later, and in Triton's interpreter."""
     return device.type == "cpu" or is_hopper(device)

@@ -1,18 +1,19 @@
-"""Matrix products of a frame and which kernel makes them: `gemv` up to two rows, split-K `gemm`, for many cuBLAS.
+"""A frame's matrix products, and the choice of kernel: `gemv` up to two rows, split-K `gemm`, for many cuBLAS.
 
-Where weights are held in twelve bits too, `gemv` reads these, and gates and ups are read so up to eight rows. Quantised
+If weights have a second copy in twelve bits, `gemv` reads that, and so do gates and ups up to eight rows. Quantised
 weights (`HeldWeight`) are dequantised in registers, by `gemm` for any number of rows.
 
 out = residual + act(norm(x) · Wᵀ), x (rows, depth), W (columns, depth); act is silu(gate) · up (SwiGLU, Shazeer 2020)
 where W holds gates over ups.
 
-Measured on an H200 (2026-11-21, TB/s of weights read in a chain of like products, cuBLAS in brackets), S2 Pro's shapes:
+Measured on an H200 (2026-11-21, TB/s of weights read in a chain of equal products, cuBLAS in brackets), S2 Pro's
+shapes:
 one row: qkv 3.4 (2.7), output 2.4 (2.0), gate and up 3.9 (3.4), down 3.4 (2.9), head 3.1 (1.7);
 32 rows: 2.7 (2.8), 2.0 (1.9), 3.4 (3.3), 2.7 (2.8), 2.0 (0.6). A plain read of memory moves 4.4. `gemv` is made for
-a frame, where each kernel stands beside others: there the output's takes 5 µs, two fifths of what it takes here.
+a frame, where each kernel overlaps others: there the output's takes 5 µs, two fifths of what it takes here.
 
-Each output is summed over depth in an order that depends on its shape alone, so `gemm` is batch-invariant: it
-gives a row the same result whatever stands beside it. `gemv` sums in another order.
+Each output is summed over depth in an order that depends only on its shape, so `gemm` is batch-invariant: it
+gives a row the same result in any batch. `gemv` sums in another order.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from engine.kernels.swiglu import swiglu
 from engine.model.held_weight import HeldWeight
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
-"""Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner, unless the norm
-that follows adds the parts up (`linear_norm`)."""
+"""Rows above which cuBLAS is faster than the kernel; with few columns, as before a residual, sooner, unless the next
+norm adds the parts up (`linear_norm`)."""
 
 
 def linear(
@@ -53,10 +54,10 @@ def linear(
     overwritten by the result. packed12: the same weights in twelve bits, which GEMV reads instead; with tiles, gates
     and ups of few rows too.
     batch_invariant: a row's result must not depend on how many rows there are; always `gemm`, which costs speed.
-    preload: the kernel before leaves memory idle: GEMV reads half of its weights or all before that kernel has ended.
-    prefetch: what the next product reads: GEMV with quantised weights prefetches the beginning of it into the L2 cache.
-    dtype: of the result, where quantised weights are read by `gemm`; None: that of x. Quantised weights become float16
-    in fewer steps than bfloat16 (8 rows on an H100: 5.4 ms a frame, not 6.5), so x had better be of that type.
+    preload: the previous kernel leaves memory idle: GEMV reads half of its weights or all before that kernel has ended.
+    prefetch: the next product's weights: GEMV with quantised weights prefetches their beginning into the L2 cache.
+    dtype: of the result, if `gemm` reads quantised weights; None: that of x. Quantised weights become float16 in fewer
+    steps than bfloat16 (8 rows on an H100: 5.4 ms a frame, not 6.5), so x should be float16.
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -67,15 +68,15 @@ def linear(
     if not (x.is_contiguous() and weight.values.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
     if preload and (norm is not None or gated):
-        raise ValueError("weights of a product with a norm or gates are not read early")
+        raise ValueError("weights of a product with a norm or gates cannot be preloaded")
     if (weight.scales is None) != (weight.values.dtype == x.dtype):
         raise ValueError(
             f"weight {weight.values.dtype} for x {x.dtype} needs {'scales' if weight.scales is None else 'none'}"
         )
     if packed12 is not None and packed12.shape != weight.shape:
-        raise ValueError(f"weights in twelve bits {packed12.shape} are not those of weight {weight.shape}")
+        raise ValueError(f"weights in twelve bits {packed12.shape} do not match weight {weight.shape}")
     if packed12 is not None and gated and columns % 4:
-        raise ValueError(f"gates in twelve bits come by fours, not {columns}")
+        raise ValueError(f"gates in twelve bits need a multiple of four columns, not {columns}")
     if rows <= GEMV_ROWS and not batch_invariant:
         if packed12 is not None:
             return gemv_packed12(x, packed12, norm, eps, gated, residual, preload)
@@ -103,8 +104,8 @@ def linear_norm(
 
     The first has the residual's type, the second ``dtype``; None: the residual's too.
 
-    For more rows than GEMV takes. Where many rows are split, the norm adds the parts up: 0.13 ms less a frame of 64
-    rows on an H200 than with cuBLAS, but 0.06 more with 32, and 0.18 with 16. The two norms round apart.
+    For more rows than GEMV takes. If many rows are split, the norm adds the parts up: on an H200 a frame of 64 rows
+    takes 0.13 ms less than with cuBLAS, but 0.06 more with 32, and 0.18 with 16. The two norms round differently.
     """
     if CUBLAS_ROWS_RESIDUAL < x.shape[0] <= CUBLAS_ROWS and is_split(weight) and not batch_invariant:
         return add_rms_norm(gemm_parts(x, weight), weight.row_scales, residual, norm, eps, dtype)

@@ -1,6 +1,6 @@
-"""RMSNorm (Zhang & Sennrich 2019) of a frame's rows as a kernel of its own, as before a GEMM; `gemv` has it built in.
+"""RMSNorm (Zhang & Sennrich 2019) of a frame's rows as a separate kernel, as before a GEMM; `gemv` includes it.
 
-out[m, k] = x[m, k] · (Σⱼ x[m, j]² / depth + eps)^-½ · gains[k], x (rows, depth); a program has a whole row. Where x is
+out[m, k] = x[m, k] · (Σⱼ x[m, j]² / depth + eps)^-½ · gains[k], x (rows, depth); a program handles a whole row. If x is
 a residual plus the partial sums of a split product (`gemm`), the same kernel adds these up.
 """
 
@@ -44,7 +44,7 @@ def _add_rms_norm(
         grid_wait()
         launch_dependents()
     y = tl.zeros((BLOCK,), tl.float32)
-    for part in tl.static_range(SPLITS):  # always in this order, so that the sum is always the same
+    for part in tl.static_range(SPLITS):  # in a fixed order, so that the sum is always the same
         y += tl.load(parts + part * rows * depth + cell, mask=inside, other=0.0)
     if SCALED:
         y *= tl.load(scales + k, mask=inside, other=0.0)
@@ -56,7 +56,7 @@ def _add_rms_norm(
 
 @triton.jit
 def _normed(xs, weight, depth, eps):
-    """xs (BLOCK,) float32, zeros beyond depth, normed and rounded to the type of the gains before they are applied."""
+    """xs (BLOCK,) float32, zeros beyond depth, normed and rounded to the gains' type before these are applied."""
     scale = tl.rsqrt(tl.sum(xs * xs, 0) / depth + eps)
     return (xs * scale).to(weight.dtype) * weight
 
@@ -64,13 +64,13 @@ def _normed(xs, weight, depth, eps):
 def rms_norm(
     x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """x (rows, depth), contiguous, RMS-normalised with gains (depth,), into ``out`` where that is given.
+    """x (rows, depth), contiguous, RMS-normalised with gains (depth,), written to ``out`` if given.
 
     dtype: of the result; None: that of x.
     """
     out = torch.empty_like(x, dtype=dtype) if out is None else out
     if out.shape != x.shape or not (x.is_contiguous() and out.is_contiguous()):
-        raise ValueError(f"x {tuple(x.shape)} and out {tuple(out.shape)} are not contiguous and of one shape")
+        raise ValueError(f"x {tuple(x.shape)} and out {tuple(out.shape)} must be contiguous and of one shape")
     launch(
         _rms_norm, (x.shape[0],), x, gains, out, x.shape[1], eps,
         BLOCK=triton.next_power_of_2(x.shape[1]), PDL=supports_pdl(x.device), num_warps=4, **pdl_launch(x.device),

@@ -1,11 +1,10 @@
-"""One kernel from logits to a drawn token: top-p, top-k, temperature, counter-based noise, repetition-aware retry.
+"""Samples a token from logits in one kernel: top-p, top-k, temperature, counter-based noise, repetition-aware retry.
 
-token = argmaxᵢ softmax(logits / temperature)[i] / Eᵢ over what top-p and top-k keep, with Eᵢ ~ Exp(1): the exponential
-race, which is the Gumbel-max trick without its logarithm. Eᵢ = −log u is a pure function of (seed, frame, draw, rank)
-by Philox 4×32-10 (Salmon et al. 2011). Triton's `tl.randint4x` is the same generator with a counter of one word; here
-all four words are needed, so the rounds are spelled out. Sorting a row in registers by groups is our own.
-
-A program has a row. Its best 32 entries are found in one go; only a caller whose top-k is larger has the rest followed
+token = argmaxᵢ softmax(logits / temperature)[i] / Eᵢ over the entries left by top-p and top-k, with Eᵢ ~ Exp(1): the
+exponential race, which is the Gumbel-max trick without its logarithm. Eᵢ = −log u is a pure function of (seed, frame,
+draw, rank) by Philox 4×32-10 (Salmon et al. 2011). Triton's `tl.randint4x` is the same generator with a counter of one
+word; here all four words are needed, so the rounds are written out. Sorting a row in registers by groups is our own.
+A program handles a row. Its best 32 entries are found at once; only for a larger top-k are the rest followed
 one by one. The rule and the random numbers are those of `engine.model.sampling`, which is the twin.
 """
 
@@ -24,19 +23,20 @@ from engine.model.sampling import REPEAT_WINDOW, draw, draw_semantic, exponentia
 
 LEAST: tl.constexpr = tl.constexpr(-0x7FFFFFFFFFFFFFFF)
 TOP_RANKS = 32
-"""Ranks that are found in one go; those behind are followed one by one."""
+"""Ranks that are found at once; later ones are followed one by one."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EmbedOut:
-    """Where drawn codes and their embeddings go: codes (rows,) int64 of any stride, x (rows, width) from embeddings."""
+    """Outputs for sampled codes and their embeddings: codes (rows,) int64 of any stride, x (rows, width) from
+    embeddings."""
 
     codes: Tensor
     embeddings: Tensor
     x: Tensor
 
     def fits(self, rows: int) -> bool:
-        """Whether so many rows can be put here."""
+        """Whether this many rows fit."""
         shapes = self.codes.shape == (rows,) and self.x.shape == (rows, self.embeddings.shape[1])
         return shapes and self.x.is_contiguous() and self.embeddings.is_contiguous()
 
@@ -64,16 +64,16 @@ def _ranked(
     line, logits, column, columns, last, TOP: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
     HAS_LAST: tl.constexpr,
 ):  # fmt: skip
-    """Of a row's logits (float32, −inf past the end): the best, the logarithm of the sum of all weights, the keys, and
+    """For a row's logits (float32, −inf past the end): the best, the logarithm of the sum of all weights, the keys, and
     the TOP largest keys in order.
 
-    HAS_LAST: column number `columns` has the logit `last`, and stands aside so that the others are a power of two.
+    HAS_LAST: column number `columns` has the logit `last`, kept separately so that the others are a power of two.
     """
-    # Value and column in one integer, so that comparing them finds the best and, among equals, the first.
+    # Value and column in one integer, so that a comparison finds the best and, among equals, the first.
     key = _key(logits, column)
     best = tl.maximum(tl.max(logits, 0), last)
     log_total = best + tl.log(tl.sum(tl.exp(logits - best), 0) + tl.exp(last - best))
-    # The best stand in the groups whose best are the best.
+    # The best entries are in the groups with the best maxima.
     best_groups = tl.topk(tl.max(tl.reshape(key, (BLOCK // GROUP, GROUP)), 1), TOP)
     group = _column(best_groups) // GROUP
     near = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
@@ -87,10 +87,10 @@ def _ranked(
 
 @triton.jit
 def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed, frame, index):
-    """The drawn column of a row so ranked."""
+    """The sampled column of a row after `_ranked`."""
     heat = tl.maximum(temperature, 1e-5)
     limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
-    # All ranks that most callers ask for at once …
+    # All ranks that most callers need at once …
     rank = tl.arange(0, tops.shape[0])
     value = _value(tops)
     kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
@@ -98,7 +98,7 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
     winning = tl.max(score, 0)
     first = tl.min(tl.where(score == winning, rank, rank.shape[0]), 0)
     winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
-    # … and the others, while the list goes on, one by one.
+    # … and the others one by one, as long as the list goes on.
     cumulative = tl.sum(tl.exp(value - log_total), 0)
     left = tl.where(key < tl.min(tops, 0), key, LEAST)
     last_left = tl.where(last_key < tl.min(tops, 0), last_key, LEAST)
@@ -144,10 +144,11 @@ def _sample(
     SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr,
     EMBED: tl.constexpr, STEP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Grid (rows,): a token of logits (rows, columns), and where EMBED its row of embeddings (tokens, width) to x.
+    """Grid (rows,): samples a token of logits (rows, columns), and where EMBED writes its embeddings (tokens, width) to
+    x.
 
-    Parameters are (slots in all,), recent (slots in all, WINDOW). SEMANTIC: the main token, with a second draw where
-    the first repeats one of the recent, and with the stop token as the last column.
+    Parameters are (slots in all,), recent (slots in all, WINDOW). SEMANTIC: the main token, with a second sample where
+    the first repeats a recent one, and with the stop token as the last column.
     """
     row = tl.program_id(0)
     if PDL:
@@ -196,11 +197,11 @@ def sample(
     recent: Tensor | None = None,
     into: EmbedOut | None = None,
 ) -> Tensor:
-    """Draw a token a row from logits (rows, columns). Returns (rows,) int64.
+    """Sample a token per row from logits (rows, columns). Returns (rows,) int64.
 
-    Every parameter is (slots in all,) on the device; row i takes those of slots[i]. With recent (slots in all,
-    REPEAT_WINDOW) it is the main token, drawn repetition-aware with draws first_draw and the next; the last column is
-    the stop token. `into` takes what was drawn, with 0 at a stop.
+    Every parameter is (slots in all,) on the device; row i uses those of slots[i]. With recent (slots in all,
+    REPEAT_WINDOW) it is the main token, sampled repetition-aware with draws first_draw and the next; the last column is
+    the stop token. `into` receives the sampled codes, with 0 at a stop.
     """
     rows, columns = logits.shape
     if not logits.is_contiguous() or slots.shape != (rows,) or columns > 65536:
@@ -210,7 +211,7 @@ def sample(
     if recent is not None and (recent.shape != (len(temperature), REPEAT_WINDOW) or not recent.is_contiguous()):
         raise ValueError(f"recent {tuple(recent.shape)} must be contiguous {(len(temperature), REPEAT_WINDOW)}")
     if into is not None and not into.fits(rows):
-        raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
+        raise ValueError(f"the tokens of {rows} rows do not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
     block = max(triton.next_power_of_2(columns if recent is None else columns - 1), 2 * TOP_RANKS)
     launch(

@@ -1,4 +1,4 @@
-"""Weights in six bits as kernels read them: see `engine.model.held_weight` for how they lie in memory."""
+"""Loads six-bit weights in kernels; see `engine.model.held_weight` for their layout in memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ GROUP: tl.constexpr = tl.constexpr(64)
 
 @triton.jit
 def six_bits(at, inside, apart):
-    """Sixteen weights a word (LINES, 16 · N) float32, before their scales, from pointers to first words (LINES, N).
+    """Sixteen weights per word (LINES, 16 · N) float32, before their scales, from pointers to first words (LINES, N).
 
     Second and third words are `apart` from each other. A weight plus 32 becomes the last bits of a float32 between 2^23
-    and 2^24, from which a subtraction takes it: that is faster than converting whole numbers.
+    and 2^24, from which a subtraction recovers it: that is faster than converting integers.
     """
     a = tl.load(at, mask=inside, other=0)
     b = tl.load(at + apart, mask=inside, other=0)

@@ -1,7 +1,7 @@
-"""SwiGLU (Shazeer 2020) after a product made by cuBLAS; `gemv` and `gemm` have it in their epilogue.
+"""SwiGLU (Shazeer 2020) after a cuBLAS product; `gemv` and `gemm` have it in their epilogue.
 
 out[m, n] = silu(y[m, n]) · y[m, columns + n], y (rows, 2 · columns) with gates before ups; both factors are rounded
-before they are multiplied, as the plain model rounds. A program has BLOCK columns of a row.
+before they are multiplied, as in the plain model. A program handles BLOCK columns of a row.
 """
 
 from __future__ import annotations

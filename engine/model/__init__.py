@@ -1,1 +1,1 @@
-"""The two autoregressive models in plain torch, and what they read: tokens, prompts, caches, sampling."""
+"""The two autoregressive models in plain torch, and their data: tokens, prompts, caches, sampling."""

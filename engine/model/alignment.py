@@ -1,7 +1,7 @@
-"""When each character of a text is heard in frames: from where the slow AR looks in the text while it draws them.
+"""Times the characters of a text in frames, by the slow AR's attention to the text while it samples them.
 
-As Whisper's word timestamps: attention from sound onto text, and the best path through it that never goes back. Which
-head follows the text is found in each utterance anew, so that no checkpoint has to say.
+As in Whisper's word timestamps: attention from frames to text, and the best monotonic path through it. The head that
+follows the text is chosen for each utterance, so that checkpoints need not name it.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from torch import Tensor
 from engine.model.dual_ar import attention
 
 _LEAST = 1e-6
-"""Weight that a token has anyway, so that no frame rules a path out."""
+"""Minimum weight of a token, so that no frame excludes a path."""
 
 
 class Following:
-    """KeyValues of a whole sequence that keeps the weights of one head over the text: of that which follows it best."""
+    """KeyValues of a whole sequence; keeps the attention weights to the text of the head that follows it best."""
 
     def __init__(self, frames: slice, tokens: slice) -> None:
-        """``frames``: the steps that draw a frame; ``tokens``: those of the text."""
+        """``frames``: the steps that sample a frame; ``tokens``: those of the text."""
         self._frames, self._tokens = frames, tokens
         self._gain = -math.inf
         self.head = (-1, -1)
-        """Its layer, and its number there."""
+        """Layer and number of that head."""
         self.path = np.zeros(0, np.int64)
-        """The token of each frame, never going back."""
+        """The token of each frame, never decreasing."""
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         looks = self._looks(q, k)
         paths = steady_path(looks)
-        beyond = looks - looks.mean(1, keepdims=True)  # what a token gets from all frames alike follows nothing
+        beyond = looks - looks.mean(1, keepdims=True)  # weight that is equal in all frames carries no position
         gains = np.take_along_axis(beyond, paths[:, :, None], 2).mean((1, 2))
         best = int(gains.argmax())
         if gains[best] > self._gain:
@@ -44,20 +44,20 @@ class Following:
     def _looks(self, q: Tensor, k: Tensor) -> np.ndarray:
         """Weights (heads, frames, tokens) of q (1, steps, heads, head_dim) on k (1, steps, kv_heads, head_dim).
 
-        A group of heads at a time: those of all steps on all are large.
+        Computed by groups of heads: the weights between all steps are large.
         """
-        end, found = self._frames.stop, list[Tensor]()
+        end, looks = self._frames.stop, list[Tensor]()
         steps = torch.arange(end, device=q.device)
         to_come = steps > steps[self._frames][:, None]
         queries, keys = q[0, self._frames].transpose(0, 1), k[0, :end].transpose(0, 1)
         for group, key in zip(queries.chunk(len(keys)), keys, strict=True):
             scores = group.float() @ key.float().mT / math.sqrt(q.shape[-1])
-            found.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
-        return torch.cat(found).numpy()
+            looks.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
+        return torch.cat(looks).numpy()
 
 
 def steady_path(weights: np.ndarray) -> np.ndarray:
-    """The token (heads, frames) of each frame, never going back, that makes the weights' product largest.
+    """The token (heads, frames) of each frame, never decreasing, that maximises the product of the weights.
 
     weights: (heads, frames, tokens).
     """
@@ -77,9 +77,9 @@ def steady_path(weights: np.ndarray) -> np.ndarray:
 
 
 def token_starts(path: np.ndarray, tokens: int) -> np.ndarray:
-    """When each token begins, and the last one ends, in frames (tokens + 1,), of a path (frames,).
+    """The start of each token, and the end of the last, in frames (tokens + 1,), from a path (frames,).
 
-    A frame stands for its middle; a token that the path jumps over begins on the way.
+    A frame counts at its middle; the start of a token that the path skips is interpolated.
     """
     frames, wanted = len(path), np.arange(tokens + 1)
     after = np.searchsorted(path, wanted)
@@ -91,9 +91,9 @@ def token_starts(path: np.ndarray, tokens: int) -> np.ndarray:
 
 
 def character_times(text: str, spans: Sequence[tuple[int, int]], starts: np.ndarray) -> np.ndarray:
-    """When each character begins, and the last one ends (characters + 1,), ascending.
+    """The start of each character, and the end of the last (characters + 1,), ascending.
 
-    ``spans``: from which to which character each token goes. Inside a token they follow each other evenly, but that a
+    ``spans``: start and end character of each token. Inside a token the characters are spaced evenly, except that a
     space before a word takes no time.
     """
     places, at = np.unique([*(_first_letter(text, *span) for span in spans), len(text)], return_index=True)
@@ -101,6 +101,6 @@ def character_times(text: str, spans: Sequence[tuple[int, int]], starts: np.ndar
 
 
 def _first_letter(text: str, start: int, end: int) -> int:
-    """Where a token's first letter is; where it begins, if it is nothing but space."""
+    """The position of a token's first letter, or its start if it is only space."""
     piece = text[start:end]
     return start + len(piece) - len(piece.lstrip()) if piece.strip() else start

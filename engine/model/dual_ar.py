@@ -1,7 +1,7 @@
-"""The dual autoregressive model: the slow AR picks a semantic token a frame, the fast AR its residual codes.
+"""The dual autoregressive model: the slow AR samples a semantic token per frame, the fast AR its residual codes.
 
 Tensors keep upstream's names inside each part; `checkpoint` maps the file's prefixes onto the three parts.
-Everything here is a plain function of tensors and a cache: the oracle of every faster path.
+Everything here is a plain function of tensors and a cache: the reference for every faster path.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from engine.model.shapes import only_shapes
 from engine.transfer import sent, taken
 
 TEXT_TABLE = "slow.embeddings.weight"
-"""Of the tensors the one that only prompts need."""
+"""The only tensor that just prompts need."""
 
 
 class KeyValues(Protocol):
-    """Where a layer's keys and values go, and which of them each query sees."""
+    """Stores a layer's keys and values, and determines which of them each query sees."""
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Store k and v (rows, steps, kv_heads, head_dim), then attend with q (rows, steps, heads, head_dim).
@@ -107,7 +107,7 @@ class DualAR(nn.Module):
     """Slow and fast AR with the table of codebook embeddings that feeds codes back into the slow one."""
 
     def __init__(self, config: ModelConfig, weights: Weights = "bf16") -> None:
-        """weights: in how many bits the products of its layers are held; all else has one type, the model's."""
+        """weights: bits of the layers' weights; everything else has the model's dtype."""
         super().__init__()
         self.config, self.weights = config, weights
         slow, fast = BITS[weights]
@@ -135,7 +135,7 @@ class DualAR(nn.Module):
         """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim), beside the codes.
 
         A semantic token's embedding is the sum of its own and its frame's codebook rows, code 0 included, scaled as
-        the config says; codes at other tokens are not looked at.
+        the config says; codes at other tokens are ignored.
         """
         return self.embed_codes(sent(self.text(tokens), codes.device), sent(tokens, codes.device), codes)
 
@@ -145,14 +145,14 @@ class DualAR(nn.Module):
         return self.slow.embeddings.weight.device.type == "cpu"
 
     def text(self, tokens: Tensor) -> Tensor:
-        """Rows of the table of text tokens, where that is; beside few bytes it is in the host's memory."""
+        """Rows of the table of text tokens, on that table's device, which is the CPU if memory is short."""
         table = self.slow.embeddings.weight
         if self.text_on_host and not table.requires_grad:
             return taken(table, tokens)
         return self.slow.embeddings(sent(tokens, table.device))
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
-        """`embed` with the tokens' `text` at hand."""
+        """`embed` with the tokens' `text` already looked up."""
         config = self.config
         offsets = torch.arange(config.num_codebooks, device=codes.device) * config.codebook_size
         audio = self.codebook_embeddings(codes + offsets[:, None]).sum(1)
@@ -160,9 +160,9 @@ class DualAR(nn.Module):
         return torch.where(spoken[..., None], (text + audio) / config.code_divisor, text)
 
     def head(self) -> Tensor:
-        """The head's legal rows: one a semantic token, in order, then the stop token; (semantic_size + 1, dim).
+        """The head's allowed rows: one per semantic token, in order, then the stop token; (semantic_size + 1, dim).
 
-        No other token may ever be drawn, so S2 Pro needs 4,097 of its 155,776 rows.
+        No other token is ever sampled, so S2 Pro needs 4,097 of its 155,776 rows.
         """
         weight = self.slow.embeddings.weight if self.slow_output is None else self.slow_output.weight
         semantic = weight[self.config.semantic_start : self.config.semantic_end + 1]
@@ -173,9 +173,10 @@ class DualAR(nn.Module):
         return self.fast_project_in(normed if self.config.fast_reads_norm else hidden)
 
     def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
-        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codes that may be drawn).
+        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → logits (rows, steps, codes that may be
+        sampled).
 
         The input at position 0 is `fast_input`, at position k the fast embedding of code k − 1; the output at
-        position k says code k.
+        position k predicts code k.
         """
         return self.fast_output(self.fast(x, positions, cache))

@@ -1,4 +1,4 @@
-"""Weights of products as they are held: as published, in eight bits with a scale a row, or in six with one a group.
+"""Weights of products in their stored form: as published, in eight bits with a scale per row, or in six per group.
 
 Both are symmetric and need no calibration: a weight is a whole number times its scale, which keeps the largest entry.
 A row, and in six bits each group of it, is quantised by itself, so rows may be joined and split. A recogniser hears
@@ -30,9 +30,9 @@ products of it, else float32."""
 GROUP = 64
 """Weights that share a scale in six bits."""
 _AT_ONCE = 2**21
-"""Weights that are quantised together: that takes some twenty bytes a weight."""
+"""Weights quantised at once, which takes some twenty bytes per weight."""
 _PER_WORD = 5
-"""Whole weights of six bits in a word."""
+"""Complete six-bit weights in a word."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,7 +55,7 @@ class HeldWeight:
 
     @classmethod
     def empty(cls, outputs: int, inputs: int, bits: int) -> HeldWeight:
-        """Of this shape, without numbers."""
+        """A weight of this shape with uninitialised values."""
         if bits == 8:
             return cls(torch.empty(outputs, inputs, dtype=torch.int8), torch.empty(outputs))
         words = torch.empty(outputs, 3, inputs // 16, dtype=torch.int32)
@@ -67,7 +67,7 @@ class HeldWeight:
 
     @property
     def row_scales(self) -> Tensor | None:
-        """Those by which a whole output is multiplied."""
+        """The scales by which a whole output is multiplied."""
         return None if self.has_six_bits else self.scales
 
     @property
@@ -77,19 +77,19 @@ class HeldWeight:
         return (outputs, 16 * inputs) if self.has_six_bits else (outputs, inputs)
 
     def joined(self, other: HeldWeight) -> HeldWeight:
-        """The rows of this one over those of another that is held alike."""
+        """The rows of this weight followed by those of another in the same form."""
         scales = None
         if self.scales is not None and other.scales is not None:
             scales = torch.cat([self.scales, other.scales])
         return HeldWeight(torch.cat([self.values, other.values]), scales)
 
     def halves(self) -> Iterator[HeldWeight]:
-        """Its first rows and its last, sharing its memory."""
+        """Its first half of the rows and its second, sharing its memory."""
         scales = (None, None) if self.scales is None else self.scales.chunk(2)
         return map(HeldWeight, self.values.chunk(2), scales)
 
     def dequantised(self, dtype: torch.dtype) -> Tensor:
-        """(outputs, inputs) in this type."""
+        """The weight (outputs, inputs) in this dtype."""
         if self.scales is None:
             return self.values.to(dtype)
         if not self.has_six_bits:
@@ -127,7 +127,7 @@ class HeldLinear(nn.Module):
 
 
 def product(inputs: int, outputs: int, bits: int, bias: bool = False) -> nn.Linear | HeldLinear:
-    """A layer's product in so many bits; rows that are not whole groups are held in eight bits instead of six."""
+    """A layer's product in this many bits; rows that are not whole groups use eight bits instead of six."""
     if bits == 16:
         return nn.Linear(inputs, outputs, bias=bias)
     return HeldLinear(inputs, outputs, 8 if inputs % GROUP else bits, bias)
@@ -141,7 +141,7 @@ def held_by(part: nn.Linear | HeldLinear) -> HeldWeight:
 
 
 def give(part: nn.Linear | HeldLinear, held: HeldWeight) -> None:
-    """Have a product hold this weight, sharing its memory."""
+    """Set a product's weight, sharing its memory."""
     if isinstance(part, HeldLinear):
         assert held.scales is not None
         part.weight, part.scales = held.values, held.scales
@@ -156,14 +156,14 @@ def multiplies_eight_bits() -> bool:
 
 
 class Quantiser:
-    """A checkpoint's tensors as a model's state holds them; any thread may call it."""
+    """Converts a checkpoint's tensors to entries of a model's state; any thread may call it."""
 
     def __init__(self, model: nn.Module) -> None:
         """``model``: only its shapes count."""
         self._parts = {f"{name}.weight": part for name, part in model.named_modules() if isinstance(part, HeldLinear)}
 
     def __call__(self, name: str, tensor: Tensor) -> dict[str, Tensor]:
-        """The entries of the state for a tensor; one that does not fit the model's shapes is left as it is."""
+        """The state's entries for a tensor; one that does not match the model's shapes is returned as it is."""
         part = self._parts.get(name)
         if part is None or tensor.shape != held_by(part).shape:
             return {name: tensor}
@@ -188,7 +188,7 @@ def _times_eight_bits(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _in_eight_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and scales of rows, as `HeldWeight` has them."""
+    """Values and scales of rows, as in `HeldWeight`."""
     scales = weight.float().abs().amax(1).clamp(min=1e-12) / 127
     return (weight.float() / scales[:, None]).round_().to(torch.int8), scales
 

@@ -1,4 +1,4 @@
-"""Keys and values of every row of a transformer, in slots written in place, and how a step attends over them."""
+"""The KV cache: keys and values of all rows of a transformer in slots, and attention over them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from engine.model.dual_ar import attention
 class KVCache:
     """Keys and values (layers, slots, context, kv_heads, head_dim) of one transformer.
 
-    spare: one slot more, the last, which has memory for its position 0 alone. What looks like its other positions is
-    the next layer's first slot (after the last layer, memory of no use): they are never written, and what looks at
-    a slot's whole context masks them as it masks every position that is still to come.
+    spare: one extra slot, the last, with memory only for its position 0. Its other positions overlap the next layer's
+    first slot (or, after the last layer, unused memory): they are never written, and attention over a slot's whole
+    context masks them like any future position.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class KVCache:
         shape = (sizes.n_layer, slots + spare, context, sizes.n_kv_head, sizes.head_dim)
         position = sizes.n_kv_head * sizes.head_dim
         strides = ((slots * context + spare) * position, context * position, position, sizes.head_dim, 1)
-        held = self.nbytes(sizes, slots, context, dtype, spare) // 2 // dtype.itemsize
+        values = self.nbytes(sizes, slots, context, dtype, spare) // 2 // dtype.itemsize
         self.keys, self.values = (
-            torch.zeros(held, device=device, dtype=dtype).as_strided(shape, strides) for _ in range(2)
+            torch.zeros(values, device=device, dtype=dtype).as_strided(shape, strides) for _ in range(2)
         )
 
     def span(self, slots: slice, start: int) -> Span:
@@ -44,13 +44,13 @@ class KVCache:
 
     @staticmethod
     def nbytes(sizes: TransformerSizes, slots: int, context: int, dtype: torch.dtype, spare: bool = False) -> int:
-        """What such a cache holds, keys and values together."""
+        """Bytes of such a cache, keys and values together."""
         positions = sizes.n_layer * (slots * context + spare) + spare * (context - 1)
         return 2 * positions * sizes.n_kv_head * sizes.head_dim * dtype.itemsize
 
 
 class Span:
-    """KeyValues of consecutive steps that share their start."""
+    """KeyValues of consecutive steps with the same start."""
 
     def __init__(self, cache: KVCache, slots: slice, start: int) -> None:
         self._cache, self._slots, self._start = cache, slots, start
@@ -66,7 +66,7 @@ class Span:
 
 
 class Steps:
-    """KeyValues of one step a row. Each row attends over its own keys alone, so it reads nothing of its neighbours."""
+    """KeyValues of one step per row. Each row attends only to its own keys, so it reads nothing of its neighbours."""
 
     def __init__(self, cache: KVCache, slots: list[int], positions: list[int]) -> None:
         self._cache, self._rows = cache, list(zip(slots, positions, strict=True))

@@ -1,4 +1,4 @@
-"""Layers that the autoregressive models and the codec share: RMSNorm, gated feed-forward, rotary positions."""
+"""Layers shared by the autoregressive models and the codec: RMSNorm, gated feed-forward, rotary positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FeedForward(nn.Module):
 def rope_angles(positions: Tensor, head_dim: int, base: float) -> Tensor:
     """Unit rotations for absolute positions of any size: (..., head_dim / 2, 2) float32, cosine and sine.
 
-    Cosine and sine are rounded to bfloat16, because the published weights were trained with tables so rounded;
+    Cosine and sine are rounded to bfloat16, because the published weights were trained with tables rounded that way;
     exact ones garble speech or end it early.
     """
     exponents = torch.arange(0, head_dim, 2, device=positions.device).float() / head_dim
@@ -57,5 +57,5 @@ def apply_rope(x: Tensor, rotations: Tensor) -> Tensor:
 
 
 def has_complex(device: torch.device) -> bool:
-    """Whether torch is known to multiply complex numbers there."""
+    """Whether torch can multiply complex numbers on this device."""
     return device.type in ("cpu", "cuda")

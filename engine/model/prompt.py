@@ -1,15 +1,15 @@
-"""An utterance to the slow AR's prompt in the layout of its family, each part tokenised on its own.
+"""Converts an utterance to the slow AR's prompt in its family's layout, tokenising each part separately.
 
 S2's chat:
 
     <|im_start|>system\\n … <|im_end|>\\n <|im_start|>user\\n TEXT <|im_end|>\\n <|im_start|>assistant\\n<|voice|>
 
-Earlier turns of the conversation stand before the last one, each with its frames in place of what is to come. Where a
-take is taken up again, its own frames so far stand at the end.
-With references, the system message carries their words and their frames as semantic tokens. As upstream,
+Earlier turns of the conversation come before the last one, each with its frames. When a take is resumed, its own
+frames so far come at the end.
+With references, the system message contains their transcripts and their frames as semantic tokens. As upstream,
 and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
 
-S1's interleave has no roles; each clip and each earlier turn is TEXT FRAMES <|im_end|>, and the text to say comes last:
+S1's interleave has no roles; each clip and each earlier turn is TEXT FRAMES <|im_end|>, and the text to speak is last:
 
     <|interleave|> <|speaker:0|>TEXT FRAMES <|im_end|> … <|speaker:0|>TEXT
 """
@@ -33,34 +33,34 @@ _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Prompt:
-    """ids (steps,) int64 and codes (codebooks, steps) int64; codes are zero where the token is no frame."""
+    """ids (steps,) int64 and codes (codebooks, steps) int64; codes are zero where the token is not a frame."""
 
     ids: np.ndarray
     codes: np.ndarray
     prefix: int = 0
-    """Leading steps that are the same for whatever is said in this voice: the references, up to the text."""
+    """Leading steps that are the same for any text in this voice: the references, up to the text."""
     heard: int = 0
-    """Trailing steps that are frames of the take itself, heard already."""
+    """Trailing steps that are frames of the take itself, already delivered."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def asked(self) -> int:
-        """Steps before the take's own frames: all that a take from the beginning has."""
+        """Steps before the take's own frames: the whole prompt of a new take."""
         return len(self.ids) - self.heard
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PrefillChunk:
-    """Consecutive steps of a prompt on their way to a slot's positions from `start` on."""
+    """Consecutive steps of a prompt, for a slot's positions from `start` on."""
 
     slot: int
     start: int
     ids: np.ndarray
     codes: np.ndarray
     one_by_one: bool = False
-    """Whether each step is to be read as a frame reads it, alone: so its keys are what they were, to the last bit."""
+    """Whether each step is read alone, as in a frame, so that its keys are the same to the last bit."""
 
     @classmethod
     def of(cls, prompt: Prompt, slot: int, start: int, end: int, one_by_one: bool = False) -> PrefillChunk:
@@ -81,7 +81,7 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
 
 
 def _chat(writer: _Writer, utterance: Utterance) -> int:
-    """Write the chat layout; the steps of its prefix."""
+    """Write the chat layout; returns the number of steps of its prefix."""
     writer.control(IM_START).known("system\n")
     if utterance.references:
         writer.known("convert the provided text to speech reference to the following:\n\nText:\n")
@@ -104,7 +104,7 @@ def _chat(writer: _Writer, utterance: Utterance) -> int:
 
 
 def _interleave(writer: _Writer, utterance: Utterance) -> int:
-    """Write S1's layout, in which a clip and an earlier turn are the same; the steps of its prefix."""
+    """Write S1's layout, in which a clip and an earlier turn look the same; returns the steps of its prefix."""
     writer.control(INTERLEAVE)
     for reference in utterance.references:
         refuse_control_tokens(reference.text, "a reference's text")
@@ -123,7 +123,7 @@ _LAYOUTS = {"chat": _chat, "interleave": _interleave}
 
 
 def reference_text(references: Sequence[Reference]) -> str:
-    """The references' words, one a line, each led by <|speaker:i|> unless it names its speakers itself."""
+    """The references' transcripts, one per line, each led by <|speaker:i|> unless it names its speakers itself."""
     lines = []
     for index, reference in enumerate(references):
         refuse_control_tokens(reference.text, "a reference's text")
@@ -133,10 +133,10 @@ def reference_text(references: Sequence[Reference]) -> str:
 
 
 def timbre_of(utterance: Utterance, dim: int | None) -> np.ndarray | None:
-    """The timbre vector, float32 (dim,), that a take is spoken with; None is the codec's default voice.
+    """The timbre vector of a take, float32 (dim,); None for the codec's default voice.
 
-    It is the mean of the references' vectors; where the text names speakers, of theirs. A take has one vector, so
-    people who are to sound apart speak in takes of their own. Raises InvalidUtterance for a vector of another length.
+    It is the mean of the references' vectors, or of the vectors of the speakers named in the text. A take has one
+    vector, so different voices need separate takes. Raises InvalidUtterance for a vector of the wrong length.
     """
     named = set(_SPEAKER.findall(utterance.text))
     own = [
@@ -156,18 +156,18 @@ def timbre_of(utterance: Utterance, dim: int | None) -> np.ndarray | None:
     return ((mean - mean.mean()) / (mean.std() + 1e-6)).astype(np.float32) if len(vectors) > 1 else vectors[0]
 
 
-def refuse_control_tokens(text: str, what: str) -> None:
-    """Raise InvalidUtterance when text holds a token that could rewrite the prompt around it."""
-    found = _CONTROL.search(text)
-    if found:
+def refuse_control_tokens(text: str, source: str) -> None:
+    """Raise InvalidUtterance if the text contains a token that could rewrite the prompt around it."""
+    token = _CONTROL.search(text)
+    if token:
         raise InvalidUtterance(
-            f"{what} contains the control token {found.group()}; of these only <|speaker:N|>, "
+            f"{source} contains the control token {token.group()}; of these only <|speaker:N|>, "
             "<|phoneme_start|> and <|phoneme_end|> may be used"
         )
 
 
 class _Writer:
-    """Grows ids and codes side by side."""
+    """Builds ids and codes in parallel."""
 
     def __init__(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         self._tokenizer, self._config = tokenizer, config
@@ -181,30 +181,30 @@ class _Writer:
         return self._tokens(self._tokenizer.encode(self._tokenizer.as_read(text)))
 
     def clip_text(self, text: str) -> _Writer:
-        """A voice's text, which other prompts have too."""
+        """A voice's transcript, which occurs in other prompts too."""
         return self.known(self._tokenizer.as_read(text))
 
     def known(self, text: str) -> _Writer:
-        """Words of the layout."""
+        """Fixed text of the layout."""
         return self._tokens(self._tokenizer.encode_again(text))
 
     def spoken(self, turn: Reference) -> _Writer:
-        """Words and their frames, as the interleave layout has them."""
+        """A text and its frames, in the interleave layout."""
         return self.speaker(turn.text).clip_text(turn.text).frames(turn.codes).control(IM_END)
 
     def speaker(self, text: str) -> _Writer:
-        """The tag of a text's speaker, unless it begins with one itself."""
+        """The speaker tag of a text, unless it begins with one."""
         return self if _SPEAKER.match(text) else self.known("<|speaker:0|>")
 
-    def frames(self, codes: np.ndarray, what: str = "a reference") -> _Writer:
+    def frames(self, codes: np.ndarray, source: str = "a reference") -> _Writer:
         config = self._config
         if codes.shape[0] != config.num_codebooks:
             raise InvalidUtterance(
-                f"{what} has {codes.shape[0]} codebooks, this model {config.num_codebooks}; "
+                f"{source} has {codes.shape[0]} codebooks, this model {config.num_codebooks}; "
                 "it was encoded by another codec"
             )
         if codes.min() < 0 or codes[0].max() >= config.semantic_size or codes.max() >= config.codebook_size:
-            raise InvalidUtterance(f"{what}'s codes lie outside this model's codebooks")
+            raise InvalidUtterance(f"{source}'s codes lie outside this model's codebooks")
         self._ids.append(codes[0].astype(np.int64) + config.semantic_start)
         self._codes.append(codes.astype(np.int64))
         return self

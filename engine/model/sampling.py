@@ -1,12 +1,11 @@
-"""Logits to tokens: upstream's order of top-p, top-k and temperature, in float32, with counter-based randomness.
+"""Samples tokens from logits: upstream's order of top-p, top-k and temperature, in float32, counter-based randomness.
 
 Upstream (fish-speech main): sort the raw logits; drop every entry at which the cumulative softmax of the
-un-tempered logits has passed top_p (the one that crosses it is dropped too) and every entry of rank ≥ top_k, the
-best always stays; only then divide by the temperature, softmax, and draw by argmax(p / Exp(1)).
+un-tempered logits has passed top_p (also the one that crosses it) and every entry of rank ≥ top_k, except that the
+best always stays; only then divide by the temperature, softmax, and sample by argmax(p / Exp(1)).
 
 Peers sample in bfloat16, where equally likely tokens come out up to 12 % apart; here it is float32. Randomness is a
-pure function of (seed, frame, draw, rank), so a seeded take depends neither on its neighbours in the batch nor on
-what ran before.
+pure function of (seed, frame, draw, rank), so a seeded take depends neither on its batch nor on earlier work.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ _MASK32 = 0xFFFFFFFF
 
 
 def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, noise: Tensor) -> Tensor:
-    """Draw one index a row.
+    """Sample one index per row.
 
     logits (rows, n); temperature, top_p (rows,) float32; top_k (rows,) int64; noise (rows, ranks) from
     `exponential_noise`, ranks ≥ every top_k or n. Temperature 0 takes the best. Returns (rows,) int64.
     """
     logits = logits.float()
     ranks = min(noise.shape[1], logits.shape[1])
-    # Equal logits, common in bfloat16, rank by index: topk's order among them would change with `ranks`, and so with
-    # the row's neighbours.
+    # Equal logits, common in bfloat16, rank by index: topk's order among them would depend on `ranks`, and so on the
+    # row's neighbours.
     best, index = (part[:, :ranks] for part in logits.sort(dim=-1, descending=True, stable=True))
     cumulative = (best - logits.logsumexp(-1, keepdim=True)).exp().cumsum(-1)
     rank = torch.arange(ranks, device=logits.device)
@@ -43,10 +42,10 @@ def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, nois
 def draw_semantic(
     logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, noise: Tensor, recent: Tensor, stop: int
 ) -> Tensor:
-    """Draw the main token with repetition-aware sampling (RAS).
+    """Sample the main token with repetition-aware sampling (RAS).
 
-    One draw with the request's parameters and one at temperature 1, top-p 0.9; where the first repeats one of the
-    last ten main tokens, the second is taken. The stop token is never counted as a repetition.
+    One sample with the request's parameters and one at temperature 1, top-p 0.9; if the first repeats one of the
+    last ten main tokens, the second is used. The stop token never counts as a repetition.
 
     logits (rows, semantic codes + stop); noise (rows, 2, ranks); recent (rows, REPEAT_WINDOW), −1 where empty.
     """
@@ -67,7 +66,7 @@ def exponential_noise(seed: Tensor, frame: Tensor, draws: int, ranks: int) -> Te
     """Exp(1) variates (rows, draws, ranks) float32, a pure function of seed (rows,) and frame (rows,), both int64.
 
     Philox 4×32-10 (Salmon et al. 2011; the generator behind torch.cuda's, numpy's and Triton's) with key = seed and
-    counter = (rank / 4, draw, frame, 0), one of its four words a rank.
+    counter = (rank / 4, draw, frame, 0), one of its four words per rank.
     """
     blocks = -(-ranks // 4)
     shape = (len(seed), draws, blocks)
@@ -80,13 +79,13 @@ def exponential_noise(seed: Tensor, frame: Tensor, draws: int, ranks: int) -> Te
     ]
     words = _philox(counter, seed[:, None, None] & _MASK32, (seed[:, None, None] >> 32) & _MASK32)
     bits = torch.stack(words, -1).flatten(2)[:, :, :ranks]
-    # 23 bits and a half stay exact in float32; one bit more would round to 1 now and then, and 1 means noise 0.
+    # 23 bits and a half stay exact in float32; with one bit more, some would round to 1, and 1 means noise 0.
     uniform = ((bits >> 9).float() + 0.5) * 2.0**-23
     return -uniform.log()
 
 
 def _philox(counter: list[Tensor], key0: Tensor, key1: Tensor) -> list[Tensor]:
-    """Ten rounds on unsigned 32-bit words held in int64; products wrap, which leaves both halves right."""
+    """Ten rounds on unsigned 32-bit words held in int64; products wrap, which leaves both halves correct."""
     c0, c1, c2, c3 = counter
     for _ in range(10):
         p0, p1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
@@ -97,5 +96,5 @@ def _philox(counter: list[Tensor], key0: Tensor, key1: Tensor) -> list[Tensor]:
 
 
 def host_frame(codes: Tensor, ended: Tensor) -> Tensor:
-    """A frame as it goes to the host: codes (rows, codebooks), then whether the row has ended; int16."""
+    """A frame in the layout sent to the host: codes (rows, codebooks), then whether the row has ended; int16."""
     return torch.cat([codes, ended[:, None]], 1).to(torch.int16)

@@ -1,4 +1,4 @@
-"""Modules of which only names and shapes are wanted so far: on the meta device, and without first values."""
+"""Builds modules with names and shapes but no values: on the meta device, without initialisation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch.overrides import TorchFunctionMode
 
 @contextmanager
 def only_shapes() -> Iterator[None]:
-    """Modules made here hold no numbers: give them tensors by ``load_state_dict(…, assign=True)`` or ``to_empty``.
+    """Modules built here have no values: assign tensors with ``load_state_dict(…, assign=True)`` or ``to_empty``.
 
-    The meta device alone would still go through drawing them, for which torch imports its whole compiler: 2 to 3 s of
-    an engine's start.
+    The meta device alone would still run the initialisers, for which torch imports its whole compiler: 2 to 3 s of an
+    engine's start.
     """
     with torch.device("meta"), _NoFirstValues():
         yield
 
 
 class _NoFirstValues(TorchFunctionMode):
-    """Whatever torch.nn.init is asked for has been done."""
+    """Skips every call of torch.nn.init."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None

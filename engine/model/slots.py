@@ -1,6 +1,6 @@
-"""What the model knows of each row between frames, in tensors on the device: one line a slot.
+"""The model's state of each row between frames, in tensors on the device: one line per slot.
 
-Only joins write them from the host; a frame reads and advances them where they are, so that it can be a CUDA graph.
+Only `join` writes them from the host; a frame reads and updates them in place, so that it can be a CUDA graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.types import Sampling
 
 
 class Slots:
-    """State of a slot for each of `rows` rows and of the spare one, number `rows`, which no row is ever given."""
+    """State of a slot for each of `rows` rows and of the spare one, number `rows`, which is never given to a row."""
 
     def __init__(self, config: ModelConfig, rows: int, context: int, device: torch.device, dtype: torch.dtype) -> None:
         count = rows + 1
@@ -29,11 +29,11 @@ class Slots:
 
         self._semantic_start = config.semantic_start
         self.input = torch.zeros(count, config.slow.dim, device=device, dtype=dtype)
-        """Embedding of the token that the next frame starts from."""
+        """Embedding of the token from which the next frame starts."""
         self.position = integers()
-        """Where in the KV cache that token goes."""
+        """That token's position in the KV cache."""
         self.last_position = integers()
-        """Where a slot that goes on after its take has ended stays; the spare one is there from the beginning."""
+        """Where a slot stays if it continues after its take has ended; the spare slot is there from the start."""
         self.last_position[:rows] = context - 1
         self.temperature = torch.zeros(count, device=device)
         self.top_p = torch.zeros(count, device=device)
@@ -41,7 +41,7 @@ class Slots:
         self.seed = integers()
         self.frame = integers()
         self.recent = integers(REPEAT_WINDOW)
-        """The last main tokens, newest last, −1 where there are none yet."""
+        """The last main tokens, newest last, −1 where empty."""
 
     def join(
         self,
@@ -49,33 +49,33 @@ class Slots:
         samplings: Sequence[Sampling],
         last: Tensor,
         positions: Sequence[int],
-        heard: Sequence[np.ndarray],
+        delivered: Sequence[np.ndarray],
     ) -> None:
-        """Set slots up: `last` (slots, dim) are the embeddings of their prompts' last tokens, at `positions`.
+        """Initialise slots: `last` (slots, dim) are the embeddings of their prompts' last tokens, at `positions`.
 
-        heard: of each the main tokens of the frames that the take has already, int64 (frames,).
+        delivered: for each slot the main tokens of the take's earlier frames, int64 (frames,).
         """
         recent = np.full((len(slots), REPEAT_WINDOW), -1, np.int64)
-        for line, tokens in zip(recent, heard, strict=True):
+        for line, tokens in zip(recent, delivered, strict=True):
             line[REPEAT_WINDOW - min(len(tokens), REPEAT_WINDOW) :] = tokens[-REPEAT_WINDOW:]
-        whole = [(at, sampling.top_k, sampling.seed) for at, sampling in zip(positions, samplings, strict=True)]
-        counts = np.column_stack([slots, whole, [len(tokens) for tokens in heard], recent])
+        integers = [(at, sampling.top_k, sampling.seed) for at, sampling in zip(positions, samplings, strict=True)]
+        counts = np.column_stack([slots, integers, [len(tokens) for tokens in delivered], recent])
         shares = np.array([(sampling.temperature, sampling.top_p) for sampling in samplings], np.float32)
-        numbers = sent(torch.from_numpy(counts), self.input.device)  # at once, however many there are
-        which = numbers[:, 0]
-        self.input[which] = last
-        self.position[which], self.top_k[which], self.seed[which], self.frame[which] = numbers[:, 1:5].unbind(1)
-        self.recent[which] = numbers[:, 5:]
-        self.temperature[which], self.top_p[which] = sent(torch.from_numpy(shares), self.input.device).unbind(1)
+        numbers = sent(torch.from_numpy(counts), self.input.device)  # in one copy for all slots
+        indices = numbers[:, 0]
+        self.input[indices] = last
+        self.position[indices], self.top_k[indices], self.seed[indices], self.frame[indices] = numbers[:, 1:5].unbind(1)
+        self.recent[indices] = numbers[:, 5:]
+        self.temperature[indices], self.top_p[indices] = sent(torch.from_numpy(shares), self.input.device).unbind(1)
 
-    def how(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def parameters(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """temperature, top_p and top_k of these slots, each (rows,)."""
         return self.temperature[slots], self.top_p[slots], self.top_k[slots]
 
     def advance(self, slots: Tensor, codes: Tensor, model: DualAR) -> None:
-        """Take in a frame's codes (rows, codebooks): they are the next input.
+        """Store a frame's codes (rows, codebooks) as the next input.
 
-        A slot that goes on after its take has ended (the spare one, a frame drawn ahead) stays within the cache.
+        A slot that continues after its take has ended (the spare one, a frame launched ahead) stays within the cache.
         """
         tokens = codes[:, :1] + self._semantic_start
         self.input[slots] = model.embed(tokens, codes[:, :, None])[:, 0]
@@ -83,10 +83,11 @@ class Slots:
         self.frame[slots] += 1
         self.position[slots] = (self.position[slots] + 1).minimum(self.last_position[slots])
 
-    def put_right(self, slots: Tensor, drawn: Tensor, codes: Tensor, model: DualAR) -> None:
-        """Where the frames just drawn, as `host_frame` lays them out, are not these codes: make the codes the input."""
-        same = (drawn[:, :-1] == codes).all(1) & (drawn[:, -1] == 0)
+    def correct(self, slots: Tensor, sampled: Tensor, codes: Tensor, model: DualAR) -> None:
+        """Replace the input by these codes where the frames just sampled, in `host_frame`'s layout, differ from
+        them."""
+        same = (sampled[:, :-1] == codes).all(1) & (sampled[:, -1] == 0)
         tokens = codes[:, :1] + self._semantic_start
-        wanted = model.embed(tokens, codes[:, :, None])[:, 0]
-        self.input[slots] = torch.where(same[:, None], self.input[slots], wanted)
+        corrected = model.embed(tokens, codes[:, :, None])[:, 0]
+        self.input[slots] = torch.where(same[:, None], self.input[slots], corrected)
         self.recent[slots, -1] = codes[:, 0]

@@ -1,4 +1,4 @@
-"""Text to token ids, with the control tokens of the prompt's layout resolved by name."""
+"""Converts text to token ids, and control tokens of the prompt's layout by name."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from engine.engine_errors import CheckpointError
 IM_START, IM_END, VOICE, INTERLEAVE = "<|im_start|>", "<|im_end|>", "<|voice|>", "<|interleave|>"
 _CONTROL: dict[PromptLayout, tuple[str, ...]] = {"chat": (IM_START, IM_END, VOICE), "interleave": (INTERLEAVE, IM_END)}
 REMEMBERED = 512
-"""Texts of `encode_again`, a few kB each."""
+"""Cached texts of `encode_again`, a few kB each."""
 
 
 class Tokenizer:
-    """Byte-level BPE; control tokens only ever come from `control`, never from user text."""
+    """Byte-level BPE; control tokens come only from `control`, never from user text."""
 
     def __init__(self, tokenizer: HubTokenizer, config: ModelConfig, source: str) -> None:
-        """``source``: the file it was read from, for messages. Raises CheckpointError if it does not fit the config."""
+        """``source``: the file it was read from, for messages. Raises CheckpointError if it does not match the
+        config."""
         self._tokenizer, self._source, self._joins_spaces = tokenizer, source, config.joins_spaces
         self.encode_again = lru_cache(REMEMBERED)(self.encode)
-        """As `encode`, for what comes again and again: a layout's own words, and those of a voice's clips."""
+        """Like `encode`, for texts that recur: a layout's fixed text, and voices' transcripts."""
         self._control = {token: self._resolve(token) for token in _CONTROL[config.prompt_layout]}
         self._check("<|semantic:0|>", config.semantic_start, "semantic_start_token_id")
         self._check(f"<|semantic:{config.semantic_size - 1}|>", config.semantic_end, "semantic_end_token_id")
@@ -34,17 +35,17 @@ class Tokenizer:
         return self._control[token]
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of text, nothing added in front or behind."""
+        """Token ids of a text, without anything added."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def as_read(self, text: str) -> str:
-        """What a model of this family is to read in place of a text: the same, or with its white space joined."""
+        """The text as a model of this family must read it: unchanged, or with its white space collapsed."""
         return " ".join(text.split()) if self._joins_spaces else text
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """From which to which character each token of `as_read` goes in the text.
+        """Start and end character of each token of `as_read` in the text.
 
-        Of one character in several tokens, each has it.
+        If one character has several tokens, each of them has it.
         """
         offsets = self._tokenizer.encode(self.as_read(text), add_special_tokens=False).offsets
         if not self._joins_spaces:
@@ -62,6 +63,6 @@ class Tokenizer:
         return token_id
 
     def _check(self, token: str, expected: int, key: str) -> None:
-        found = self._resolve(token)
-        if found != expected:
-            raise CheckpointError(f"{self._source}: {token} is {found}, but config.json's {key} says {expected}")
+        actual = self._resolve(token)
+        if actual != expected:
+            raise CheckpointError(f"{self._source}: {token} is {actual}, but config.json's {key} says {expected}")

@@ -1,1 +1,1 @@
-"""The engine at work: rows, their order, the threads, and everything that is set up and held meanwhile."""
+"""The running engine: rows and their order, threads, CUDA graphs, and the memory plan."""

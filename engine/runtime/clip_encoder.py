@@ -1,4 +1,4 @@
-"""Reference clips to codes and timbre vectors, on a thread of its own: clips that wait together go together."""
+"""Encodes reference clips to codes and timbre vectors, on a thread of its own; waiting clips are encoded together."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from engine.engine_errors import STOPPED, EngineStopped
 from engine.runtime.memory import trim_heap
 
 AT_ONCE = 8
-"""Clips that are encoded together …"""
+"""Maximum clips per batch …"""
 SECONDS_AT_ONCE = 24.0
-"""… while all of them, each as long as the longest, last no longer than this: nobody waits long for another's clip."""
+"""… and maximum seconds, each clip counted as the longest: so no clip waits long for others."""
 
 Encode = Callable[[Tensor], Tensor]
-"""Audio (rows, 1, samples) float32 at the codec's rate → codes (rows, codebooks, frames); the last frame filled up."""
+"""Audio (rows, 1, samples) float32 at the codec's rate → codes (rows, codebooks, frames); the last frame is padded."""
 
 
 ReadTimbre = Callable[[Tensor], Tensor]
@@ -33,7 +33,7 @@ ReadTimbre = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EncodedClip:
-    """codes int16 (codebooks, frames), and timbre float32 (dim,) where the codec makes a vector."""
+    """codes int16 (codebooks, frames), and timbre float32 (dim,) if the codec makes a vector."""
 
     codes: np.ndarray
     timbre: np.ndarray | None = None
@@ -41,7 +41,7 @@ class EncodedClip:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Clip:
-    """Mono sound float32 (samples,) at sample_rate Hz, and what it will be encoded as."""
+    """Mono audio float32 (samples,) at sample_rate Hz, and the future of its encoding."""
 
     audio: np.ndarray
     sample_rate: int
@@ -53,9 +53,9 @@ class Clip:
 
 
 class ClipEncoder:
-    """Encodes what callers bring, first come first served, while other threads speak.
+    """Encodes clips, first come first served, while other threads generate.
 
-    A clip's codes do not change beside others, but for rounding where two codes are all but equally near.
+    A clip's codes do not depend on others in its batch, except for rounding where two codes are almost equally near.
     """
 
     def __init__(
@@ -67,19 +67,19 @@ class ClipEncoder:
         death: Callable[[], str | None],
         read_timbre: ReadTimbre | None = None,
     ) -> None:
-        """``death``: why the engine accepts nothing any more; None while it runs."""
+        """``death``: why the engine accepts no more work; None while it runs."""
         self._read_timbre = read_timbre
         self._encode, self._config, self._device, self._at_once, self._death = encode, config, device, at_once, death
         self._waiting: deque[Clip] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder", initializer=self._begin)
 
     def prepare(self) -> Future[EncodedClip]:
-        """Take the memory of the largest batch, in a moment: taking it later would stop all who speak."""
+        """Allocate the memory of the largest batch now: allocating it later would stall all takes."""
         rate = self._config.sample_rate
         return self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate)
 
     async def encode(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
-        """A clip's codes and timbre. Being cancelled takes it out of the line, unless it has begun.
+        """A clip's codes and timbre. Cancelling removes it from the queue, unless it has started.
 
         Raises EngineStopped.
         """
@@ -87,51 +87,51 @@ class ClipEncoder:
         self._waiting.append(clip)
         try:
             self._thread.submit(self._work)
-        except RuntimeError as error:  # the thread has ended meanwhile
+        except RuntimeError as error:  # the thread has ended
             raise EngineStopped(self._death() or STOPPED) from error
         return await asyncio.wrap_future(clip.encoded)
 
     def now(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
-        """The same in the calling thread. Raises EngineStopped."""
+        """Encode in the calling thread. Raises EngineStopped."""
         return self._together([Clip(audio, sample_rate)])[0]
 
     def stop(self) -> None:
-        """End the thread; callers whose clips still wait get EngineStopped."""
+        """End the thread; callers of waiting clips get EngineStopped."""
         self._thread.shutdown()
 
     def _begin(self) -> None:
-        """One CUDA stream for good: memory that is free again belongs to the stream that had it."""
+        """Keep one CUDA stream for this thread: the allocator returns freed memory to the stream that used it."""
         if self._device.type == "cuda":
             torch.cuda.set_stream(torch.cuda.Stream(self._device))
 
     def _work(self) -> None:
-        """Encode the first clips in line; nothing is left to do when they went with those before."""
+        """Encode the first clips in the queue; there may be none if the previous batch took them."""
         batch = [clip for clip in self._next() if clip.encoded.set_running_or_notify_cancel()]
         if not batch:
             return
         self._answer(batch)
         if self._device.type == "cpu" and not self._waiting:
-            trim_heap()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
+            trim_heap()  # five seconds of audio take 600 MiB, which would stay in this thread's heap
 
     def _answer(self, batch: list[Clip]) -> None:
-        """Where clips cannot be encoded together, each is alone: what is wrong with one is told to whose clip it is."""
+        """Encode a batch; if that fails, encode each clip alone, so that an error reaches only its own caller."""
         try:
-            made = self._together(batch)
-        except Exception as error:  # noqa: BLE001  (whatever goes wrong is told to who waits)
+            encodings = self._together(batch)
+        except Exception as error:  # noqa: BLE001  (every error goes to the waiting caller)
             if len(batch) == 1:
                 batch[0].encoded.set_exception(error)
                 return
             for clip in batch:
                 self._answer([clip])
             return
-        for clip, encoded in zip(batch, made, strict=True):
+        for clip, encoded in zip(batch, encodings, strict=True):
             clip.encoded.set_result(encoded)
 
     def _next(self) -> list[Clip]:
         batch: list[Clip] = []
         longest = 0.0
         while self._waiting and len(batch) < self._at_once:
-            if self._waiting[0].encoded.cancelled():  # its caller has left: it makes no batch longer
+            if self._waiting[0].encoded.cancelled():  # its caller has left, so it takes no place in a batch
                 self._waiting.popleft()
                 continue
             longest = max(longest, self._waiting[0].seconds)
@@ -142,9 +142,9 @@ class ClipEncoder:
 
     @torch.inference_mode()
     def _together(self, batch: list[Clip]) -> list[EncodedClip]:
-        """Every part that makes codes is causal: silence behind a clip changes none of its frames.
+        """Encode a batch of padded clips; the encoder is causal, so silence after a clip changes none of its frames.
 
-        A timbre vector is a mean over time, which silence would change, so each clip's is read by itself.
+        A timbre vector is a mean over time, which silence would change, so each clip's is computed separately.
         """
         if death := self._death():
             raise EngineStopped(death)
@@ -152,10 +152,10 @@ class ClipEncoder:
         sounds = [resample(torch.from_numpy(c.audio).to(self._device), c.sample_rate, rate) for c in batch]
         longest = max(map(len, sounds))
         codes = self._encode(torch.stack([F.pad(sound, (0, longest - len(sound))) for sound in sounds])[:, None])
-        whole = codes.to(torch.int16).cpu().numpy()
+        all_codes = codes.to(torch.int16).cpu().numpy()
         return [
             EncodedClip(row[:, : -(-len(sound) // frame)], self._timbre(sound))
-            for row, sound in zip(whole, sounds, strict=True)
+            for row, sound in zip(all_codes, sounds, strict=True)
         ]
 
     def _timbre(self, sound: Tensor) -> np.ndarray | None:

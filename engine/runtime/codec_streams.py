@@ -1,4 +1,4 @@
-"""Codec streams of many takes: each on its own in plain torch, or batched in CUDA graphs by rows and frames."""
+"""Codec streams of many takes: each alone in plain torch, or batched in CUDA graphs by rows and frames."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from engine.runtime.graphs import HIGH_PRIORITY, MIDDLE_PRIORITY, GraphSet
 from engine.transfer import fetched
 
 StreamCodes = tuple[Hashable, np.ndarray]
-"""Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
+"""A stream's name, and its next codes int16 (codebooks, frames ≥ 1)."""
 
 
 class CodecStreams(Protocol):
     side_by_side: bool
-    """Whether two threads may decode at once, each for other streams."""
+    """Whether two threads may decode different streams at once."""
 
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
-        """Continue these open streams, each named once, by their codes: float32 (samples,) each."""
+        """Continue these open streams, each named once, with their codes: float32 (samples,) each."""
 
     def close(self, name: Hashable) -> None:
-        """Forget a stream; one that never was is fine."""
+        """Close a stream; does nothing for an unknown one."""
 
     def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
-        """Start this stream unless it runs already; False when there is no room for it now.
+        """Start this stream unless it is open; False when there is no room for it now.
 
-        ``timbre``: its voice, float32 (dim,), for a codec with a timbre part; None is the default one.
+        ``timbre``: its voice, float32 (dim,), for a codec with a timbre part; None for the default voice.
         """
 
     def names(self) -> list[Hashable]:
-        """Those of the open streams."""
+        """The names of the open streams."""
 
 
 class PlainStreams:
-    """Every stream alone, with any number of frames."""
+    """Decodes every stream alone, with any number of frames."""
 
     side_by_side = False
 
@@ -68,7 +68,7 @@ class PlainStreams:
         return list(self._streams)
 
     def _colours(self, timbre: np.ndarray | None) -> Colours | None:
-        """Made once a stream: they stay the same for all of its frames."""
+        """Computed once per stream: the same for all of its frames."""
         if self._codec.timbre is None:
             return None
         return self._codec.timbre.colours(None if timbre is None else torch.from_numpy(timbre)[None].to(self._device))
@@ -81,7 +81,7 @@ class PlainStreams:
 
 
 class BatchDecoder(Protocol):
-    """Decodes the next frames of some slots together; every state of it has a fixed address."""
+    """Decodes the next frames of several slots together; all of its state has fixed addresses."""
 
     device: torch.device
     num_codebooks: int
@@ -94,17 +94,17 @@ class BatchDecoder(Protocol):
 
 
 DENSE = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
-"""Streams decoded together in the longest chunks: the codec computes as much for one that only fills a batch up."""
+"""Rows per graph for the longest chunks: the codec computes as much for padding as for a stream."""
 SPARSE = (1, 2, 4, 8, 16, 32, 64, 128)
-"""The same in shorter chunks, which are those of takes that have just begun."""
+"""Rows per graph for shorter chunks, which belong to takes that have just begun."""
 
 
 class GraphStreams:
-    """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, others are made up of these.
+    """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, other sizes combine several.
 
-    Not for a codec with a timbre part: its kernels know no voice but what the codes say.
+    Not for a codec with a timbre part: its kernels take the voice from the codes alone.
 
-    The decoder has one slot more, number `count`, for filling a batch up.
+    The decoder has one more slot, number `count`, for padding.
     """
 
     FRAMES = (8, 4, 2, 1)
@@ -122,7 +122,7 @@ class GraphStreams:
         self._long = self._graphs([longest], MIDDLE_PRIORITY)
         self._short = self._graphs(shorter, HIGH_PRIORITY)
         self.graphs = self._long, self._short
-        """By frames and rows. A take's first chunks are short: somebody waits for them."""
+        """By frames and rows. A take's first chunks are short, because a listener waits for them."""
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
@@ -154,7 +154,7 @@ class GraphStreams:
         return list(self._slots)
 
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
-        """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""
+        """codes (rows, codebooks, frames), frames one of FRAMES → each row's samples."""
         frames = codes.shape[2]
         graphs = self._long if frames == self.FRAMES[0] else self._short
         size = graphs.captured((frames, rows) for rows in self._sizes[frames] if rows >= len(slots))
@@ -171,14 +171,14 @@ class GraphStreams:
         return GraphSet(self._decoder, inputs, device, priority, first)
 
     def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Codes and slots of a batch that holds nothing but padding."""
+        """Codes and slots of a batch that contains only padding."""
         codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64)
         return codes, torch.full((rows,), self._count)
 
 
 @contextmanager
 def own_stream(device: torch.device, priority: int = 0) -> Iterator[None]:
-    """Run on a CUDA stream of one's own (a lower number goes first); on other devices, as always."""
+    """Run on a separate CUDA stream (lower priority numbers go first); no effect on other devices."""
     if device.type != "cuda":
         yield
         return

@@ -1,8 +1,8 @@
-"""The codec's own threads: drawn frames in, sound out, each take's chunks in order.
+"""The codec's threads: frames in, audio out, each take's chunks in order.
 
-Apart from the engine's thread, so that the next frame is being drawn while this one is decoded: on another core,
-another CUDA stream or another GPU. Where streams can be decoded side by side, a second thread sees to chunks that
-somebody waits for, so that they need not wait for large batches of others.
+Separate from the engine's thread, so that the next frame is generated while this one is decoded: on another core,
+another CUDA stream or another GPU. If streams can be decoded at the same time, a second thread handles chunks that a
+listener waits for, so that they need not wait for large batches of others.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class CodecJob:
     first_frame: int
     finish_reason: FinishReason | None
     is_awaited: bool = True
-    """Whether somebody waits for it, rather than having sound in hand."""
+    """Whether a listener waits for it, instead of having audio buffered."""
 
     @property
     def frames(self) -> int:
         return int(self.codes.shape[1])
 
     def new_chunk(self, pcm: np.ndarray) -> AudioChunk | None:
-        """What of this sound was not heard before the take was taken up again; None where that is all of it.
+        """The part of this audio that was not delivered before the take was resumed; None if there is none.
 
-        Frames that were heard are decoded for the stream's state alone.
+        Frames that were delivered are decoded only for the stream's state.
         """
         row, heard = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
         if heard and heard == self.frames and not self.finish_reason:
@@ -52,13 +52,13 @@ class CodecJob:
 
 
 class CodecThreads:
-    """Decode what is due, all rows at once. All public methods may be called from any thread."""
+    """Decodes what is due, for all rows together. All public methods may be called from any thread."""
 
     def __init__(self, streams: CodecStreams, device: torch.device, on_failure: Callable[[str], None]) -> None:
         self._streams, self._device = streams, device
         self._on_failure = on_failure
-        self._jobs: list[CodecJob] = []  # in their order; guarded by _changed, as all below
-        self._busy: set[Row] = set()  # rows that a thread is decoding for
+        self._jobs: list[CodecJob] = []  # in order; guarded by _changed, as is all state below
+        self._busy: set[Row] = set()  # rows that a thread is decoding
         self._is_to_check = self._stopped = False
         self._changed = threading.Condition()
         self.book_errors = 0
@@ -79,13 +79,13 @@ class CodecThreads:
             self._changed.notify_all()
 
     def forget(self, row: Row) -> None:
-        """Close a cancelled row's stream; no job of it follows."""
+        """Close a cancelled row's stream; no more jobs of it follow."""
         self.put(CodecJob(row, np.zeros((0, 0), np.int16), 0, None))
 
     def check(self) -> None:
-        """No row lives: once all that was put before is decoded, a stream that is still open is one too many.
+        """There are no rows left: once all jobs so far are decoded, any stream still open is an error.
 
-        Not done when a job comes before that.
+        Skipped when a new job arrives before that.
         """
         with self._changed:
             self._is_to_check = True
@@ -96,7 +96,7 @@ class CodecThreads:
         return len(self._streams.names())
 
     def stop(self) -> None:
-        """Finish what was put before and end the threads."""
+        """Finish all jobs put before and end the threads."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -105,7 +105,7 @@ class CodecThreads:
                 thread.join()
 
     def work(self) -> None:
-        """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
+        """Decode what is due in the calling thread: instead of `start`, where threads are not possible."""
         while due := self._take(None):
             self._decode(due)
         with self._changed:
@@ -116,11 +116,11 @@ class CodecThreads:
             with own_stream(self._device, HIGH_PRIORITY):
                 while due := self._wait_for(awaited):
                     self._decode(due)
-        except Exception as error:  # noqa: BLE001  (whatever kills a thread is told to every caller)
+        except Exception as error:  # noqa: BLE001  (every error goes to all callers)
             self._on_failure(f"the codec died: {type(error).__name__}: {error}")
 
     def _wait_for(self, awaited: bool | None) -> dict[Row, CodecJob]:
-        """The jobs to do next, by rows; none once all that can be done before a stop is done."""
+        """The next jobs, by row; none once all jobs before a stop are done."""
         with self._changed:
             while not (due := self._take(None if self._stopped else awaited)):
                 if self._stopped and not self._busy:
@@ -130,9 +130,9 @@ class CodecThreads:
             return due
 
     def _take(self, awaited: bool | None) -> dict[Row, CodecJob]:
-        """The first job of every row, by whether it is awaited (None: either), as far as there is room for its stream.
+        """The first job of every row, by whether it is awaited (None: either), as far as its stream has room.
 
-        Rows that another thread is decoding for are left to it. Cancelled ones are forgotten.
+        Rows that another thread is decoding are skipped. Cancelled ones are dropped.
         """
         with self._changed:
             due: dict[Row, CodecJob] = {}
@@ -155,7 +155,7 @@ class CodecThreads:
             return due
 
     def _decode(self, due: dict[Row, CodecJob]) -> None:
-        """Decode these rows' jobs together and hand their sound on."""
+        """Decode these rows' jobs together and deliver their audio."""
         try:
             pieces = [(row, job.codes) for row, job in due.items() if job.frames]
             sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
@@ -171,14 +171,14 @@ class CodecThreads:
                 self._changed.notify_all()
 
     def _check_if_asked(self) -> None:
-        """Close streams that nobody has a job for, should that be asked for and nothing be left to do."""
+        """Close streams without jobs, if `check` was called and no jobs are left."""
         if not self._is_to_check or self._busy:
             return
         self._is_to_check = False
         rows = {job.row for job in self._jobs}
         if stale := [name for name in self._streams.names() if name not in rows]:
-            log.error("codec streams: %d open though nobody speaks; they are closed", len(stale))
+            log.error("codec streams: %d were open without a take and are closed", len(stale))
             for name in stale:
                 self._streams.close(name)
-            self.book_errors += 1  # once they are: whoever sees the count finds it put right
+            self.book_errors += 1  # only now, when the streams are corrected
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""One frame on a CPU, where calling an operator costs as much as what it computes: few of them, in buffers made once.
+"""One frame on a CPU, where calling an operator costs as much as its arithmetic: few calls, into reused buffers.
 
 Weights, in float32 or quantised, are shared with the plain model, except that gate and up rows are laid one after the
 other. What is drawn is drawn in numpy, a row at a time. `PlainFrame` is the oracle.
@@ -25,7 +25,7 @@ from engine.model.slots import Slots
 from engine.runtime.row import Row
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-"""layer, q (steps, kv_heads, heads a key, head_dim), k, v (steps, kv_heads, head_dim) → (steps, heads · head_dim)"""
+"""layer, q (steps, kv_heads, heads per key, head_dim), k, v (steps, kv_heads, head_dim) → (steps, heads · head_dim)"""
 
 
 class Norm:
@@ -47,7 +47,7 @@ class CpuProduct:
 
     def __init__(self, held: HeldWeight) -> None:
         self._quantised = held if held.scales is not None else None
-        self._columns = held.values.t()
+        self._columns = held.values if held.scales is not None else held.values.t()
 
     def into(self, out: Tensor, x: Tensor) -> None:
         if self._quantised:
@@ -77,7 +77,7 @@ class CpuLayer:
 
     @classmethod
     def of(cls, block: Block) -> CpuLayer:
-        """Take a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
+        """Take a block's weights; its w1 and w3 become views of the joined tensor, so that memory has only one copy."""
         attention, ffn, sizes = block.attention, block.feed_forward, block.attention.sizes
         gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
         for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
@@ -100,7 +100,7 @@ class CpuLayer:
 
 
 class Buffers:
-    """Where the layers of one transformer leave their results, for this many steps."""
+    """Output buffers of one transformer's layers, for this many steps."""
 
     def __init__(self, sizes: TransformerSizes, steps: int) -> None:
         groups, width = sizes.n_kv_head, sizes.head_dim
@@ -116,7 +116,7 @@ class Buffers:
 
 
 class CpuTransformer:
-    """Runs a few steps. One thread only."""
+    """Runs a few steps. For one thread only."""
 
     def __init__(self, plain: Transformer, positions: int) -> None:
         sizes, device = plain.sizes, plain.norm.weight.device
@@ -128,10 +128,10 @@ class CpuTransformer:
         """Rotations by position, (positions, 1, head_dim / 2)."""
 
     def __call__(self, x: Tensor, rope: Tensor, attend: Attend) -> Tensor:
-        """Hidden states (steps, dim) of x (steps, dim), after the final norm; those before it are left in x.
+        """Hidden states (steps, dim) of x (steps, dim), after the final norm; x then holds those before it.
 
-        The next call overwrites what this one returned.
-        rope: `angles` of one position a step, or of one for all.
+        The next call overwrites the returned tensor.
+        rope: `angles` of one position per step, or of one for all.
         """
         own = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
         for index, layer in enumerate(self._layers):
@@ -148,15 +148,15 @@ class CpuTransformer:
 
 
 class SlotKeys:
-    """The slow AR's cache for one step a row; each row attends over its own keys alone."""
+    """The slow AR's cache for one step per row; each row attends only to its own keys."""
 
     def __init__(self, cache: KVCache, rows: int, context: int) -> None:
         self._context = context
         both = [(keys[:rows], values[:rows]) for keys, values in zip(cache.keys, cache.values, strict=True)]
         self._lines = [(keys.flatten(0, 1), values.flatten(0, 1)) for keys, values in both]
-        """A layer's (slots · context, kv_heads, head_dim)."""
+        """Each layer's (slots · context, kv_heads, head_dim)."""
         self._slots = [(keys.transpose(1, 2).split(1), values.transpose(1, 2).split(1)) for keys, values in both]
-        """A layer's slots, (1, kv_heads, context, head_dim) each."""
+        """Each layer's slots, (1, kv_heads, context, head_dim) each."""
 
     def steps(self, slots: Sequence[int], positions: Sequence[int]) -> Attend:
         places = list(zip(slots, positions, strict=True))
@@ -184,19 +184,19 @@ class CodebookKeys:
         self._made: dict[tuple[int, int], Attend] = {}
 
     def span(self, rows: int, start: int, steps: int) -> Attend:
-        """For so many steps from `start` on, a row's one after the other."""
+        """Attention for this many steps from `start` on, each row's steps in order."""
         if (rows, start) not in self._made:
             self._made[rows, start] = self._make(rows, start, start + steps)
         return self._made[rows, start]
 
     def _make(self, rows: int, start: int, end: int) -> Attend:
-        seen = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]
-        places = [tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in seen]  # as k and v come
+        used = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]
+        targets = [tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in used]
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys, values = seen[layer]
-            for place, new in zip(places[layer], (k, v), strict=True):
-                place.copy_(new.view(place.shape))
+            keys, values = used[layer]
+            for target, new in zip(targets[layer], (k, v), strict=True):
+                target.copy_(new.view(target.shape))
             if start + 1 == end:
                 return attend_once(q, keys, values)
             by_row = q.flatten(1, 2).unflatten(0, (rows, -1))
@@ -206,15 +206,15 @@ class CodebookKeys:
 
 
 def attend_once(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """One step a row over all of these keys (rows, kv_heads, positions, head_dim) → (rows, heads · head_dim).
+    """One step per row over all of these keys (rows, kv_heads, positions, head_dim) → (rows, heads · head_dim).
 
-    The heads that share a key are queries side by side, so that each key is read once.
+    The heads that share a key are parallel queries, so that each key is read once.
     """
     return F.scaled_dot_product_attention(q, keys, values).flatten(1)
 
 
 class CpuFrame:
-    """One frame for the given rows: what was drawn, as `host_frame` lays it out."""
+    """One frame for the given rows, in `host_frame`'s layout."""
 
     def __init__(self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int) -> None:
         config, books = model.config, model.config.num_codebooks
@@ -241,13 +241,14 @@ class CpuFrame:
         return drawn.to(torch.int16)
 
     def read(self, slot: int, position: int, x: Tensor) -> None:
-        """Put the keys and values of one step (1, dim) into the cache, as drawing a frame does; overwrites x."""
+        """Put the keys and values of one step (1, dim) into the cache, as generating a frame does; overwrites x."""
         self._slow(x, self._slow.angles[[position]], self._kept.steps([slot], [position]))
 
     def _residual(self, slots: list[int], first: Tensor, codes: Tensor) -> None:
-        """Fill in codes (rows, codebooks), whose first are there, after the fast AR's first input (rows, fast dim)."""
+        """Fill in codes (rows, codebooks), of which the first is given, after the fast AR's first input (rows, fast
+        dim)."""
         table, rows = self._model.fast.embeddings, len(slots)
-        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
         x = torch.stack([first, table(codes[:, 0])], 1).flatten(0, 1)
         for book in range(1, codes.shape[1]):
             steps = 2 if book == 1 else 1

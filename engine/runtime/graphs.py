@@ -1,6 +1,6 @@
-"""Fixed work as CUDA graphs: captured once a size, replayed with new inputs in the same tensors.
+"""CUDA graphs of fixed work: captured once per size, replayed with new inputs in the same tensors.
 
-Sizes without which nobody could be served are captured before the engine is ready, the others while it speaks.
+The sizes that are needed to serve at all are captured before the engine is ready, the others while it runs.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
+"""Rows per frame: dense where a padded row costs most; other batches are padded with the spare slot."""
 FIRST_FRAMES = 2
-"""Newcomers at most whose first frames are drawn apart from the frame of all."""
+"""Maximum newcomers whose first frames are generated separately from everyone else's frame."""
 PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
-"""Positions of a prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
+"""Positions per prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
 FIRST_PREFILL_SIZES = (64, 256, 1024)
-"""Those that are captured first: a short text in a known voice, one in a new voice, and any other."""
+"""Sizes captured first: a short text in a cached voice, one in a new voice, and any other."""
 COMPACT_PREFILL_SIZES = (64, 256)
-"""The only ones where memory is short."""
+"""The only sizes where memory is short."""
 
 HIGH_PRIORITY, MIDDLE_PRIORITY = -2, -1
-"""Of CUDA streams: frames, and sound that somebody waits for, go before sound of which its listeners have some in hand,
-and that before clips that are encoded, whose priority is 0. A graph's kernels have that of the stream on which they
+"""CUDA stream priorities: frames, and audio that a listener waits for, go before audio for listeners with some in hand,
+and that before encoding clips, whose priority is 0. A graph's kernels have the priority of the stream on which they
 were captured."""
 
 Size = TypeVar("Size", int, tuple[int, int])
-"""Names a graph; a larger one has more to do."""
+"""Identifies a graph; a larger size means more work."""
 Step = Callable[[Tensor], Tensor]
-"""slots (rows,) int64 → a frame as `sampling.host_frame` lays it out; every other state lives in slot tensors."""
+"""slots (rows,) int64 → a frame in the layout of `sampling.host_frame`; all other state is in slot tensors."""
 Draw = Callable[[Tensor, Tensor], Tensor]
 """hidden states (rows, dim), slots (rows,) int64 → a frame, as by `Step`."""
 Read = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 """embeddings (positions, dim) of tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all
-but the first int64: into the cache; returns hidden states (positions, dim)."""
+but the first int64: written to the cache; returns hidden states (positions, dim)."""
 
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector off: freeing another engine's graph during a capture would break it."""
+    """Disable the garbage collector: freeing another engine's graph during a capture would break it."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -65,7 +65,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Captured:
-    """A graph, the tensors that it reads and those that it leaves its results in."""
+    """A graph with its input and output tensors."""
 
     graph: torch.cuda.CUDAGraph
     inputs: tuple[Tensor, ...]
@@ -80,12 +80,12 @@ class Captured:
         side: torch.cuda.Stream,
         make_room: bool = True,
     ) -> Captured:
-        """Capture work(*inputs), without garbage collection, on a stream aside, where it has been rehearsed before.
+        """Capture work(*inputs), without garbage collection, on a side stream, after running it there once.
 
-        Then kernels are on the device, libraries have their workspaces, and what is made once and kept, such as
-        semaphores, holds numbers: made in a capture, it would do so only once that graph has been replayed. Graphs of
-        one pool must be captured on the same stream: memory is only reused where it was freed. Other threads may use
-        the device meanwhile, but would wait while room is made: what the rehearsal took goes back for the pool.
+        That run loads kernels, gives libraries their workspaces, and initialises anything created once and kept, such
+        as semaphores: created during a capture, it would be initialised only by the first replay. Graphs of one pool
+        must be captured on the same stream: memory is reused only on the stream that freed it. Other threads may use
+        the device meanwhile, but would wait while room is made: the memory of the trial run is freed for the pool.
         """
         from engine.kernels.compilation.compiling import rehearsing  # needs Triton, which CPU-only machines may lack
 
@@ -97,7 +97,7 @@ class Captured:
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.stream(side):  # not `torch.cuda.graph`, which would make room each time
+        with torch.cuda.stream(side):  # not `torch.cuda.graph`, which would empty the cache each time
             graph.capture_begin(pool, capture_error_mode="thread_local")
             try:
                 outputs = work(*inputs)
@@ -106,19 +106,19 @@ class Captured:
         return cls(graph, inputs, outputs)
 
     def replay(self, *values: Tensor) -> Any:
-        """Run on these values (shaped as the inputs, in the host's memory); the outputs stand until the next replay."""
-        for each, value in zip(self.inputs, values, strict=True):
-            each.copy_(value.pin_memory() if value.device.type == "cpu" else value, non_blocking=True)
+        """Run on these values (shaped like the inputs, in host memory); the outputs are valid until the next replay."""
+        for buffer, value in zip(self.inputs, values, strict=True):
+            buffer.copy_(value.pin_memory() if value.device.type == "cpu" else value, non_blocking=True)
         return self.again()
 
     def again(self) -> Any:
-        """Run on the values of the last time."""
+        """Run on the previous values."""
         self.graph.replay()
         return self.outputs
 
 
 class GraphSet(Generic[Size]):
-    """The same work at several sizes, a graph each."""
+    """The same work at several sizes, one graph each."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class GraphSet(Generic[Size]):
         priority: int = HIGH_PRIORITY,
         first: Collection[Size] | None = None,
     ) -> None:
-        """inputs: of each size, on the device. first: sizes that nobody can do without; None: all."""
+        """inputs: for each size, on the device. first: sizes needed to serve at all; None: all."""
         self._work, self._device, self._priority = work, device, priority
         self._inputs: Mapping[Size, tuple[Tensor, ...]] = inputs
         self._first: Collection[Size] = inputs.keys() if first is None else set(first)
@@ -136,7 +136,7 @@ class GraphSet(Generic[Size]):
         self._pool: Any = None
         self._side: torch.cuda.Stream | None = None
         self.in_use = threading.Lock()
-        """Held by one of several threads until it has read the outputs of its replay, for graphs share memory."""
+        """Held by one of several threads until it has read the outputs of its replay, since graphs share memory."""
 
     def __getitem__(self, size: Size) -> Captured:
         return self._graphs[size]
@@ -145,21 +145,21 @@ class GraphSet(Generic[Size]):
         return len(self._inputs)
 
     def captured(self, sizes: Iterable[Size]) -> Size:
-        """The first of these sizes of which there is a graph by now."""
+        """The first of these sizes whose graph has been captured."""
         return next(size for size in sizes if size in self._graphs)
 
     def missing(self, only_first: bool = False) -> list[Size]:
-        """Sizes that are not captured yet, the smallest first."""
+        """Sizes that are not captured yet, smallest first."""
         return sorted(size for size in (self._first if only_first else self._inputs) if size not in self._graphs)
 
     def compile(self) -> None:
-        """Inside `compiling`: see to all kernels."""
+        """Request all kernels; to be called inside `compiling`."""
         with torch.cuda.device(self._device):
             for inputs in self._inputs.values():
                 self._work(*inputs)
 
     def capture(self, size: Size, make_room: bool = True) -> None:
-        """Make this size's graph. The largest has to be the first: the others fit into its memory pool."""
+        """Capture this size's graph. The largest must be first: the others fit into its memory pool."""
         with torch.cuda.device(self._device):
             self._side = self._side or torch.cuda.Stream(self._device, priority=self._priority)
             self._graphs[size] = Captured.of(self._work, self._inputs[size], self._pool, self._side, make_room)
@@ -172,45 +172,45 @@ def capture(
     kept: KeptKernels | None = None,
     only_first: bool = False,
 ) -> None:
-    """Capture all sizes of these sets, or those that nobody can do without.
+    """Capture all sizes of these sets, or only those needed to serve at all.
 
-    First all kernels that they need and that are not kept are compiled: seconds.
+    First compiles all of their kernels that are not cached: seconds.
     """
     from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
 
     with torch.inference_mode():
         if not (kept and kept.are_complete):
             with compiling(kept.processes if kept else None):
-                for each in sets:
-                    each.compile()
-        steps = [(each, size) for each in sets for size in reversed(each.missing(only_first))]
-        gc.collect()  # engines that are gone, with all the memory of theirs
+                for graphs in sets:
+                    graphs.compile()
+        steps = [(graphs, size) for graphs in sets for size in reversed(graphs.missing(only_first))]
+        gc.collect()  # frees engines that are gone, and their memory
         with no_garbage_collection():
-            for done, (each, size) in enumerate(steps, 1):
-                each.capture(size)
+            for done, (graphs, size) in enumerate(steps, 1):
+                graphs.capture(size)
                 progress(done / len(steps))
 
 
 def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
-    """Capture what `capture` with ``only_first`` has left, one size at a step; says before each how many are left.
+    """Capture what `capture` with ``only_first`` left out, one size per step; yields the number left before each.
 
-    Other threads may replay these graphs meanwhile, as long as they hold the lock of the set. Some of each set are
-    made in turn, so that all kinds of work become faster.
+    Other threads may replay these graphs meanwhile, as long as they hold the lock of the set. The sets take turns, so
+    that all kinds of work become faster.
     """
-    turns = zip_longest(*([(each, size) for size in each.missing()] for each in sets))
+    turns = zip_longest(*([(graphs, size) for size in graphs.missing()] for graphs in sets))
     steps = [step for turn in turns for step in turn if step]
-    for left, (each, size) in zip(range(len(steps), 0, -1), steps, strict=True):
+    for left, (graphs, size) in zip(range(len(steps), 0, -1), steps, strict=True):
         yield left
         try:
-            with torch.inference_mode(), no_garbage_collection(), each.in_use:
-                each.capture(size, make_room=False)
+            with torch.inference_mode(), no_garbage_collection(), graphs.in_use:
+                graphs.capture(size, make_room=False)
         except torch.OutOfMemoryError as error:
             log.warning("no memory for %d of the CUDA graphs; larger ones are used instead: %s", left, error)
             return
 
 
 class FrameGraphs(GraphSet[int]):
-    """One frame for the rows in some slots. The spare slot is one that no row is ever given."""
+    """One frame for the rows in some slots. The spare slot is never given to a row."""
 
     def __init__(self, step: Step, max_rows: int, spare_slot: int, device: torch.device) -> None:
         self._spare = spare_slot
@@ -225,16 +225,16 @@ class FrameGraphs(GraphSet[int]):
         if len(slots) > self._sizes[-1]:
             raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
         size = self.captured(size for size in self._sizes if size >= len(slots))
-        if self._given.get(size) == slots:  # as in most frames: nothing needs to be sent there
+        if self._given.get(size) == slots:  # as in most frames: no upload needed
             return self[size].again()[: len(slots)]
         self._given[size] = slots
         return self[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))[: len(slots)]
 
 
 class FirstFrameGraphs(GraphSet[int]):
-    """First frames of few rows, from what their prompts' last positions have left in the slow AR.
+    """First frames of a few rows, from the slow AR's hidden states at their prompts' last positions.
 
-    So the slow AR's weights are read once less before the first sound: 2 ms on an H200.
+    This saves one pass over the slow AR's weights before the first audio: 2 ms on an H200.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class FirstFrameGraphs(GraphSet[int]):
 
 
 class PrefillGraphs(GraphSet[int]):
-    """Pieces of several prompts read at once; a batch is filled up with the one position of the spare slot."""
+    """Reads pieces of several prompts at once; batches are padded with the one position of the spare slot."""
 
     def __init__(
         self,
@@ -269,7 +269,7 @@ class PrefillGraphs(GraphSet[int]):
         spare_slot: int,
         sizes: Sequence[int] = PREFILL_SIZES,
     ) -> None:
-        """text: embeddings of tokens. text_on_host: of tokens on the host, else in the graph.
+        """text: embeddings of tokens. text_on_host: looked up on the host, else in the graph.
 
         like: a tensor of embeddings (…, dim) on the device.
         """
@@ -286,7 +286,7 @@ class PrefillGraphs(GraphSet[int]):
         super().__init__(work, inputs, like.device, first=set(FIRST_PREFILL_SIZES).intersection(sizes))
 
     def replay(self, pieces: Sequence[PrefillChunk]) -> Tensor:
-        """Put keys and values of these pieces into the cache; together at most the largest size.
+        """Put keys and values of these pieces into the cache; in total at most the largest size.
 
         Returns their hidden states (positions, dim), one piece after the other, valid until the next replay.
         """
@@ -303,18 +303,18 @@ class PrefillGraphs(GraphSet[int]):
         return self[size].replay(lines, *embeddings)[:count]
 
     def _blank(self, size: int) -> Tensor:
-        """Tokens, slots, positions and codes of nothing, at position 0 of the spare slot."""
+        """Tokens, slots, positions and codes of padding, at position 0 of the spare slot."""
         lines = torch.zeros(self._lines, size, dtype=torch.int64)
         lines[1] = self._spare
         return lines
 
 
 CLIP_FRAMES = (64, 128, 192, 256, 324)
-"""Of clips whose second part is a graph: up to 15 s."""
+"""Lengths of clips whose second part is a graph: up to 15 s."""
 
 
 class ClipEncoding(Protocol):
-    """What `FusedEncoder` does, in its two parts, of which the first makes so many steps and channels of a frame."""
+    """`FusedEncoder` in two parts; the first returns so many steps and channels per frame."""
 
     steps: int
     channels: int
@@ -327,9 +327,9 @@ class ClipEncoding(Protocol):
 
 
 class ClipGraphs(GraphSet[int]):
-    """Clips to codes: of one that is alone and no longer than usual, all after the convolutions is a graph.
+    """Encodes clips; for a single clip of usual length, everything after the convolutions is a graph.
 
-    That part is some hundreds of small launches for a clip of any length, which take a host 11 to 17 ms.
+    That part is hundreds of small launches for a clip of any length, which take the host 11 to 17 ms.
     """
 
     def __init__(self, encoder: ClipEncoding, frame_samples: int, device: torch.device) -> None:
@@ -353,5 +353,5 @@ class ClipGraphs(GraphSet[int]):
         if len(x) > 1 or size is None:
             return self._encoder.codes(x)
         graph = self[size]
-        graph.inputs[0][:, : x.shape[1]] = x  # what a longer clip has left behind it changes nothing
+        graph.inputs[0][:, : x.shape[1]] = x  # the encoder is causal, so leftovers of a longer clip do not matter
         return graph.again()[:, :, :frames]

@@ -1,4 +1,4 @@
-"""The engine's one thread: commands in, plan, run, settle, chunks out."""
+"""The engine's thread: handles commands, plans, runs the model, sends frames to the codec."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from engine.types import EngineStats, FinishReason
 log = logging.getLogger(__name__)
 
 LET_IN_ROWS = 16
-"""Up to so many rows a launch waits for newcomers."""
-ASIDE_IN_HAND = 1.0
-"""Seconds of sound that everyone has in hand when something is done aside: it takes 0.03 to 0.3."""
+"""Rows up to which a launch waits for newcomers."""
+GAP_LEAD = 1.0
+"""Seconds of audio that every listener must have buffered for a step of gap work, which takes 0.03 to 0.3."""
 
 
 class Loop:
@@ -51,7 +51,8 @@ class Loop:
         max_waiting: int,
         frame_seconds: float | None,
     ) -> None:
-        """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
+        """``frame_seconds``: duration of a frame, to schedule by listeners' buffers; None: chunks do not depend on
+        time."""
         self._runner = runner
         self._codec = CodecThreads(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
@@ -59,18 +60,18 @@ class Loop:
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
-        self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
+        self._open: set[Row] = set()  # rows whose caller is still listening, guarded by the lock
+        self._death: str | None = None  # why no more work is accepted, guarded by the lock
         self._launched: Frames | None = None
-        self._has_read = False  # prompts, in the last turn
+        self._has_read = False  # whether the last turn read prompts
         self._timing = LaunchTiming()
-        self._due: list[CodecJob] = []  # what goes to the codec at the end of the turn …
-        self._gathered: list[CodecJob] = []  # … and what waits for company
+        self._due: list[CodecJob] = []  # jobs for the codec at the end of the turn …
+        self._gathered: list[CodecJob] = []  # … and jobs that wait to be batched
         self._turns = 0
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
-        self._aside: Iterator[int] = iter(())
-        self._steps_left = 0  # of what is done aside
+        self._gap_work: Iterator[int] = iter(())
+        self._steps_left = 0  # of the gap work
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -78,28 +79,28 @@ class Loop:
         self._thread.start()
 
     def look_for_room(self) -> None:
-        """Whether `submit` would take a row now, before one is made. Raises EngineFull, EngineStopped."""
+        """Check that `submit` would accept a row now, before building one. Raises EngineFull, EngineStopped."""
         with self._lock:
             self._refuse()
 
     def submit(self, row: Row) -> None:
-        """Put a row in line. Raises EngineFull, EngineStopped."""
+        """Queue a row. Raises EngineFull, EngineStopped."""
         with self._lock:
             self._refuse()
             self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
 
     def close(self, row: Row) -> None:
-        """The caller no longer listens: an unfinished take is cancelled, its row free within one frame."""
+        """The caller no longer listens: cancel an unfinished take, whose row is free within one frame."""
         with self._lock:
             self._open.discard(row)
         self._commands.put(lambda: self._cancel(row))
 
     def run_in_gaps(self, work: Iterator[int]) -> None:
-        """Do this, a step at a time, in turns in which nobody waits; it says before each step how many are left."""
+        """Do this work step by step in turns in which nobody waits; it yields the steps left before each step."""
 
         def begin() -> None:
-            self._aside, self._steps_left = work, next(work, 0)
+            self._gap_work, self._steps_left = work, next(work, 0)
 
         self._commands.put(begin)
 
@@ -125,19 +126,20 @@ class Loop:
 
     @property
     def death(self) -> str | None:
-        """Why the loop accepts nothing any more; None while it runs."""
+        """Why the loop accepts no more work; None while it runs."""
         with self._lock:
             return self._death
 
     def stop(self) -> None:
-        """Fail every row with EngineStopped and end both threads."""
+        """Fail every row with EngineStopped and end the loop and the codec's threads."""
         self._die(STOPPED)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
         self._codec.stop()
 
     def work(self) -> None:
-        """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
+        """Run one turn, including the codec's part, in the calling thread: instead of `start`, where threads are not
+        possible."""
         self._handle_commands(wait=False)
         self._turn(self._scheduler.plan())
         self._codec.work()
@@ -152,32 +154,32 @@ class Loop:
                     self._turn(self._scheduler.plan())
                     self._busy += time.perf_counter() - started
                     self._advance_gap_work()
-        except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
+        except Exception as error:  # noqa: BLE001  (every error goes to all callers)
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
 
     def _refuse(self) -> None:
-        """Raises EngineFull, EngineStopped where no further row is taken; called with the lock held."""
+        """Raises EngineFull, EngineStopped if no more rows are accepted; called with the lock held."""
         if self._death is not None:
             raise EngineStopped(self._death)
         if sum(row.state is not State.ENDED for row in self._open) >= self._slots + self._max_waiting:
             raise EngineFull(
-                f"all {self._slots} rows are speaking and {self._max_waiting} utterances are waiting; try again later"
+                f"all {self._slots} rows are busy and {self._max_waiting} utterances are waiting; try again later"
             )
 
-    def _die(self, why: str) -> None:
-        """Accept nothing more and tell everyone who listens; the first reason stands."""
+    def _die(self, reason: str) -> None:
+        """Accept no more work and report the reason to every listener; the first reason stays."""
         with self._lock:
-            self._death = self._death or why
+            self._death = self._death or reason
             rows, self._open = self._open, set()
         for row in rows:
             row.cancelled = True
             row.sink(EngineStopped(self._death))
-        self._commands.put(lambda: None)  # wake a thread that waits for work
+        self._commands.put(lambda: None)  # wake the thread if it waits for work
 
     def _handle_commands(self, wait: bool = True) -> None:
-        """Carry out every command there is; ``wait`` for one when there is nothing to do."""
+        """Run all pending commands; with ``wait``, block for one if there is nothing to do."""
         idle = not (self._scheduler.running or self._scheduler.waiting)
         if idle:
             self._put(gathered=True)
@@ -187,40 +189,40 @@ class Loop:
             idle = False
 
     def _admit(self) -> None:
-        """While a frame runs, let commands come together until it is time to launch the next one.
+        """While a frame runs, let commands accumulate until it is time to launch the next one.
 
-        Not in a crowd: there other threads are so busy that this one would not be back in time.
+        Not with many rows: other threads are then so busy that this one would not return in time.
         """
         if self._launched is None or self._has_read or len(self._launched.rows) > LET_IN_ROWS:
             return
         waited = False
-        # Not woken by each command: that would take the interpreter's lock from who sends them. Never longer than the
-        # frame runs, whatever is expected of it.
-        while (left := self._timing.left(time.perf_counter())) > 0 and not self._launched.are_done():
+        # Not woken by each command: that would take the interpreter's lock from the caller. Never waits longer than the
+        # frame runs, whatever the estimate.
+        while (left := self._timing.seconds_left(time.perf_counter())) > 0 and not self._launched.are_done():
             waited = True
             time.sleep(min(left, LEAST_MARGIN))
         if waited:
-            self._timing.launched(too_late=self._launched.are_done())
+            self._timing.record_launch(too_late=self._launched.are_done())
 
     def _advance_gap_work(self) -> None:
-        """Take a step of what is done aside where nobody speaks, or all who do have sound enough in hand."""
+        """Do a step of gap work if no rows are active, or all listeners have enough audio buffered."""
         if not self._steps_left or not self._commands.empty():
             return
         now, rows = time.perf_counter(), self._scheduler.rows()
-        if all(is_ahead(row, self._frame_seconds, now, ASIDE_IN_HAND) for row in rows):
-            self._steps_left = next(self._aside, 0)
+        if all(is_ahead(row, self._frame_seconds, now, GAP_LEAD) for row in rows):
+            self._steps_left = next(self._gap_work, 0)
             self._timing.held_up(time.perf_counter())
 
     def _check_accounting(self) -> None:
-        """While nobody speaks, what is counted must be what is held; a difference is logged, corrected and survived."""
+        """While no rows are active, compare counts with what is actually held; log and correct a difference."""
         books: tuple[tuple[str, tuple[object, object]], ...] = (
             ("bytes of known voices", self._runner.prefixes.recount()),
             ("free slots", self._scheduler.recount()),
         )
-        for what, (counted, found) in books:
-            if counted != found:
+        for name, (counted, actual) in books:
+            if counted != actual:
                 self._book_errors += 1
-                log.error("%s: %s counted, %s found; the count has been corrected", what, counted, found)
+                log.error("%s: %s counted, %s held; the count has been corrected", name, counted, actual)
         self._codec.check()
 
     def _turn(self, plan: Plan) -> None:
@@ -232,28 +234,28 @@ class Loop:
         speaking = plan.speaking + joining
         first = self._runner.launch_first() if joining else None
         frames = self._runner.launch(speaking) if speaking else None
-        if self._runner.ahead:  # read the frame before while the device draws this one
+        if self._runner.ahead:  # read the previous frame while the device computes this one
             frames, self._launched = self._launched, frames
-        drawn = list(frames.read()) if frames else []
+        results = list(frames.read()) if frames else []
         if self._runner.ahead:
-            self._timing.begun(len(self._launched.rows) if self._launched else 0, time.perf_counter())
+            self._timing.frame_started(len(self._launched.rows) if self._launched else 0, time.perf_counter())
         self._has_read = bool(plan.prefill) and first is None
-        self._settle_all(drawn)
+        self._settle_all(results)
         self._turns += 1
         self._put(self._turns % GATHERING_TURNS == 0)
-        if first:  # drawn before the frame of all, which has begun only now
-            drawn = list(first.read())
+        if first:  # computed before the common frame, which has started only now
+            results = list(first.read())
             self._timing.held_up(time.perf_counter())
-            self._settle_all(drawn)
+            self._settle_all(results)
             self._put(gathered=False)
 
-    def _settle_all(self, drawn: list[tuple[Row, np.ndarray, bool]]) -> None:
-        for row, codes, over in drawn:
-            if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
+    def _settle_all(self, results: list[tuple[Row, np.ndarray, bool]]) -> None:
+        for row, codes, over in results:
+            if row.state is State.SPEAKING:  # a row that has ended got one frame too many
                 self._settle(row, codes, over)
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
-        """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""
+        """Store a row's new frame, send a chunk when one is due, release the row when its take is over."""
         if row.to_repeat:
             row.to_repeat -= 1
             self._frames += 1
@@ -263,16 +265,16 @@ class Loop:
             row.frames.append(frame)
             self._frames += 1
         reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
-        if reason:  # before the last chunk is sent: a caller who has heard it finds the row free
+        if reason:  # before the last chunk is sent, so that its receiver finds the row free
             self._finished += 1
             self._scheduler.remove(row)
         if reason or is_chunk_due(row, self._ramp, self._frame_seconds, time.perf_counter()):
             self._send(row, reason)
 
     def _replay_resumed(self, row: Row) -> None:
-        """Bring the codec's stream to where the take was broken off, in the chunks in which it is heard unbroken.
+        """Bring the codec's stream to where the take stopped, in the same chunks as an uninterrupted take.
 
-        What is left of the last one is decoded with the first new frames, so that all is rounded as it was.
+        The remainder is decoded with the first new frames, so that rounding is the same.
         """
         row.frames.extend(row.prompt.codes[:, row.prompt.asked :].astype(np.int16).T)
         while len(row.frames) >= (size := chunk_size(row.chunks, self._ramp)):
@@ -281,7 +283,7 @@ class Loop:
             row.sent, row.chunks = row.sent + size, row.chunks + 1
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
-        """Hand the row's frames to the codec; none are left when a take stops just after a chunk."""
+        """Send the row's frames to the codec; there are none when a take stops just after a chunk."""
         row.first_frame = row.first_frame or time.perf_counter()
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
@@ -293,7 +295,7 @@ class Loop:
         row.frames.clear()
 
     def _put(self, gathered: bool) -> None:
-        """Hand the codec what is due, and what has gathered where that is said or one of its takes goes on."""
+        """Send the codec the due jobs, and the gathered ones if ``gathered`` or if one of their takes has a due job."""
         due, waiting = self._due, self._gathered
         if gathered or {job.row for job in due} & {job.row for job in waiting}:
             due, self._gathered = waiting + due, []

@@ -12,21 +12,21 @@ import torch
 
 
 def trim_heap() -> None:
-    """Hand back every free page of all heaps; does nothing where the C library is not glibc. Blocking: tens of ms.
+    """Return every free page of all heaps to the system; does nothing without glibc. Blocking: tens of ms.
 
-    glibc gives each thread a heap of its own and shrinks it from its end alone: one small block that lives on keeps
-    all that was freed before it. Asking for as much again costs fresh pages, so call this rarely.
+    glibc gives each thread its own heap and shrinks it only from its end: one small live block keeps everything freed
+    before it. Allocating as much again costs fresh pages, so call this rarely.
     """
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 
 
 def freeze_heap() -> None:
-    """Leave what there is now out of all garbage collections to come. Blocking: tenths of a second.
+    """Exclude all present objects from future garbage collections. Blocking: tenths of a second.
 
-    For a process that serves, once all is loaded: a whole collection looks at the 300,000 objects of torch and the web
-    layer while every thread stands still, for 0.2 to 0.5 s, and a crowd's objects set one off. What was frozen and
-    becomes garbage later is never collected.
+    For a serving process, once everything is loaded: a full collection visits the 300,000 objects of torch and the web
+    layer while every thread stands still, for 0.2 to 0.5 s, and many requests' objects trigger one. Frozen objects that
+    become garbage later are never collected.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What an engine will hold in memory, worked out before anything is allocated, and the largest size that fits."""
+"""The engine's memory plan, computed before anything is allocated, and the largest size that fits."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from engine.model.shapes import only_shapes
 
 GIB = 2**30
 MARGIN = GIB // 4
-"""Left free beside the encoder of clips where that is on the GPU only while it works."""
+"""Left free beside the clip encoder if that is on the GPU only while it works."""
 UNPLANNED = GIB // 2
 """Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
 CACHED = GIB // 4
 """Bytes of layers in float32 up to which a CPU is fast enough with them: the bundled model has 42 MiB."""
 VOICES, VOICES_COMPACT = 2**29, 2**27
-"""Bytes for known voices where they are not set: a voice of ten seconds takes 38 MB of S2 Pro's."""
+"""Default bytes for known voices: a ten-second voice takes 38 MB with S2 Pro."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Bytes by item, in the order in which they are explained to people."""
+    """Bytes by item, in the order shown to people."""
 
     items: tuple[tuple[str, int], ...]
     on_demand: int = 0
-    """Bytes that must be free for a clip to be encoded on the GPU, where that is done by `OnDemandEncoder`."""
+    """Bytes that must be free for encoding a clip on the GPU by `OnDemandEncoder`."""
 
     @property
     def total(self) -> int:
@@ -48,11 +48,11 @@ class MemoryPlan:
         return f"{' + '.join(parts)} = {self.total / GIB:.2f} GiB"
 
     def fits(self, budget: int | None, spare: int = 0) -> bool:
-        """Whether it fits the budget (bytes; None: unlimited) and leaves so much to spare."""
+        """Whether it fits the budget (bytes; None: unlimited) and leaves this much to spare."""
         return budget is None or self.total + spare <= budget
 
     def check(self, budget: int | None) -> None:
-        """Raise ConfigError with the arithmetic when it does not fit the budget."""
+        """Raise ConfigError with the arithmetic if it does not fit the budget."""
         if budget is not None and not self.fits(budget):
             raise ConfigError(
                 f"this needs {self}, but {budget / GIB:.2f} GiB may be used; "
@@ -61,29 +61,29 @@ class MemoryPlan:
 
 
 class Size(NamedTuple):
-    """What is chosen where it is not set."""
+    """Automatic choices for what is not set."""
 
     rows: int
     context: int
     weights: Weights
     compact: bool = False
-    """Where memory is short: clips are encoded on the GPU only while it has room for that, fewer voices are kept and
-    fewer sizes of prompts have graphs."""
+    """For little memory: clips are encoded on the GPU only while it has room for that, fewer voices are cached and
+    fewer prompt sizes have graphs."""
 
     @property
     def text_on_host(self) -> bool:
-        """Whether a GPU leaves the table of text tokens in the host's memory: 0.7 GiB of S2 Pro's, of which a prompt
-        needs a few rows."""
+        """Whether a GPU leaves the table of text tokens in host memory: 0.7 GiB of S2 Pro's, of which a prompt needs a
+        few rows."""
         return self.compact or self.weights != "bf16"
 
 
 _SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)
-"""Rows and positions of each, the best first: two rows of half the length are better than one."""
+"""Rows and their positions, the best first: two rows of half the length are better than one."""
 _ROOMY, _SMALL, _SMALLEST = (*_SIZES[:3], (4, 2048)), _SIZES[3:-2], _SIZES[-2:]
 _KINDS: tuple[tuple[Weights, bool, tuple[tuple[int, int], ...]], ...] = (
     ("bf16", False, _ROOMY), ("int8", False, _ROOMY), ("int8", True, _ROOMY + _SMALL), ("int6", True, _SMALLEST),
 )  # fmt: skip
-"""On a GPU, weights, whether compact, and sizes to try where none of them is set."""
+"""On a GPU: weights, whether compact, and sizes to try if none of them is set."""
 
 
 def sizes(
@@ -95,9 +95,9 @@ def sizes(
     quantise: bool,
     compact: bool,
 ) -> list[Size]:
-    """Sizes to try, the best first, keeping to what is set.
+    """Sizes to try, the best first, respecting the settings.
 
-    quantise: weights may be held in fewer bits where that is not set; compact: as `Size` has it, is possible.
+    quantise: weights may be quantised if that is not set; compact: the compact form (see `Size`) is possible.
     """
     kinds = [kind for kind in _KINDS if compact or not kind[1]]
     if weights or not quantise:
@@ -115,10 +115,10 @@ def sizes(
 def largest(
     tries: Sequence[Size], plan: Callable[[Size], MemoryPlan], budget: int | None, spare: int
 ) -> tuple[Size, MemoryPlan]:
-    """The first that fits the budget, leaves so much to spare and has room for the encoder of clips.
+    """The first size that fits the budget, leaves this much to spare and has room for the clip encoder.
 
-    Else the first that leaves so much to spare, or the last one if it fits without. Raises ConfigError with its
-    arithmetic where that does not fit either.
+    Else the first that leaves this much to spare, or the last one if it fits without. Raises ConfigError with its
+    arithmetic if that does not fit either.
     """
     for has_encoder in (True, False):
         for size in tries:
@@ -138,7 +138,7 @@ def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
 
 
 def voices_bytes(prefix_bytes: int | None, size: Size) -> int:
-    """For known voices: as set, else what an engine of this size has."""
+    """Bytes for known voices: as set, else the default of an engine of this size."""
     if prefix_bytes is not None:
         return prefix_bytes
     return VOICES_COMPACT if size.compact else VOICES
@@ -156,8 +156,8 @@ def plan_memory(
 ) -> MemoryPlan:
     """The plan of an engine of this size, on one device.
 
-    prefix_bytes: for known voices; None: as many as the size has. codec_graphs: the precision of the codec's fused
-    decoder, None where plain torch decodes. twelve_bits: how weights are held in twelve bits besides.
+    prefix_bytes: for known voices; None: the size's default. codec_graphs: the precision of the codec's fused decoder,
+    None where plain torch decodes. twelve_bits: which weights have a second copy in twelve bits.
     """
     model, plain = _shapes(config, codec, size.weights)
     rows, context = size.rows, size.context
@@ -165,8 +165,8 @@ def plan_memory(
     if on_gpu and size.text_on_host:
         del tensors[TEXT_TABLE]
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
-    held = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
-    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", held)]
+    weights = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
+    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", weights)]
     if twelve_bits != "none":
         items.append(("the same in twelve bits", _in_twelve_bits(model, config)))
     if twelve_bits == "tiles":
@@ -197,7 +197,7 @@ def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[
 
 
 def _held_bytes(name: str, tensor: Tensor, dtype: torch.dtype) -> int:
-    """Quantised weights and their scales have types of their own."""
+    """Quantised weights and their scales keep their own types."""
     is_own = name.endswith(".scales") or not tensor.is_floating_point()
     return tensor.nbytes if is_own else tensor.numel() * dtype.itemsize
 
@@ -215,12 +215,13 @@ def _in_tiles(model: DualAR) -> int:
 
 
 def _encoder_bytes(codec: Codec) -> int:
-    """Of what only encodes; codebooks are part of it once tables have been made of them."""
+    """Bytes used only for encoding; codebooks are included once tables have been built from them."""
     return sum(value.nbytes for name, value in codec.state_dict().items() if not name.startswith(ONLY_DECODES))
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
-    """The fused decoder lays weights out anew and lets the old go; codebooks become tables of whole vectors."""
+    """The fused decoder copies weights into its layout and frees the originals; codebooks become tables of whole
+    vectors."""
     whole = sum(p.nbytes for p in codec.parameters())
     if graphs is None:
         return whole
@@ -234,7 +235,7 @@ def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
 
 
 def _stream_bytes(codec: Codec) -> int:
-    """Left context of one stream: attention windows, and twice each convolution's columns."""
+    """Bytes of one stream's left context: attention windows, and twice each convolution's columns."""
     post = codec.config.post_module
     window = 2 * post.n_layer * (post.window + 7) * post.n_head * post.head_dim * 4
     layers = [m for part in (codec.decoder, codec.quantizer.upsample) for m in part.modules()]
@@ -243,7 +244,8 @@ def _stream_bytes(codec: Codec) -> int:
 
 
 def _graph_bytes(codec: CodecConfig, precision: Precision) -> int:
-    """Of the largest codec graphs, of eight and of four frames, for one row: a layer's two inputs and two results."""
+    """Bytes of the largest codec graphs, of eight and of four frames, for one row: a layer's two inputs and two
+    results."""
     widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
     return 5 * (8 + 4) * codec.frame_samples * widest * (4 if precision == "float32" else 2)
 

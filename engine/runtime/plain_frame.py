@@ -1,4 +1,4 @@
-"""One frame in readable torch, which runs anywhere: the oracle of the frame on a CPU and of the fused one."""
+"""One frame in readable torch, on any device: the reference for the CPU's frame and the fused one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.runtime.row import Row
 
 
 class PlainFrame:
-    """One frame for the given rows: what was drawn, as `host_frame` lays it out."""
+    """One frame for the given rows, in `host_frame`'s layout."""
 
     def __init__(self, model: DualAR, cache: KVCache, slots: Slots) -> None:
         self._model, self._cache, self._slots = model, cache, slots
@@ -32,7 +32,7 @@ class PlainFrame:
         return self.draw(hidden, slots, max(row.sampling.top_k for row in rows))
 
     def draw(self, hidden: Tensor, slots: Tensor, ranks: int) -> Tensor:
-        """The frame without the slow AR, whose hidden states (rows, dim), before the final norm, are there.
+        """The frame after the slow AR, from its hidden states (rows, dim) before the final norm.
 
         ranks: the largest top_k.
         """
@@ -42,27 +42,27 @@ class PlainFrame:
         stop = model.config.semantic_size
         normed = model.slow.norm(hidden)
         logits = F.linear(normed, self._head)
-        semantic = draw_semantic(logits, *state.how(slots), noise[:, :2], state.recent[slots], stop)
+        semantic = draw_semantic(logits, *state.parameters(slots), noise[:, :2], state.recent[slots], stop)
         ended = semantic == stop
         first = semantic.masked_fill(ended, 0)
-        codes = self._residual(model.fast_input(hidden, normed), first, state.how(slots), noise[:, 2:])
+        codes = self._residual(model.fast_input(hidden, normed), first, state.parameters(slots), noise[:, 2:])
         state.advance(slots, codes, model)
         return host_frame(codes, ended)
 
     def read(self, slot: int, position: int, x: Tensor) -> None:
-        """Put the keys and values of one step (1, dim) into the cache, as drawing a frame does."""
+        """Put the keys and values of one step (1, dim) into the cache, as generating a frame does."""
         steps = torch.tensor([[position]], device=self._positions.device)
         self._model.slow(x[:, None], steps, self._cache.steps([slot], [position]))
 
-    def _residual(self, start: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
+    def _residual(self, start: Tensor, first: Tensor, sampling: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
         """The fast AR's passes: its first input (rows, fast dim) and code 0 (rows,) → codes (rows, codebooks)."""
         model, codes = self._model, [first]
-        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
         x = torch.stack([start, model.fast.embeddings(first)], 1)
         for book in range(1, model.config.num_codebooks):
             at = 0 if book == 1 else book
             span = self._fast_cache.span(slice(0, len(first)), at)
             logits = model.fast_logits(x, self._positions[:, at : book + 1], span)[:, -1]
-            codes.append(draw(logits, *how, noise[:, book - 1]))
+            codes.append(draw(logits, *sampling, noise[:, book - 1]))
             x = model.fast.embeddings(codes[-1])[:, None]
         return torch.stack(codes, 1)

@@ -1,4 +1,4 @@
-"""The prefix cache: keys and values of known voices, kept for the next take; the least recently used go first."""
+"""The prefix cache: keys and values of known voices for their next takes; the least recently used are evicted."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from engine.model.prompt import Prompt
 
 
 class PrefixCache:
-    """Keys and values of prompts' prefixes, the least recently used given up first when the budget is spent.
+    """Keys and values of prompts' prefixes; evicts the least recently used when the budget is exceeded.
 
-    A prefix is known by its tokens and codes, so an edited transcript or clip is another one and nothing is
+    A prefix is identified by its tokens and codes, so an edited transcript or clip is a different one and no entry is
     ever stale. Prompts are prefilled in the same pieces with and without a hit, so the result is the same.
     """
 
@@ -24,7 +24,7 @@ class PrefixCache:
         self.nbytes = self.hits = self.misses = 0
 
     def restore(self, prompt: Prompt, slot: int) -> int:
-        """Put the prompt's prefix into the slot if it is known; how many positions that were."""
+        """Copy the prompt's prefix into the slot if it is cached; returns its number of positions, else 0."""
         key = _prefix_key(prompt)
         if key not in self._kept:
             self.misses += 1
@@ -37,9 +37,9 @@ class PrefixCache:
         return prompt.prefix
 
     def keep(self, prompt: Prompt, slot: int) -> None:
-        """Remember the prompt's prefix, which the slot holds now.
+        """Cache the prompt's prefix, which the slot holds now.
 
-        Rows that met a new voice at the same time all bring its prefix, and all but the first for nothing.
+        If several rows prefilled the same new voice at once, all but the first find it cached.
         """
         key, part = _prefix_key(prompt), (slice(None), slot, slice(prompt.prefix))
         if key in self._kept:
@@ -49,20 +49,20 @@ class PrefixCache:
         size = keys.nbytes + values.nbytes
         if size > self._budget:
             return
-        while self.nbytes + size > self._budget:  # first, so that the budget holds while the new one is copied too
+        while self.nbytes + size > self._budget:  # evict first, so that the budget also holds during the copy
             _, given_up = self._kept.popitem(last=False)
             self.nbytes -= _nbytes(given_up)
         self._kept[key] = keys.clone(), values.clone()
         self.nbytes += size
 
     def recount(self) -> tuple[int, int]:
-        """Bytes as they were counted, and as they are held; from now on the count is what is held."""
+        """Bytes as counted, and bytes as held; corrects the count."""
         counted, self.nbytes = self.nbytes, sum(map(_nbytes, self._kept.values()))
         return counted, self.nbytes
 
 
-def _nbytes(kept: tuple[Tensor, Tensor]) -> int:
-    return sum(part.nbytes for part in kept)
+def _nbytes(entry: tuple[Tensor, Tensor]) -> int:
+    return sum(part.nbytes for part in entry)
 
 
 def _prefix_key(prompt: Prompt) -> bytes:

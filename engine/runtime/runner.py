@@ -1,7 +1,7 @@
-"""Runs the model for the rows in their slots: prefill, and one frame for all.
+"""Runs the model for the rows in their slots: prefill, and one frame for all rows.
 
-`PlainFrame` is readable torch, runs anywhere and is the oracle. On CUDA the frame is a graph over fused kernels, on a
-CPU in float32 it is `CpuFrame`.
+`PlainFrame` is readable torch, runs anywhere and is the reference. On CUDA the frame is a graph over fused kernels, on
+a CPU in float32 it is `CpuFrame`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from engine.runtime.row import Row
 from engine.transfer import sent
 
 PREFILL_POSITIONS = 512
-"""Positions of prompts that are read in one turn, so that rows already speaking go on between turns. Of graphs it is
-the largest: on an H200 16 ms, and with a frame of 64 rows half of the time that a frame plays."""
+"""Prompt positions read per turn, so that active rows continue between turns. It is the largest graph: on an H200
+16 ms, and with a frame of 64 rows half of the time that a frame plays."""
 FRAME_POSITIONS = 32
-"""As many positions does a frame count for that is read by itself."""
+"""Positions that a frame counts for if it is read separately."""
 
 
 class Runner:
-    """The model's state for `rows` rows. One thread only."""
+    """The model's state for `rows` rows. For one thread only."""
 
     def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0, repeats: bool = False) -> None:
-        """repeats: a take has the same frames in any company, and those heard already are drawn anew instead of read.
+        """repeats: a take has the same frames in any batch, and frames delivered before are generated again, not read.
 
-        On a CPU each row is then computed by itself, for torch rounds a row otherwise among others. On CUDA the graphs
-        have to be batch-invariant.
+        On a CPU each row is then computed separately, since torch rounds differently in a batch. On CUDA the graphs
+        must be batch-invariant.
         """
         self.config: ModelConfig = model.config
         self._model = model
@@ -48,8 +48,9 @@ class Runner:
         self.device = weight.device
         self.kernel_attention = False
         self.ahead = False
-        """Whether to launch a frame before the previous one is read (launch-ahead): where launching does not wait."""
-        # Graphs fill a batch up with the spare slot.
+        """Whether to launch a frame before the previous one is read (launch-ahead): only where launching does not
+        wait."""
+        # Graphs are padded with the spare slot.
         self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
         self.prefixes = PrefixCache(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
@@ -63,13 +64,13 @@ class Runner:
         self._frame, self._read_frame = frame, frame.read
         self._repeats, self._reads_frames_one_by_one = repeats, is_cpu
         self._is_alone = repeats and is_cpu
-        """Whether each row is computed by itself."""
+        """Whether each row is computed separately."""
         if self._is_alone:
             self._frame = lambda rows: torch.cat([frame((row,)) for row in rows])
         self._read: Callable[[Sequence[PrefillChunk]], Any] = self._read_one_by_one
         self._draw_first: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None = None
         self._begun: dict[Row, Tensor] = {}
-        """Whose prompts have just been read with their last position, and that one's hidden state (dim,)."""
+        """Rows whose prompts have just been read to the last position, and their hidden states there (dim,)."""
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
@@ -80,10 +81,10 @@ class Runner:
         twelve_bits: TwelveBits = "none",
         prefills: Sequence[int] = PREFILL_SIZES,
     ) -> list[GraphSet[int]]:
-        """Draw frames by CUDA graphs over fused kernels from now on, once these have been captured.
+        """Generate frames by CUDA graphs over fused kernels from now on, once these are captured.
 
-        batch_invariant: a row's codes do not depend on what else is in the batch, not even by rounding; it needs the
-        kernel. twelve_bits: as `FusedFrame` says. prefills: positions of the graphs that read prompts.
+        batch_invariant: a row's codes do not depend on the rest of the batch, not even by rounding; needs the attention
+        kernel. twelve_bits: see `FusedFrame`. prefills: sizes of the graphs that read prompts.
         """
         from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
 
@@ -100,7 +101,7 @@ class Runner:
         frames = FrameGraphs(step, self._rows, self._rows, self.device)
         self.kernel_attention, self.ahead = kernel_attention, True
         self._frame = lambda rows: frames.replay([row.slot for row in rows])
-        if not kernel_attention:  # then many positions of one slot would each copy the whole slot
+        if not kernel_attention:  # else every position of a slot would copy the whole slot
             return [frames]
         read = FusedPrefill(self._model, step.slow, self._cache)
         like = self._slots.input
@@ -108,7 +109,7 @@ class Runner:
             read, self._model.text, self._model.text_on_host, self.config.num_codebooks, like, self._rows, prefills
         )
         self._read, self._positions = prefill.replay, max(prefills)
-        if batch_invariant:  # a prompt's last position is read as in a frame, wherever it stands
+        if batch_invariant:  # a prompt's last position is always read as in a frame
             return [frames, prefill]
         first = FirstFrameGraphs(step.draw, like.shape[1], like.dtype, self._rows, self._rows, self.device)
         self._draw_first = first.replay
@@ -116,13 +117,13 @@ class Runner:
 
     @torch.inference_mode()
     def prefill(self, rows: Sequence[Row]) -> list[Row]:
-        """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
+        """Continue reading these rows' prompts, first come first served; returns the rows whose prompts are now read.
 
         A prompt's last token is left to the first frame, unless there are few rows: see `launch_first`.
         """
         room, pieces, ends = self._positions, [], []
         for row in rows[:1] if self._is_alone else rows:
-            if room == 0:  # the others wait for their turn, and are not looked up before it
+            if room == 0:  # the others wait, and are not looked up in the cache before their turn
                 break
             if row.position == 0:
                 row.position = self.prefixes.restore(row.prompt, row.slot)
@@ -149,13 +150,13 @@ class Runner:
         return read
 
     def _can_begin(self, rows: Sequence[Row], ends: Sequence[int], room: int) -> bool:
-        """Whether pieces up to `ends`, which leave so much room, can take the prompts' last positions along."""
+        """Whether pieces up to `ends`, which leave this much room, can include the prompts' last positions."""
         if self._draw_first is None or len(rows) > min(FIRST_FRAMES, room) or len(ends) < len(rows):
             return False
         return all(end == len(row.prompt) - 1 and not row.prompt.heard for row, end in zip(rows, ends, strict=True))
 
     def _piece_end(self, row: Row, room: int) -> int:
-        """Where the next piece of a prompt ends: at the prefix's end, so that it can be kept, and before frames."""
+        """Where the next piece of a prompt ends: at the prefix's end, so that it can be cached, and before frames."""
         end = min(row.position + room, self._last(row.prompt))
         for border in (row.prompt.prefix, self._read_together(row.prompt)):
             if row.position < border < end:
@@ -167,11 +168,11 @@ class Runner:
         return (prompt.asked if self._repeats else len(prompt)) - 1
 
     def _read_together(self, prompt: Prompt) -> int:
-        """Leading positions that are read in pieces. Frames are each read alone where that gives the same bits."""
+        """Leading positions that are read in pieces. Frames are read separately if only that gives the same bits."""
         return prompt.asked - 1 if self._reads_frames_one_by_one else len(prompt)
 
     def _read_to(self, row: Row, end: int) -> bool:
-        """Note that the row's prompt has been read up to `end`; whether that is all of it."""
+        """Record that the row's prompt has been read up to `end`; returns whether that is all of it."""
         prompt, last = row.prompt, self._last(row.prompt)
         if row.position < end == prompt.prefix:
             self.prefixes.keep(prompt, row.slot)
@@ -179,30 +180,33 @@ class Runner:
         return end == last
 
     def _join(self, rows: Sequence[Row]) -> None:
-        """Have rows whose prompts have been read speak from the next frame on."""
+        """Let rows whose prompts have been read take part from the next frame on."""
         last = [self._last(row.prompt) for row in rows]
-        heard = [row.prompt.codes[0, row.prompt.asked : end + 1] for row, end in zip(rows, last, strict=True)]
-        for row, tokens in zip(rows, heard, strict=True):
+        delivered = [row.prompt.codes[0, row.prompt.asked : end + 1] for row, end in zip(rows, last, strict=True)]
+        for row, tokens in zip(rows, delivered, strict=True):
             row.to_repeat = row.prompt.heard - len(tokens)
         ids = np.array([row.prompt.ids[end] for row, end in zip(rows, last, strict=True)])
         codes = np.stack([row.prompt.codes[:, end] for row, end in zip(rows, last, strict=True)], 1)
-        self._slots.join([r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last, heard)
+        self._slots.join(
+            [r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last, delivered
+        )
 
     @torch.inference_mode()
     def launch_first(self) -> Frames | None:
-        """Begin the first frames of few newcomers, from what their prompts' last positions have left in the slow AR.
+        """Launch the first frames of a few newcomers, from the slow AR's hidden states at their prompts' last
+        positions.
 
-        So they need not wait for a frame of all who speak. None where their first frames are in that.
+        So they need not wait for the common frame. None if their first frames are part of that.
         """
-        begun, self._begun = self._begun, {}
-        if not begun or self._draw_first is None:
+        newcomers, self._begun = self._begun, {}
+        if not newcomers or self._draw_first is None:
             return None
-        rows = tuple(begun)
-        return self._launched(rows, self._draw_first(list(begun.values()), [row.slot for row in rows]))
+        rows = tuple(newcomers)
+        return self._launched(rows, self._draw_first(list(newcomers.values()), [row.slot for row in rows]))
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
-        """Begin one frame for each of these rows."""
+        """Launch one frame for each of these rows."""
         frame = self._frame(rows)
         if repeated := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
             self._repeat(rows, repeated, frame)
@@ -220,14 +224,14 @@ class Runner:
         return Frames(rows, host, done)
 
     def _repeat(self, rows: Sequence[Row], repeated: list[int], frame: Tensor) -> None:
-        """Have these lines' rows go on from the frames that were heard, should others have been drawn.
+        """Replace the frames of these lines by the delivered ones, in case they differ.
 
-        Another GPU, or another version, may round otherwise than the one that began the take.
+        Another GPU, or another version, may round differently from the one that began the take.
         """
-        heard = np.stack([rows[line].prompt.codes[:, rows[line].position + 1] for line in repeated])
+        delivered = np.stack([rows[line].prompt.codes[:, rows[line].position + 1] for line in repeated])
         slots = torch.tensor([rows[line].slot for line in repeated], device=self.device)
-        codes = torch.from_numpy(heard).to(self.device)
-        self._slots.put_right(slots, frame[torch.tensor(repeated, device=self.device)], codes, self._model)
+        codes = torch.from_numpy(delivered).to(self.device)
+        self._slots.correct(slots, frame[torch.tensor(repeated, device=self.device)], codes, self._model)
 
     def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache, in plain torch."""
@@ -240,7 +244,7 @@ class Runner:
             self._model.slow(self._embed(piece.ids, piece.codes), positions, span)
 
     def _read_frames(self, piece: PrefillChunk) -> None:
-        """As a frame reads them, step by step."""
+        """Read frames step by step, as generating them does."""
         for step in range(len(piece.ids)):
             at = slice(step, step + 1)
             self._read_frame(piece.slot, piece.start + step, self._embed(piece.ids[at], piece.codes[:, at])[0])
@@ -252,19 +256,19 @@ class Runner:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Frames:
-    """One frame for each of these rows, on its way from the device."""
+    """One frame for each of these rows, being copied from the device."""
 
     rows: tuple[Row, ...]
     _drawn: Tensor
-    """int16 (rows, codebooks + 1), the last column says whether the take has ended."""
+    """int16 (rows, codebooks + 1); the last column says whether the take has ended."""
     _done: torch.cuda.Event | None
 
     def are_done(self) -> bool:
-        """Whether reading them would not wait."""
+        """Whether reading them would not block."""
         return self._done is None or self._done.query()
 
     def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
-        """Wait for the frames: each row, its codes int16 (codebooks,), and whether it ended instead of having any."""
+        """Wait for the frames: each row, its codes int16 (codebooks,), and whether it ended instead of having codes."""
         if self._done is not None:
             self._done.synchronize()
         for row, drawn in zip(self.rows, self._drawn.numpy(), strict=True):

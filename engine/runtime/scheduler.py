@@ -1,4 +1,4 @@
-"""Who is in which slot, what happens next, and when: first come first served, prefills in pieces between frames."""
+"""Assigns slots to rows and plans turns: first come first served, prefills in pieces between frames."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ FAST_RAMP = (1, 2, 4, 8)
 GENTLE_RAMP = (1, 1, 1, 2, 2, 3, 3, 4)
 """Frames in a take's first, second … chunk, the last size repeating: on a GPU, and on a CPU.
 
-Sound after one frame, then ever cheaper chunks, each ready before those before it have played: as long as an engine
-works half a second for one of sound, and with the gentle ramp as long as it works three quarters (a CPU decodes four
-frames at a time nearly as cheaply as eight) …"""
+Audio after one frame, then ever cheaper chunks, each ready before the previous ones have played: as long as an engine
+works half a second for one second of audio, and with the gentle ramp three quarters (a CPU decodes four frames at a
+time nearly as cheaply as eight) …"""
 LOW_LEAD = 0.1
-"""… and when it is not, or a listener has played nearly all of it: with less than this many seconds in hand, what there
-is goes out at once. (Larger chunks for listeners with seconds in hand made bursts: 64 streams over HTTP fell from 210
-to 169 times real time.)"""
+"""… and otherwise, or if a listener has played nearly everything: with less than this many seconds buffered, all frames
+so far are sent at once. (Larger chunks for listeners with seconds buffered made bursts: 64 streams over HTTP fell from
+210 to 169 times real time.)"""
 
 GATHERING_TURNS, PATIENCE = 4, 0.3
-"""A chunk whose listener has so many seconds in hand waits until so many turns have passed, for the codec decodes many
-streams together for less than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in 6.9 …"""
+"""A chunk whose listener has this many seconds buffered waits until so many turns have passed, because the codec
+decodes many streams together in less time than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in
+6.9 …"""
 SOON_FRAMES = 4
-"""… and others are no longer than this, so that they are not behind such a batch."""
+"""… and other chunks are at most this long, so that they do not queue behind such a batch."""
 
 LEAST_MARGIN, MOST_MARGIN = 1e-3, 5e-3
-"""Seconds before the end at which the next frame is launched: what launching takes, and when other threads are busy.
-Within these, it follows what happens: half as much again after a frame that came too late, else a little less."""
+"""Seconds before the end of a frame at which the next is launched: the cost of launching, and the limit when other
+threads are busy. Between these it adapts: half as much again after a frame that came too late, else a little less."""
 SLOWER = 1.01
-"""Frames become slower with every position: by so much may the expected time grow at each. What takes much longer,
-such as a frame behind a prompt's positions, says nothing of the next."""
+"""Frames become slower with every position: the expected time may grow by this factor per frame. A much longer time,
+such as of a frame behind a prompt's positions, predicts nothing about the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One turn of the loop: some prefill for the rows that still need it, then one frame for every row that speaks.
+    """One turn of the loop: some prefill for the rows that still need it, then one frame for every active row.
 
-    Those whose prompts are read to the end by then are among them.
+    The frame includes rows whose prompts are read to the end in this turn.
     """
 
     prefill: tuple[Row, ...]
     speaking: tuple[Row, ...]
     admitted: tuple[Row, ...] = ()
-    """Those of `prefill` that have just got their slot."""
+    """The rows of `prefill` that have just got their slot."""
 
 
 class Scheduler:
-    """Rows wait in one line and hold a slot from admission to end."""
+    """Rows wait in one queue and hold a slot from admission to end."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -60,7 +61,7 @@ class Scheduler:
         self._waiting.append(row)
 
     def plan(self) -> Plan:
-        """Admit whom a slot is free for, then say what to run."""
+        """Admit rows to free slots, then plan the turn."""
         first = len(self._running)
         while self._waiting and self._free:
             row = self._waiting.popleft()
@@ -80,9 +81,9 @@ class Scheduler:
         row.state = State.ENDED
 
     def recount(self) -> tuple[list[int], list[int]]:
-        """Slots that are counted as free, and those that no row holds; from now on it is these."""
-        taken = {row.slot for row in self._running}
-        counted, free = sorted(self._free), [slot for slot in range(self._slots) if slot not in taken]
+        """Slots counted as free, and slots that no row holds; corrects the count."""
+        used = {row.slot for row in self._running}
+        counted, free = sorted(self._free), [slot for slot in range(self._slots) if slot not in used]
         if counted != free:
             self._free = free[::-1]
         return counted, free
@@ -96,60 +97,61 @@ class Scheduler:
         return len(self._waiting)
 
     def rows(self) -> list[Row]:
-        """Everyone, for telling them that the engine has ended."""
+        """All rows, running and waiting."""
         return [*self._running, *self._waiting]
 
 
 class LaunchTiming:
-    """When the next frame is launched: so late that who comes meanwhile is in it, so early that the device never waits.
+    """When to launch the next frame: late enough to include newcomers, early enough that the device never waits.
 
-    A frame that is launched ahead waits on the device for the one before, and whoever comes after its launch is in the
-    frame after it; so it is launched shortly before the running one ends, by what frames of as many rows took of late.
-    Times are seconds of one clock.
+    A frame launched ahead waits on the device for the previous one, and rows that arrive after its launch join the
+    frame after it; so it is launched shortly before the running one ends, by the recent duration of frames with as many
+    rows. Times are seconds of one clock.
     """
 
     def __init__(self) -> None:
-        self._taken: dict[int, float] = {}  # by a frame of so many rows
+        self._durations: dict[int, float] = {}  # seconds of a frame, by rows
         self._began: float | None = None
         self._rows = 0
         self._margin = LEAST_MARGIN
 
-    def begun(self, rows: int, now: float) -> None:
-        """The frame before has ended, and with that the next one has begun, of so many rows; 0: there is none."""
+    def frame_started(self, rows: int, now: float) -> None:
+        """The previous frame has ended, so the next one, of this many rows, has started; 0: there is none."""
         if self._began is not None and self._rows:
-            taken = now - self._began
-            self._taken[self._rows] = min(taken, SLOWER * self._taken.get(self._rows, taken))
+            duration = now - self._began
+            self._durations[self._rows] = min(duration, SLOWER * self._durations.get(self._rows, duration))
         self._began, self._rows = now, rows
 
     def held_up(self, now: float) -> None:
-        """What was taken to be the running frame has begun only now, behind something else."""
+        """The running frame has started only now, behind other work."""
         self._began = now
 
-    def left(self, now: float) -> float:
-        """Seconds until the next frame should be launched; none is left where nothing is known."""
+    def seconds_left(self, now: float) -> float:
+        """Seconds until the next frame should be launched; 0 if nothing is known."""
         if self._began is None:
             return 0.0
-        return self._began + self._taken.get(self._rows, 0.0) - self._margin - now
+        return self._began + self._durations.get(self._rows, 0.0) - self._margin - now
 
-    def launched(self, too_late: bool) -> None:
-        """A launch was waited with; too late: the frame before had ended by then."""
+    def record_launch(self, too_late: bool) -> None:
+        """A delayed launch was made; too late: the previous frame had already ended."""
         self._margin = min(1.5 * self._margin, MOST_MARGIN) if too_late else max(0.99 * self._margin, LEAST_MARGIN)
 
 
 def ramp_of(device: str) -> tuple[int, ...]:
-    """Of an engine on a device of this type, ``"cpu"`` or ``"cuda"``."""
+    """The chunk ramp for a device type, ``"cpu"`` or ``"cuda"``."""
     return GENTLE_RAMP if device == "cpu" else FAST_RAMP
 
 
 def chunk_size(chunks: int, ramp: tuple[int, ...]) -> int:
-    """Frames of the chunk after so many."""
+    """Frames of the chunk after this many chunks."""
     return ramp[min(chunks, len(ramp) - 1)]
 
 
 def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, now: float) -> bool:
-    """Whether the row's frames should go to the codec now, by what its listener has in hand.
+    """Whether the row's frames should go to the codec now, depending on its listener's buffer.
 
-    Without ``frame_seconds`` by the ramp alone: what the clock cuts is rounded otherwise each time, in its last bit.
+    Without ``frame_seconds`` only the ramp counts: cutting by the clock changes rounding, in the last bit, from take to
+    take.
     """
     if not row.frames:
         return False
@@ -161,5 +163,5 @@ def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, n
 
 
 def is_ahead(row: Row, frame_seconds: float | None, now: float, seconds: float) -> bool:
-    """Whether so many seconds are in hand; without ``frame_seconds`` nothing is known of a listener."""
+    """Whether the listener has this many seconds buffered; False without ``frame_seconds``, when nothing is known."""
     return frame_seconds is not None and row.in_hand(frame_seconds, now) >= seconds

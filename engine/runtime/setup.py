@@ -1,4 +1,4 @@
-"""From an EngineConfig to an engine's parts: devices, memory, checkpoint, and the fastest path that runs here."""
+"""Assembles an engine from an EngineConfig: devices, memory, checkpoint, and the fastest path that runs here."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from engine.kernels.compilation.processes import KeptKernels
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how far it is, 0 to 1, while the engine starts."""
+"""Called with the current step and its progress, 0 to 1, while the engine starts."""
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a config comes to on this machine."""
+    """The result of applying a config to this machine."""
 
     source: Source
     device: torch.device
@@ -55,15 +55,15 @@ class _Plan:
     dtype: torch.dtype
     size: Size
     missing: str | None
-    """Why the fused kernels are not used; None when they are."""
+    """Why the fused kernels are not used; None if they are."""
     kernel: bool
-    """Whether attention reads the KV cache by its kernel."""
+    """Whether attention reads the KV cache through its kernel."""
     precision: Precision | None
-    """Of the codec's fused decoder; None where plain torch decodes."""
+    """Precision of the codec's fused decoder; None where plain torch decodes."""
     twelve_bits: TwelveBits
     memory: MemoryPlan
     kernel_settings: str
-    """All that decides which kernels there are, beside the GPU."""
+    """Everything that determines the set of kernels, beside the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ class Sizing:
 
 
 def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
-    """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError.
+    """Load the config's checkpoint; the loop is not started yet. Raises CheckpointError, ConfigError.
 
-    The last of them makes the engine faster, and is for the time when it is ready: see `Loop.run_in_gaps`.
+    The last item makes the engine faster, and is to run once it is ready: see `Loop.run_in_gaps`.
     """
     plan = _plan(config, tell)
     card = plan.source.card()
     tell(f"memory: {plan.memory}", 0.0)
-    with _kept_kernels(plan) as kept:  # what compiles them takes as long to start as weights to load
+    with _kept_kernels(plan) as kept:  # the compiler processes start while weights load
         codec_place = torch.device("cpu") if plan.size.compact else plan.codec_device
         text_place = torch.device("cpu") if plan.size.text_on_host else plan.device
         path, weights = plan.source.path, plan.size.weights
@@ -142,8 +142,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kept and sets:
             tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
-            # A reproducible take must not depend on when it is spoken either; and an encoder on demand gives memory
-            # back, which cannot be done beside a capture.
+            # A reproducible take must not depend on its time either; and an encoder on demand frees memory, which is
+            # impossible
+            # during a capture.
             all_first = config.reproducible or plan.size.compact
             progress = functools.partial(tell, "capturing graphs")
             capture(*sets, progress=progress, kept=kept, only_first=not all_first)
@@ -151,7 +152,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, plan.codec_device, plan.size.rows, info.max_waiting, frame_seconds)
-    fused = isinstance(encode, ClipGraphs)  # in plain torch nothing is gained by encoding several clips together
+    fused = isinstance(encode, ClipGraphs)  # plain torch gains nothing by encoding clips together
     read_timbre = None if codec.timbre is None else codec.timbre.encoder
     clips = ClipEncoder(
         encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death, read_timbre
@@ -160,17 +161,17 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         clips.prepare().result()
     if plan.precision is not None:
         longest = max(GraphStreams.FRAMES) * codec.config.frame_samples
-        reserve(plan.size.rows * longest * 4)  # a decode of all, in float32
+        reserve(plan.size.rows * longest * 4)  # one decode of all rows, in float32
     return checkpoint, info, loop, clips, _missing_graphs(sets, clips if fused else None)
 
 
 def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder | None) -> Iterator[int]:
-    """Capture them, one a step, and then give back the memory in which they were rehearsed."""
+    """Capture missing graphs, one per step, and then free the memory of their trial runs."""
     yield from capture_missing(*sets)
     if sets:
         torch.cuda.empty_cache()
     if clips:
-        clips.prepare()  # whose reserve has gone with it
+        clips.prepare()  # its reserve was freed too
 
 
 def _plan(config: EngineConfig, tell: Progress) -> _Plan:
@@ -238,11 +239,11 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
 
 @contextmanager
 def _kept_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
-    """Those in Triton's cache; None where none are used."""
+    """The kernels in Triton's cache; None if none are used."""
     if plan.missing is not None:
         yield None
         return
-    from engine.kernels.compilation.processes import kept_kernels  # only here, for it needs Triton
+    from engine.kernels.compilation.processes import kept_kernels  # imported only here because it needs Triton
 
     with torch.cuda.device(plan.device), kept_kernels(plan.kernel_settings) as kept:
         yield kept
@@ -251,7 +252,7 @@ def _kept_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
 def _check(
     config: EngineConfig, device: torch.device, codec_device: torch.device, missing: str | None, kernel: bool
 ) -> None:
-    """Raise ConfigError where the config asks for what this machine lacks. missing: why there are no fused kernels."""
+    """Raise ConfigError if the config requires what this machine lacks. missing: why there are no fused kernels."""
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
     if config.reproducible and device.type == "cuda" and not kernel:
@@ -261,7 +262,7 @@ def _check(
 
 
 def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, size: Size) -> tuple[TwelveBits, ...]:
-    """How weights would be held in twelve bits, were there memory for it, each more than the one before."""
+    """The ways to copy weights in twelve bits, memory permitting, each with more copies than the previous one."""
     if not config.twelve_bits or dtype != torch.bfloat16 or missing is not None or config.reproducible:
         return ()
     if size.weights != "bf16":
@@ -270,10 +271,10 @@ def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, 
 
 
 def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
-    """The codec's side of the engine. The fused decoder copies the weights; the plain decoder's are freed."""
+    """The codec's decoder. The fused one copies the weights and frees the plain one's."""
     if plan.precision is None:
         return PlainStreams(codec, precision)
-    from engine.codec.fused.decoder import FusedDecoder  # only here, for it needs Triton
+    from engine.codec.fused.decoder import FusedDecoder  # imported only here because it needs Triton
 
     part = part_on(codec, plan.codec_device, without=ONLY_ENCODES) if plan.size.compact else codec
     decoder = FusedDecoder(part, plan.size.rows, plan.precision, max(GraphStreams.FRAMES))
@@ -282,22 +283,22 @@ def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
 
 
 def _encode(codec: Codec, plan: _Plan) -> Encode | ClipGraphs:
-    """The encoder's side: over fused kernels, or plain torch's."""
+    """The codec's encoder: fused kernels, or plain torch."""
     if plan.precision is not None:
-        from engine.codec.fused.encoder import FusedEncoder  # only here, for it needs Triton
+        from engine.codec.fused.encoder import FusedEncoder  # imported only here because it needs Triton
         from engine.codec.fused.on_demand import OnDemandEncoder
 
         if plan.size.compact:
             return OnDemandEncoder(codec, plan.memory.on_demand)
         if FusedEncoder.reads(codec):
             encoder = FusedEncoder(codec, AT_ONCE)
-            torch.cuda.empty_cache()  # what laying weights out anew has left free
+            torch.cuda.empty_cache()  # memory freed by converting weights
             return ClipGraphs(encoder, codec.config.frame_samples, plan.codec_device)
     return codec.encode
 
 
 def _budget(config: EngineConfig, device: torch.device) -> int | None:
-    """Bytes that the engine may take: as set, else what is free on the GPU; None: no limit is known."""
+    """Bytes that the engine may use: as set, else the GPU's free memory; None: unknown."""
     if config.memory_bytes is None and device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return config.memory_bytes
@@ -306,14 +307,14 @@ def _budget(config: EngineConfig, device: torch.device) -> int | None:
 def _gpu(device: torch.device) -> Gpu | None:
     if not torch.cuda.is_available():
         return None
-    found = torch.cuda.get_device_properties(device if device.type == "cuda" else 0)
-    return Gpu(found.name, found.total_memory)
+    properties = torch.cuda.get_device_properties(device if device.type == "cuda" else 0)
+    return Gpu(properties.name, properties.total_memory)
 
 
 def _set_up_torch(device: torch.device, threads: int | None) -> None:
     """Process-wide settings of torch.
 
-    On a CPU the engine's and the codec's thread work side by side, so each gets half of the cores: on two cores
+    On a CPU the engine's and the codec's threads work side by side, so each gets half of the cores: on two cores
     that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
     """
     if threads or device.type == "cpu":
@@ -322,12 +323,12 @@ def _set_up_torch(device: torch.device, threads: int | None) -> None:
 
 
 def _cores() -> int:
-    """Cores that this process may use, which can be fewer than the machine has."""
+    """Cores available to this process, which can be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:
-    """Why the fused kernels are not used; None when they are."""
+    """Why the fused kernels are not used; None if they are."""
     if not config.graphs:
         return "graphs are switched off"
     if device.type != "cuda":

@@ -1,1 +1,1 @@
-"""Several processes that speak HTTP for one studio: connections come to all, takes and limits are one."""
+"""Several processes that answer HTTP for one studio: all accept connections, and they share takes and limits."""

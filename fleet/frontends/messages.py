@@ -1,4 +1,4 @@
-"""What the studio and its speech processes tell each other: a channel between two processes, and its messages."""
+"""The messages between the studio and its speech processes, and the channel that carries them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from studio.takes.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")
 FULL_BYTES = 2**20
-"""So much that the other end has not taken yet: what may be left out is left out then."""
+"""Unsent bytes above which messages that can be skipped are skipped."""
 
 
 class Order(NamedTuple):
-    """What every speech process is given at its start."""
+    """The arguments of a speech process, sent at its start."""
 
     settings: Settings
     config: EngineConfig
     start_engine: StartEngine
     studio: str
-    """The path of the socket at which the studio answers what they pass on."""
+    """The path of the socket at which the studio answers requests that the process passes on."""
 
 
 class Ready(NamedTuple):
-    """It could serve now."""
+    """The process could serve now."""
 
 
 class Failed(NamedTuple):
-    """It could not start, and ends."""
+    """The process could not start, and ends."""
 
     why: str
 
 
 class Leaving(NamedTuple):
-    """It takes no more connections, and ends with the streams it has."""
+    """The process accepts no more connections, and ends when its streams end."""
 
 
 class Entered(NamedTuple):
@@ -49,11 +49,11 @@ class Entered(NamedTuple):
 
     take: Take
     question: int | None
-    """The number of the `Answer` that is waited for; None: no limit is set, and none comes."""
+    """The number of the `Answer` to wait for; None without limits, when no answer comes."""
 
 
 class TakesChanged(NamedTuple):
-    """What is known of takes under way; also the sign that the process lives."""
+    """Progress of active takes; also shows that the process is alive."""
 
     takes: tuple[Take, ...]
 
@@ -65,14 +65,14 @@ class Left(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What the library kept of a take; None: that is to be seen."""
+    """What the library stored of a take; None while it is being stored."""
 
     take_id: str
     outcome: Outcome | None
 
 
 class Warned(NamedTuple):
-    """A line of its log."""
+    """A line of the process's log."""
 
     line: str
 
@@ -82,7 +82,7 @@ class Accept(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Whether a request may go on."""
+    """Whether a request may continue."""
 
     question: int
     refusal: str | None
@@ -90,13 +90,13 @@ class Answer(NamedTuple):
 
 
 class Cancel(NamedTuple):
-    """End the request of this id."""
+    """End the request with this id."""
 
     request_id: str
 
 
 class Stop(NamedTuple):
-    """Take no more connections, and end."""
+    """Accept no more connections, and end."""
 
 
 Message: TypeAlias = (
@@ -105,13 +105,13 @@ Message: TypeAlias = (
 
 
 class Channel(asyncio.Protocol):
-    """One end of a pair of sockets, in an event loop. Messages arrive whole and in order.
+    """One end of a pair of sockets, in an event loop. Messages arrive complete and in order.
 
-    Both ends are processes of one start of one program, so that Python's own pickles do.
+    Messages are pickled: both ends belong to one start of one program.
     """
 
     def __init__(self, on_message: Callable[[Message], None], on_end: Callable[[], None]) -> None:
-        """``on_end`` is called once, when the other end has gone."""
+        """``on_end`` is called once, when the other end has closed."""
         self._on_message = on_message
         self._on_end = on_end
         self._transport: asyncio.Transport | None = None
@@ -130,13 +130,13 @@ class Channel(asyncio.Protocol):
         return self._transport is not None and self._transport.get_write_buffer_size() > FULL_BYTES
 
     def send(self, message: Message) -> None:
-        """Does nothing when the other end has gone."""
+        """Send a message; does nothing when the other end has closed."""
         if self._transport is not None and not self._transport.is_closing():
             packed = pickle.dumps(message)
             self._transport.write(_LENGTH.pack(len(packed)) + packed)
 
     def close(self) -> None:
-        """What was sent is still on its way."""
+        """Close this end after sending everything."""
         if self._transport is not None:
             self._transport.close()
 

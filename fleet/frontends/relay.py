@@ -1,4 +1,4 @@
-"""The way of what a speech process does not answer itself: passed on to the studio's own process, unchanged."""
+"""Passes requests that a speech process does not answer itself on to the studio's own process, unchanged."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 10.0
 IDLE_CONNECTIONS = 32
 CALLER = b"x-studio-caller"
-"""Of a request that is passed on: whose it is, by JSON. From outside nobody can set it."""
+"""A header of forwarded requests: the client's scheme and address, as JSON. Removed from requests of clients."""
 _OF_ONE_CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"}
 )
 _OF_THE_WAY_BACK = _OF_ONE_CONNECTION | {b"date"}
-"""uvicorn sets a date itself."""
+"""uvicorn sets the date itself."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class Relay:
-    """ASGI. What ``is_own`` says is for ``app``; the rest goes over the socket at ``path``, streamed both ways."""
+    """ASGI. ``app`` answers what ``is_own`` accepts; the rest goes through the socket at ``path``, streamed both
+    ways."""
 
     def __init__(self, app: ASGIApp, is_own: Callable[[Scope], bool], path: str) -> None:
         self._app, self._is_own = app, is_own
@@ -50,10 +51,10 @@ class Relay:
         await self._studio.aclose()
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until the answer is whole, or who asked has left: that ends the request to the studio too."""
+        """Pass a request on until it is answered or the client disconnects, which ends it in the studio too."""
         body = _Body(receive)
         passing = asyncio.ensure_future(self._exchange(_request(scope, body), scope, receive, send))
-        leaving = asyncio.ensure_future(body.left())
+        leaving = asyncio.ensure_future(body.disconnected())
         try:
             await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -64,13 +65,13 @@ class Relay:
             passing.result()
 
     async def _exchange(self, request: httpx.Request, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        started = False
         try:
             answer = await self._studio.handle_async_request(request)
             async with aclosing(answer):
-                headers = _kept(answer.headers.raw, _OF_THE_WAY_BACK)
+                headers = _forwarded_headers(answer.headers.raw, _OF_THE_WAY_BACK)
                 await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
-                begun = True
+                started = True
                 async for piece in answer.stream:  # type: ignore[union-attr]
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
@@ -79,7 +80,7 @@ class Relay:
         except httpx.TransportError as error:
             cause = f"{type(error).__name__}: {error}"
             log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), cause)
-            if not begun:  # else the answer stays without its end, and uvicorn closes the connection
+            if not started:  # else the answer stays incomplete, and uvicorn closes the connection
                 refusal = "the studio's own process does not answer; try again in a moment"
                 await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}), scope["path"])(
                     scope, receive, send
@@ -87,7 +88,7 @@ class Relay:
 
 
 class Relayed:
-    """ASGI, in the studio's process: a request that was passed on is that of who asked."""
+    """ASGI, in the studio's process: gives a forwarded request the scheme and address of its client."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -102,7 +103,7 @@ class Relayed:
 
 
 class _Body:
-    """What is received of a request, piece by piece, and then that who sent it has left."""
+    """The received body of a request, piece by piece, and then the client's disconnection."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -121,14 +122,14 @@ class _Body:
     def is_empty(self) -> None:
         self._whole.set()
 
-    async def left(self) -> None:
+    async def disconnected(self) -> None:
         await self._whole.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
 def _request(scope: Scope, body: _Body) -> httpx.Request:
-    headers = _kept(scope["headers"], _OF_ONE_CONNECTION | {CALLER})
+    headers = _forwarded_headers(scope["headers"], _OF_ONE_CONNECTION | {CALLER})
     headers.append((CALLER, json.dumps([scope["scheme"], scope["client"]]).encode()))
     names = {name for name, _ in scope["headers"]}
     has_body = b"transfer-encoding" in names or b"content-length" in names
@@ -146,8 +147,8 @@ def _request(scope: Scope, body: _Body) -> httpx.Request:
     )
 
 
-def _kept(headers: Headers, left_out: frozenset[bytes]) -> Headers:
-    """Those that are meant for the other end and not for the next connection."""
+def _forwarded_headers(headers: Headers, excluded: frozenset[bytes]) -> Headers:
+    """The headers meant for the other end and not only for this connection."""
     named = b",".join(value for name, value in headers if name.lower() == b"connection")
-    gone = left_out | {pair.strip().lower() for pair in named.split(b",")}
-    return [(name, value) for name, value in headers if name.lower() not in gone]
+    dropped = excluded | {pair.strip().lower() for pair in named.split(b",")}
+    return [(name, value) for name, value in headers if name.lower() not in dropped]

@@ -1,4 +1,4 @@
-"""A speech process's own register of requests: the studio's is told of each, and asked for its caller's share."""
+"""A speech process's register of requests: reports each one to the studio, which applies the limits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from studio.takes.metrics import Metrics
 from studio.takes.recorder import Outcome
 from studio.takes.register import Register
 
-TOLD_SECONDS = 1.0
-"""So often the studio hears how takes under way go on, and that this process lives."""
+REPORT_SECONDS = 1.0
+"""Seconds between reports of active takes, which also show that the process is alive."""
 
 
 class ReportingRegister(Register):
-    """Counts nothing itself: limits and figures are those of the studio, over all processes."""
+    """Counts nothing itself: the studio keeps limits and counts over all processes."""
 
     def __init__(self, channel: Channel, limits: Limits, metrics: Metrics) -> None:
         super().__init__(limits, metrics)
@@ -64,7 +64,7 @@ class ReportingRegister(Register):
             self._changed[take.id] = take
         else:
             self._states[take.id] = take.state
-            self._changed.pop(take.id, None)  # an older record, which would undo this one
+            self._changed.pop(take.id, None)  # an older state, which would overwrite this one
             self._channel.send(TakesChanged((take,)))
 
     def left(self, take: Take) -> None:
@@ -79,16 +79,16 @@ class ReportingRegister(Register):
         else:
             self._loop.call_soon_threadsafe(self._channel.send, Recorded(take_id, outcome))
 
-    async def tell(self) -> None:
-        """Again and again how takes under way go on."""
+    async def report_changes(self) -> None:
+        """Report the progress of active takes, until cancelled."""
         while True:
-            await asyncio.sleep(TOLD_SECONDS)
+            await asyncio.sleep(REPORT_SECONDS)
             changed, self._changed = self._changed, {}
             self._channel.send(TakesChanged(() if self._channel.is_full else tuple(changed.values())))
 
 
 class WarningsToStudio(logging.Handler):
-    """Its warnings stand in the studio's diagnostics file too."""
+    """Copies the process's warnings to the studio, for its diagnostics file."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The part of the API that a speech process answers itself, as an app of its own: the routes that send speech."""
+"""The routes that a speech process answers itself, as an app: those that send speech."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from studio.speech.speech_service import SpeechService
 
 
 class SpeechApi:
-    """An ASGI app, and which requests are for it."""
+    """An ASGI app, and which requests it answers."""
 
     def __init__(self, service: SpeechService, settings: Settings) -> None:
         routers = (
@@ -35,7 +35,7 @@ class SpeechApi:
         self._ways = {way for router in routers for route in router.routes for way in _ways(route)}
 
     def answers(self, scope: Scope) -> bool:
-        """Whether a request or a socket is for one of its routes; all others are the studio's, refusals too."""
+        """Whether it answers a request or socket; the studio answers all others, including refusals."""
         return (scope.get("method", scope["type"]), scope["path"]) in self._ways
 
 

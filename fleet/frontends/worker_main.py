@@ -1,4 +1,4 @@
-"""A speech process: takes connections, speaks, and passes on to the studio's own process what is not speech."""
+"""A speech process: accepts connections, generates speech, and passes all other requests on to the studio's process."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from studio.voices.fetch import Fetcher
 from studio.voices.resolver import VoiceResolver
 
 WRITE_SECONDS = 10.0
-"""Beyond the streams' grace: what is written of takes."""
+"""Seconds beyond the streams' grace, for writing takes."""
 
 
 def run(name: str, order: Order, end: socket.socket, sockets: Sockets) -> None:
-    """The process, from its first line to its last; ``end`` is its end of the channel."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the studio says when to end
+    """Run the process; ``end`` is its end of the channel."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in the terminal: the studio decides when to end
     form = f"%(levelname)s {name}: %(name)s: %(message)s"
     logging.basicConfig(level=order.settings.log_level.upper(), format=form)
     threading.Thread(target=_end_with_studio, args=(order,), daemon=True).start()
@@ -56,7 +56,7 @@ class _Process:
 
     async def run(self, end: socket.socket) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._leave.set)
-        channel = await Channel.open(end, self._hear, self._leave.set)
+        channel = await Channel.open(end, self._handle, self._leave.set)
         logging.getLogger().addHandler(WarningsToStudio(channel))
         try:
             await self._live(channel)
@@ -64,7 +64,7 @@ class _Process:
             channel.send(Failed(str(error)))
         finally:
             channel.close()
-            await asyncio.sleep(0)  # which sends what is left
+            await asyncio.sleep(0)  # sends the remaining messages
 
     async def _live(self, channel: Channel) -> None:
         host = EngineHost(self._order.config, self._order.start_engine)
@@ -72,23 +72,23 @@ class _Process:
         service = _service(self._order.settings, host, voices, channel)
         assert isinstance(service.register, ReportingRegister)
         self._register = service.register
-        housekeeping = [asyncio.create_task(work()) for work in (service.register.tell, trim_heap_regularly)]
+        housekeeping = [asyncio.create_task(work()) for work in (service.register.report_changes, trim_heap_regularly)]
         host.start()
         try:
             await first_of(host.comes_up(), is_set(self._leave))
             if host.status.state == "ready":
                 await self._serve(service, channel)
             elif not self._leave.is_set():
-                channel.send(Failed(host.status.error or "the engine did not come up"))
+                channel.send(Failed(host.status.error or "the engine did not start"))
         finally:
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(host.stop)
-            for task in housekeeping:  # until here: who says nothing while it ends would be killed before it has
+            for task in housekeeping:  # only now: a process that is silent while it ends would be killed
                 task.cancel()
 
     async def _serve(self, service: SpeechService, channel: Channel) -> None:
         if service.host.engine().info.card.normalize:
-            await asyncio.to_thread(normalised, "It is 5 pm.")  # its rules are compiled at the first use
+            await asyncio.to_thread(normalised, "It is 5 pm.")  # compiles its rules before the first request
         api = SpeechApi(service, self._order.settings)
         relay = Relay(api.app, api.answers, self._order.studio)
         server = QuietServer(config_of(relay, self._order.settings, lifespan="off", log_config=None))
@@ -104,7 +104,7 @@ class _Process:
         await serving
         await relay.aclose()
 
-    def _hear(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         if isinstance(message, Accept):
             self._accept.set()
         elif isinstance(message, Stop):
@@ -112,17 +112,17 @@ class _Process:
         elif isinstance(message, Answer) and self._register is not None:
             self._register.answered(message)
         elif isinstance(message, Cancel) and self._register is not None:
-            with suppress(NotFound):  # it has ended meanwhile
+            with suppress(NotFound):  # has ended meanwhile
                 self._register.cancel(message.request_id)
 
 
 def _voices(settings: Settings) -> VoiceResolver:
-    """Those of the library that the studio has opened. Blocking."""
+    """The voices of the library that the studio has opened. Blocking."""
     return VoiceResolver(Library(Path(settings.home), settings.trash_days), read_aliases(Path(settings.voices)))
 
 
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
-    """As the studio's own, but for what is counted and listed."""
+    """A service like the studio's own, except that the studio counts and lists its takes."""
     retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
     fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
@@ -130,10 +130,10 @@ def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channe
 
 
 def _end_with_studio(order: Order) -> None:
-    """However the studio ends. Its channel's end tells the event loop; this is for one that does not hear any more."""
+    """End with the studio, however it ends. The event loop sees the channel close; this is for a loop that is stuck."""
     studio = multiprocessing.parent_process()
     assert studio is not None
     multiprocessing.connection.wait([studio.sentinel])
-    shutil.rmtree(Path(order.studio).parent, ignore_errors=True)  # which it could not do if it was killed
+    shutil.rmtree(Path(order.studio).parent, ignore_errors=True)  # in case it was killed and could not
     time.sleep(GRACE_SECONDS + WRITE_SECONDS)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""The studio's speech processes: as many as there are to be, each replaced when it ends, all ended with the studio."""
+"""The studio's speech processes: starts the configured number, replaces each that ends, ends all with the studio."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from studio.supervisor import HealthCheck, first_of, is_set
 log = logging.getLogger(__name__)
 
 CORES_EACH = 2
-"""One for the process, one for the engine that it serves and all else."""
+"""Cores left free: one for the studio's process, one for the engine it hosts and everything else."""
 
 
 class ProcessEnded(StudioError):
-    """A speech process has ended, and nobody wanted that."""
+    """A speech process has ended unexpectedly."""
 
 
 def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
-    """Speech processes beside the studio's own, one for each engine on a GPU; 0 where that does it all."""
+    """The number of speech processes beside the studio's, one per engine on a GPU; 0 if the studio's process does it
+    all."""
     engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
     count = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
     return count if count > 1 else 0
@@ -47,7 +48,7 @@ def _cores() -> int:
 
 
 class WorkerPool:
-    """Wherever no speech process listens, the studio's own does. Used from its event loop."""
+    """The studio's own process listens wherever no speech process does. Used from its event loop."""
 
     def __init__(
         self,
@@ -57,9 +58,9 @@ class WorkerPool:
         join: Callable[[], StartEngine],
         tell: Callable[[str], None],
     ) -> None:
-        """``join`` makes, once the studio's engine is up, what gives other processes a way to the same engines.
+        """``join`` returns, once the studio's engine is up, a way for other processes to use the same engines.
 
-        ``tell`` shows a line to the person who started the studio.
+        ``tell`` prints a line in the terminal.
         """
         self._settings, self._config, self._service, self._join, self._tell = settings, config, service, join, tell
         self._order: Order | None = None
@@ -75,7 +76,7 @@ class WorkerPool:
         self._tasks.append(asyncio.create_task(self._start(server, port)))
 
     async def _start(self, server: ListeningServer, port: PublicPort) -> None:
-        """Once the engine is up, start as many as there are to be."""
+        """Once the engine is up, start the speech processes."""
         if not await self._service.host.comes_up():
             return
         count = how_many(self._settings, self._service.host.engine(), _cores())
@@ -83,7 +84,7 @@ class WorkerPool:
             return
         watch = HealthCheck("speech processes")
         self._service.background.append(watch)
-        with watch.guarded("none can be started, and the studio's own process does it all"):
+        with watch.guarded("none can be started; the studio's own process answers everything"):
             self._order = Order(self._settings, self._config, self._join(), await self._be_reached(server))
             self._service.register.speech_processes = 0, count
             for number, sockets in enumerate(port.several(count)):
@@ -93,7 +94,7 @@ class WorkerPool:
                 self._tasks.append(asyncio.create_task(watch.restart_forever(life)))
 
     async def _be_reached(self, server: ListeningServer) -> str:
-        """Listen where speech processes pass requests on, and nobody else gets in; the path."""
+        """Listen for requests that speech processes pass on, at a path that only they can reach; returns the path."""
         self._folder = tempfile.mkdtemp(prefix="studio-")
         path = str(Path(self._folder) / "http")
         with socket.socket(socket.AF_UNIX) as private:
@@ -102,7 +103,7 @@ class WorkerPool:
         return path
 
     async def stop(self) -> None:
-        """End them all, with the streams that they have, and leave nothing behind."""
+        """End all processes and their streams, and remove the folder."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -122,10 +123,10 @@ class WorkerPool:
     async def _live(
         self, number: int, count: int, watch: HealthCheck, server: ListeningServer, sockets: Sockets
     ) -> None:
-        """The life of one process, with whatever it leaves done by the studio. Raises ProcessEnded at its end."""
+        """Run one process; the studio listens in its place while it does not. Raises ProcessEnded at its end."""
         assert self._order is not None
         process = WorkerHandle(watch.name, self._order, sockets, self._service)
-        self._processes[number] = process  # whatever becomes of the start, `stop` finds it
+        self._processes[number] = process  # `stop` finds it even if the start fails
         await process.start()
         watching = asyncio.create_task(process.watch())
         try:
@@ -139,16 +140,16 @@ class WorkerPool:
                 await first_of(is_set(process.leaves), is_set(process.has_ended))
                 self._own[number] = await server.listen(sockets)
                 self._count(count, number, accepts=False)
-            why = await process.ended()
-        except OSError:  # of this process, in which case the other is of no use
+            reason = await process.ended()
+        except OSError:  # this process cannot listen, so the other is useless
             process.kill()
             raise
         finally:
             watching.cancel()
-        raise ProcessEnded(why)
+        raise ProcessEnded(reason)
 
     def _count(self, count: int, number: int, accepts: bool) -> None:
         (self._accepting.add if accepts else self._accepting.discard)(number)
         self._service.register.speech_processes = len(self._accepting), count
         if len(self._accepting) == count:
-            self._tell(f"{count} speech processes take connections")
+            self._tell(f"{count} speech processes accept connections")

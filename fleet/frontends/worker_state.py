@@ -1,4 +1,4 @@
-"""A speech process as the studio knows it: what it speaks, whom that counts to, how it is ended."""
+"""The studio's view of a speech process: its takes, the callers they count for, and how to end it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from studio.speech.speech_service import SpeechService
 
 @dataclass(eq=False, slots=True)
 class TakeElsewhere:
-    """A request that another process speaks."""
+    """A request that another process answers."""
 
     take: Take
     cancel: Callable[[], None]
 
 
 class WorkerState:
-    """Hears what a process says of its takes. Used from the studio's event loop."""
+    """Handles a process's messages about its takes. Used from the studio's event loop."""
 
     def __init__(self, name: str, service: SpeechService) -> None:
         self.name = name
@@ -31,8 +31,8 @@ class WorkerState:
         self._takes: dict[str, TakeElsewhere] = {}
         self._unwritten: set[str] = set()
 
-    def hear(self, message: Message) -> None:
-        """Whatever is not about takes is left to others."""
+    def handle(self, message: Message) -> None:
+        """Handle a message about takes; ignores all others."""
         if isinstance(message, Entered):
             self._enter(message.take, message.question)
         elif isinstance(message, TakesChanged):
@@ -47,10 +47,10 @@ class WorkerState:
         elif isinstance(message, Warned):
             WARNINGS.add(f"{self.name}: {message.line}")
 
-    def gone(self) -> None:
-        """It has ended: so have its takes, and nobody waits for their records any more."""
+    def process_ended(self) -> None:
+        """End the takes of a process that has ended, and stop waiting for their records."""
         for entry in list(self._takes.values()):
-            self._leave(replace(entry.take, state="failed", error="the process that spoke it has ended"))
+            self._leave(replace(entry.take, state="failed", error="the process that generated it has ended"))
         for take_id in self._unwritten:
             if self._recorder is not None:
                 self._recorder.was_written(take_id)
@@ -68,7 +68,7 @@ class WorkerState:
         self._answer(question, None)
 
     def _leave(self, take: Take) -> None:
-        if self._takes.pop(take.id, None) is not None:  # else it was refused, and left without waiting for that
+        if self._takes.pop(take.id, None) is not None:  # else it was refused, and left before the refusal arrived
             self._register.put(take)
             self._register.left(take)
 

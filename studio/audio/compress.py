@@ -1,4 +1,4 @@
-"""MP3, Ogg Opus, AAC (ADTS) and FLAC while the sound is made: FFmpeg's encoders, muxers told to hold nothing back."""
+"""MP3, Ogg Opus, AAC (ADTS) and FLAC as streams: FFmpeg's encoders and muxers, set to hold nothing back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.audio.sink import Sink
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How a format is written. An option's value is FFmpeg's."""
+    """How a format is encoded; options have FFmpeg's values."""
 
     media_type: str
     container: str
@@ -28,7 +28,7 @@ class Compression:
 
 
 COMPRESSIONS = {
-    # Neither ID3 nor Xing: players read a stream from its first frame, and files may be joined end to end.
+    # Neither ID3 nor Xing: players read a stream from its first frame, and files may be concatenated.
     # The encoder's quality 7 of 9 (fastest) costs half the time of the default, 5, at the same bit rate.
     "mp3": Compression(
         "audio/mpeg",
@@ -39,10 +39,10 @@ COMPRESSIONS = {
         {"write_xing": "0", "id3v2_version": "0"},
         {"compression_level": "7"},
     ),
-    # Pages of 20 ms (in µs): the default page is a second and more, and comes only when it is full.
+    # Pages of 20 ms (in µs): a default page has a second or more, and is written only when full.
     "opus": Compression("audio/ogg", "ogg", "libopus", "flt", 64_000, {"page_duration": "20000"}),
     "aac": Compression("audio/aac", "adts", "aac", "fltp", 96_000),
-    # Blocks of 1024 samples instead of 4608, so that the first chunk already gives bytes.
+    # Blocks of 1024 samples instead of 4608, so that the first chunk gives bytes already.
     "flac": Compression("audio/flac", "flac", "flac", "s16", codec_options={"frame_size": "1024"}),
 }
 
@@ -76,10 +76,10 @@ class CompressedEncoder:
         return self._sink.take()
 
     def _open(self) -> tuple[OutputContainer, AudioStream]:
-        """Opened at the first use, so that a thread pays for it: LAME takes milliseconds."""
+        """Opens the encoder at the first use, so that a thread bears the cost: LAME takes milliseconds."""
         if self._opened is None:
             compression = self._compression
-            # bitexact: the same sound gives the same bytes; Ogg would draw a serial number else.
+            # bitexact: the same audio gives the same bytes; Ogg would otherwise pick a random serial number.
             options = compression.container_options | {"flush_packets": "1", "fflags": "+bitexact"}
             file = av.open(self._sink, "w", format=compression.container, container_options=options)
             file.metadata.update(self._metadata)

@@ -1,4 +1,4 @@
-"""A picture for the front of an audiobook: JPEG or PNG from a stranger, looked at before anything decodes it."""
+"""Covers of audiobooks: untrusted JPEG or PNG pictures, checked before anything decodes them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from studio.errors import InvalidRequest
 MAX_COVER = 4 * 1024 * 1024
 """Bytes."""
 MAX_SIDE = 4096
-"""Pixels: unpacked, 64 MiB."""
+"""Pixels a side: 64 MiB unpacked."""
 _MEDIA_TYPES = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
-"""By Pillow's names; MPO is a JPEG with further pictures behind it, as phones take them."""
+"""Pillow's names; MPO is a JPEG with further pictures behind it, as phones take them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A picture that was checked."""
+    """A checked picture."""
 
     image: bytes = field(repr=False)
     media_type: str
 
     @property
     def digest(self) -> str:
-        """Tells this picture from others."""
+        """Identifies this picture."""
         return hashlib.sha256(self.image).hexdigest()[:16]
 
     @property
     def demuxer(self) -> str:
-        """FFmpeg's name of what reads it."""
+        """FFmpeg's name for its demuxer."""
         return {"image/png": "png_pipe", "image/jpeg": "jpeg_pipe"}[self.media_type]
 
 
 def read_cover(image: bytes) -> Cover:
-    """Checks the size, and the checksums of a PNG; decodes nothing, as a JPEG of 4 MiB can take minutes.
+    """Check the size, and the checksums of a PNG, without decoding: a JPEG of 4 MiB can take minutes.
 
     Raises InvalidRequest.
     """

@@ -1,4 +1,4 @@
-"""Encoding speech while it is made: float32 samples in, bytes of a file out, by `write` and `finish`."""
+"""Streaming encoders of speech: float32 samples in, bytes of a file out, by `write` and `finish`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from studio.audio.resampler import Resampler
 
 PCM_RATE = 24_000
-"""Raw PCM carries no header, and clients of the speech API take it to be 24 kHz."""
+"""Raw PCM has no header, and clients of the speech API assume 24 kHz."""
 WAV_HEADER = 44
-"""Bytes before the samples of a WAV as it is written here."""
+"""Bytes before the samples of a WAV written here."""
 
 
 class Encoder(Protocol):
-    """An incremental file writer: every byte given out is final."""
+    """An incremental file writer; bytes are final once returned."""
 
     media_type: str
     sample_rate: int
@@ -25,7 +25,7 @@ class Encoder(Protocol):
     """Whether encoding takes long enough to be done in a thread."""
 
     def write(self, pcm: np.ndarray) -> bytes:
-        """Take (samples,) float32 in [-1, 1] at the source rate; return what is ready, maybe nothing."""
+        """Take (samples,) float32 in [-1, 1] at the source rate; return the bytes that are ready, possibly none."""
         ...
 
     def finish(self) -> bytes:
@@ -39,7 +39,7 @@ def pcm16(pcm: np.ndarray) -> bytes:
 
 
 def floats(pcm16: bytes) -> np.ndarray:
-    """16-bit samples as float32 (samples,): what `pcm16` was made of, but for its rounding."""
+    """16-bit samples as float32 (samples,): the inverse of `pcm16`, apart from rounding."""
     return np.frombuffer(pcm16, "<i2").astype(np.float32) / 32767.0
 
 
@@ -63,7 +63,7 @@ class PcmEncoder:
 
 
 class WavEncoder:
-    """16-bit mono RIFF/WAVE; exact sizes when the length is known, else 0xFFFFFFFF as in any live stream."""
+    """16-bit mono RIFF/WAVE; exact sizes when the length is known, else 0xFFFFFFFF as in a live stream."""
 
     media_type = "audio/wav"
     costly = False
@@ -85,7 +85,7 @@ class WavEncoder:
 
 
 def whole_wav(wav: bytes, sample_rate: int) -> bytes:
-    """A WAV that was written while its length was not known, with the sizes that it came to have."""
+    """A WAV written before its length was known, with the correct sizes."""
     return wav_header(sample_rate, wav_samples(len(wav))) + wav[WAV_HEADER:]
 
 
@@ -95,7 +95,7 @@ def wav_samples(size: int) -> int:
 
 
 def wav_header(sample_rate: int, samples: int | None) -> bytes:
-    """The WAV_HEADER bytes before 16-bit mono samples; ``samples=None`` when their number is not known yet."""
+    """The WAV_HEADER bytes before 16-bit mono samples; ``samples=None`` when their number is unknown."""
     data = 0xFFFFFFFF if samples is None else 2 * samples
     riff = 0xFFFFFFFF if samples is None else 36 + data
     layout = struct.pack("<HHIIHH", 1, 1, sample_rate, 2 * sample_rate, 2, 16)

@@ -1,4 +1,4 @@
-"""The formats that speech is delivered in: their media types, their sample rates, and the encoder of each."""
+"""The output formats of speech: their media types, their sample rates, and the encoder of each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OPUS_RATES = (8_000, 16_000, 24_000, 48_000)
 
 
 def check_format(name: str, sample_rate: int | None, param: str = "response_format") -> None:
-    """Raises InvalidRequest for a format that there is not, by the field ``param``, or a rate that it cannot have."""
+    """Raises InvalidRequest, naming the field ``param``, for an unknown format or a rate it cannot have."""
     if name not in MEDIA_TYPES:
-        raise InvalidRequest(f"{name[:80]!r} is no {param}; use one of {', '.join(FORMATS)}", param)
+        raise InvalidRequest(f"{name[:80]!r} is not a {param}; use one of {', '.join(FORMATS)}", param)
     rates = OPUS_RATES if name == "opus" else SAMPLE_RATES
     if sample_rate is not None and sample_rate not in rates:
         allowed = ", ".join(map(str, rates))
@@ -42,9 +42,9 @@ def open_encoder(
 ) -> Encoder:
     """The encoder of a format.
 
-    ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's own, or 44.1 where it is an odd one.
-    ``samples``: the whole length at the source rate when it is known already. ``metadata``, by FFmpeg's
-    names: for flac and opus. ``bit_rate``: bits a second in the place of the format's own. Raises InvalidRequest.
+    ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's rate, or 44.1 for an unusual one.
+    ``samples``: the total length at the source rate if known. ``metadata``, by FFmpeg's names: for flac and opus.
+    ``bit_rate``: bits a second instead of the format's default. Raises InvalidRequest.
     """
     check_format(name, sample_rate)
     own = source_rate if source_rate in SAMPLE_RATES else 44_100

@@ -1,4 +1,4 @@
-"""A limiter that looks ahead: louder by a gain, and no true peak above a ceiling; the same number of samples."""
+"""A limiter with lookahead: applies a gain and keeps true peaks below a ceiling; same number of samples."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from studio.audio.loudness import amplitude
 
 REACH = 0.02
-"""Seconds before and after a peak in which the gain goes down and comes back; shorter would be heard as roughness."""
+"""Seconds over which the gain falls before a peak and recovers after it; less would sound rough."""
 PHASES, TAPS = 4, 12
-"""True peaks are looked for at four times the rate, by twelve taps a phase, as in BS.1770's Annex 2."""
+"""True peaks are searched at four times the rate, by twelve taps a phase, as in BS.1770's Annex 2."""
 
 
 class Limiter:
-    """Takes a mono float32 sound piece by piece; what comes out is late by about REACH, and complete at the end.
+    """Takes mono float32 audio piece by piece; the output lags by about REACH and is complete after `finish`.
 
     The gain at a sample is the mean, over REACH on both sides, of the lowest gain that any peak within REACH of there
-    needs: so it is never too high, and it has no corners. Where nothing is too loud the sound is untouched but for the
-    gain. Whatever the cuts between pieces, the same samples come out.
+    needs: so it is never too high, and it has no corners. Audio below the ceiling is only multiplied by the gain. The
+    output is the same wherever the pieces are cut.
     """
 
     def __init__(self, sample_rate: int, gain: float, ceiling: float) -> None:
@@ -31,7 +31,7 @@ class Limiter:
         self._read = self._written = 0
 
     def write(self, pcm: np.ndarray) -> np.ndarray:
-        """Samples that are settled."""
+        """The samples that are final."""
         self._read += len(pcm)
         self._held = np.concatenate([self._held, pcm.astype(np.float32, copy=False) * np.float32(self._gain)])
         if len(self._held) <= 2 * self._context:
@@ -42,14 +42,14 @@ class Limiter:
         return settled
 
     def finish(self) -> np.ndarray:
-        """The samples still held back; the limiter is used up."""
+        """The remaining samples; the limiter cannot be used afterwards."""
         left = self._read - self._written
         if not left:
             return np.zeros(0, np.float32)
         return self._limited(np.concatenate([self._held, np.zeros(2 * self._context, np.float32)]))[:left]
 
     def _limited(self, sound: np.ndarray) -> np.ndarray:
-        """All but the context on both sides."""
+        """The output for all but the context on both sides."""
         inner = sound[self._context : -self._context]
         peaks = _between(sound)
         if peaks.max() <= self._ceiling:
@@ -63,7 +63,7 @@ class Limiter:
 
 
 def _running_min(values: np.ndarray, width: int) -> np.ndarray:
-    """The lowest of each ``width`` neighbours, by windows that double."""
+    """The lowest of every ``width`` neighbours, by windows that double."""
     span = 1
     while span < width:
         step = min(span, width - span)
@@ -81,13 +81,14 @@ def _between(pcm: np.ndarray) -> np.ndarray:
 
 
 def _interpolation() -> list[np.ndarray]:
-    """Windowed sinc filters for the places a quarter, a half and three quarters of the way to the sample before."""
-    found = []
+    """Windowed sinc filters for the points at a quarter, a half and three quarters of the way to the previous
+    sample."""
+    filters = []
     for phase in range(1, PHASES):
         x = np.arange(TAPS) - (TAPS - 1) // 2 - phase / PHASES
         taps = np.sinc(x) * np.cos(np.pi * x / (TAPS + 1)) ** 2
-        found.append((taps / taps.sum()).astype(np.float32))
-    return found
+        filters.append((taps / taps.sum()).astype(np.float32))
+    return filters
 
 
 _INTERPOLATION = _interpolation()

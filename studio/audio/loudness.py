@@ -1,4 +1,4 @@
-"""How loud a sound is, measured while it passes: loudness by BS.1770, true peak, RMS and the noise between words."""
+"""Measures audio as a stream: loudness by BS.1770, true peak, RMS and noise floor."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from av.error import BlockingIOError as NothingYet
 from av.error import EOFError as AtItsEnd
 
 QUIETEST = -120.0
-"""dB; what is quieter counts as this: digital silence is minus infinity, which JSON cannot say."""
+"""dB; the lower bound of all levels: digital silence is minus infinity, which JSON cannot express."""
 SHORTEST = 0.4
-"""Seconds that BS.1770 looks at together: a shorter sound has no loudness."""
+"""Seconds of a BS.1770 block: shorter audio has no loudness."""
 LEAST_LOUD = -70.0
-"""LUFS: the gate of BS.1770, below which nothing counts."""
+"""LUFS: the absolute gate of BS.1770, below which a block does not count."""
 BLOCK = 0.1
 """Seconds."""
 BLOCKS_OF_FLOOR = 5
-"""The noise floor is the level of the quietest half second, as checkers of audiobooks have it."""
+"""The noise floor is the level of the quietest half second, as audiobook checkers define it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loudness:
-    """What was measured of a sound."""
+    """Measurements of a piece of audio."""
 
     integrated: float | None
-    """LUFS, gated; None: it is too short, or silent."""
+    """LUFS, gated; None for silence and audio that is too short."""
     true_peak: float
     """dBTP."""
     peak: float
-    """dB below full scale, of the samples themselves; ``rms`` and ``noise_floor`` too."""
+    """dB below full scale, of the samples themselves; so are ``rms`` and ``noise_floor``."""
     rms: float
     noise_floor: float
 
@@ -40,12 +40,14 @@ class Loudness:
         """The audio with a gain in dB applied."""
         integrated = None if self.integrated is None else self.integrated + gain
         levels = (self.true_peak, self.peak, self.rms, self.noise_floor)
-        true_peak, peak, rms, floor = (max(QUIETEST, each + gain) if each > QUIETEST else QUIETEST for each in levels)
+        true_peak, peak, rms, floor = (
+            max(QUIETEST, level + gain) if level > QUIETEST else QUIETEST for level in levels
+        )
         return Loudness(integrated, true_peak, peak, rms, floor)
 
 
 class Meter:
-    """Takes a mono float32 sound piece by piece; keeps ten numbers a second of it.
+    """Takes mono float32 audio piece by piece; stores ten numbers per second of it.
 
     FFmpeg's ``ebur128`` measures loudness and true peak, a block of 0.1 s at a time.
     """
@@ -81,10 +83,10 @@ class Meter:
         self._rest = sound[whole:]
 
     def finish(self) -> Loudness:
-        """What was measured; the meter is used up."""
+        """The measurements; the meter cannot be used afterwards."""
         loudness = float(self._measured.get("lavfi.r128.I", "-inf"))
         is_measured = self._samples >= SHORTEST * self._rate and loudness > LEAST_LOUD
-        self._measure(np.zeros(2 * self._size - len(self._rest), np.float32), self._samples)  # ends the last block
+        self._measure(np.zeros(2 * self._size - len(self._rest), np.float32), self._samples)  # completes the last block
         true_peak = max(self._peak, float(self._measured.get("lavfi.r128.true_peak", 0.0)))
         rms = math.sqrt(self._squares / max(1, self._samples))
         blocks = np.concatenate(self._energies)
@@ -111,5 +113,5 @@ def decibels(amplitude: float) -> float:
 
 
 def amplitude(level: float) -> float:
-    """Of a level in dB."""
+    """The amplitude of a level in dB."""
     return float(10 ** (level / 20))

@@ -1,4 +1,4 @@
-"""Loudness by a standard: how much louder a sound has to be, found by measuring it, and the sound with that."""
+"""Masters audio to a loudness standard: finds the gain by measuring, and applies it."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from studio.audio.loudness import Loudness, Meter, amplitude
 from studio.errors import InvalidRequest
 
 NONE = "none"
-"""Audio as generated."""
+"""No standard: audio as generated."""
 MOST_GAIN = 30.0
-"""dB; a sound that needs more is next to silence, and its noise would be heard."""
+"""dB; audio that needs more is close to silence, and its noise would become audible."""
 CLOSE = 0.25
-"""dB beside the target that are no reason to measure again: no ear hears them."""
+"""dB off the target that are inaudible, and so need no further pass."""
 PASSES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """What a finished file has to measure."""
+    """The requirements for a finished file."""
 
     name: str
     by_rms: bool
-    """Whether its level is RMS in dB, else loudness in LUFS."""
+    """Whether its level is RMS in dB instead of loudness in LUFS."""
     target: float
     lowest: float
     highest: float
-    """Between these the level must be."""
+    """The level must be between these."""
     ceiling: float
-    """dB that no peak may pass."""
+    """Maximum peak in dB."""
     limit: float
-    """dBTP that the limiter leaves: lossy formats and other rates move peaks by a few tenths."""
+    """The limiter's ceiling in dBTP: lossy formats and resampling raise peaks by a few tenths."""
     noise_floor: float | None = None
-    """dB that the quietest half second may have."""
+    """Maximum dB of the quietest half second."""
     bit_rate: int | None = None
     """Of its MP3 files, in bits a second."""
     head: float = 0.0
@@ -47,33 +47,33 @@ class Standard:
         return loudness.rms if self.by_rms and loudness.integrated is not None else loudness.integrated
 
     def faults(self, loudness: Loudness) -> list[str]:
-        """What a finished file that measures this does not keep."""
+        """The requirements that a finished file with these measurements fails, as sentences."""
         level, unit = self.level(loudness), "dB RMS" if self.by_rms else "LUFS"
         if level is None:
             return ["It is too short or too quiet to be measured."]
-        found = []
+        faults = []
         if not self.lowest <= level <= self.highest:
-            found.append(f"Its level is {level:.1f} {unit}, not {self.lowest:g} to {self.highest:g}.")
+            faults.append(f"Its level is {level:.1f} {unit}, not {self.lowest:g} to {self.highest:g}.")
         peak = loudness.peak if self.by_rms else loudness.true_peak
         if peak > self.ceiling + 0.05:
-            found.append(f"Its highest peak is {peak:.1f} dB, above {self.ceiling:g}.")
+            faults.append(f"Its highest peak is {peak:.1f} dB, above {self.ceiling:g}.")
         if self.noise_floor is not None and loudness.noise_floor > self.noise_floor:
-            found.append(f"Its noise floor is {loudness.noise_floor:.1f} dB, above {self.noise_floor:g}.")
-        return found
+            faults.append(f"Its noise floor is {loudness.noise_floor:.1f} dB, above {self.noise_floor:g}.")
+        return faults
 
 
 STANDARDS = {
-    # Apple Podcasts and the AES (TD1008) ask for -16 LUFS within 1 LU, and true peaks of at most -1 dBTP.
+    # Apple Podcasts and the AES (TD1008): -16 LUFS within 1 LU, true peaks of at most -1 dBTP.
     "podcast": Standard("podcast", False, -16.0, -17.0, -15.0, -1.0, -1.6),
-    # ACX: each file -23 to -18 dB RMS, peaks of at most -3 dB, a noise floor of at most -60; MP3 of 192 kbit/s or more,
-    # 0.5 to 1 s of room before the words and 1 to 5 s after them.
+    # ACX: each file -23 to -18 dB RMS, peaks of at most -3 dB, noise floor of at most -60; MP3 of 192 kbit/s or more,
+    # 0.5 to 1 s of silence before the words and 1 to 5 s after them.
     "acx": Standard("acx", True, -20.0, -23.0, -18.0, -3.0, -3.6, -60.0, 192_000, 0.75, 2.0),
 }
 LOUDNESSES = (NONE, *STANDARDS)
 
 
 def standard_of(name: str) -> Standard | None:
-    """None for sound as it is. Raises InvalidRequest for a standard that there is not."""
+    """The standard of this name; None for audio as generated. Raises InvalidRequest for an unknown name."""
     if name not in LOUDNESSES:
         raise InvalidRequest(f"{name[:20]!r} is not a loudness; use one of {', '.join(LOUDNESSES)}", "loudness")
     return STANDARDS.get(name)
@@ -81,7 +81,7 @@ def standard_of(name: str) -> Standard | None:
 
 @dataclass(frozen=True, slots=True)
 class Mastering:
-    """What is done to a sound for a standard, and what it measures before and after."""
+    """The processing of a piece of audio for a standard, and its measurements before and after."""
 
     standard: Standard
     gain: float
@@ -91,7 +91,7 @@ class Mastering:
     after: Loudness
 
     def applied(self, pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[np.ndarray, None, None]:
-        """The sound, float32 mono, with it: as many samples."""
+        """The audio, float32 mono, processed: as many samples."""
         if not self.is_limited:
             yield from (pcm * np.float32(amplitude(self.gain)) for pcm in pieces)
             return
@@ -101,7 +101,7 @@ class Mastering:
 def find_mastering(
     sound: Callable[[], Iterable[np.ndarray]], sample_rate: int, standard: Standard
 ) -> Generator[Mastering | int, None, None]:
-    """Measures ``sound``, which can be had several times, until a gain meets the standard; the Mastering comes last."""
+    """Measures ``sound`` repeatedly until a gain meets the standard; yields progress, and the Mastering last."""
     before = yield from _measured(sound(), sample_rate)
     level = standard.level(before)
     if level is None:
@@ -112,16 +112,16 @@ def find_mastering(
         yield Mastering(standard, gain, False, before, before.louder(gain))
         return
     last = 0.0, level
-    for _ in range(PASSES):  # the limiter takes away some of what the gain gives: the more, the more it gives
+    for _ in range(PASSES):  # the limiter removes part of the gain, and more of a higher one
         after = yield from _measured(_limited(sound(), sample_rate, gain, standard.limit), sample_rate)
-        found = Mastering(standard, gain, True, before, after)
+        mastering = Mastering(standard, gain, True, before, after)
         reached = standard.level(after)
         if reached is None or abs(standard.target - reached) <= CLOSE:
             break
         slope = (reached - last[1]) / (gain - last[0]) if gain != last[0] else 1.0
         last = gain, reached
         gain = min(MOST_GAIN, gain + (standard.target - reached) / min(1.0, max(0.25, slope)))
-    yield found
+    yield mastering
 
 
 def _measured(pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[int, None, Loudness]:

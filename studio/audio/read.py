@@ -1,4 +1,4 @@
-"""Reading an uploaded clip: its container is recognised by its first bytes, its sound decoded up to the limits."""
+"""Reads an uploaded clip: its container is recognised by its first bytes, its audio decoded within limits."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ USUAL_RATES = frozenset(
     (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000)
 )
 OTHER_RATE = 44_100
-"""Clips of unusual rates become this one: from 44,101 to 44,100 Hz, a filter of exact phases would fill gigabytes."""
+"""Clips of unusual rates are resampled to this one: a filter from 44,101 to 44,100 Hz would fill gigabytes."""
 MAX_CHANNELS = 8
 SILENCE = 1e-3
-"""A clip that moves by less than this, -60 dB, carries no voice, wherever it rests."""
+"""A clip that varies by less than this, -60 dB, has no voice, whatever its offset."""
 LOUDEST = 16.0
-"""24 dB above full scale, where floating point still holds what was recorded too loud; beyond it is no recording."""
+"""24 dB above full scale, which floating point holds in loud recordings; anything beyond is not a recording."""
 
 MAX_START = 1800.0
-"""A span may begin this far into a file, in seconds; what comes later is not looked at."""
+"""Seconds into a file at which a span may begin; anything later is not read."""
 STEP = 0.02
-"""Seconds a level of `read_levels` stands for."""
+"""Seconds per level of `read_levels`."""
 
 PROBE = {"probesize": str(32 * 1024)}
-"""Bytes from which FFmpeg learns what a track is. It would read up to five million: of a ten-second WAV, ten of the
-twelve milliseconds that reading it takes."""
+"""Bytes that FFmpeg may read to detect a track. By default it reads up to five million: ten of the twelve milliseconds
+that reading a ten-second WAV takes."""
 
 MAX_CHUNKS = 1000
-"""Of a WAV file; FFmpeg takes seconds for the 65,535 that may be in one, and recorders write a dozen."""
+"""Chunks of a WAV file; FFmpeg takes seconds for the 65,535 that may be in one, and recorders write a dozen."""
 
 PART = 2**15
-"""Samples that are looked at together."""
+"""Samples examined together."""
 
 CANCELLED = 0.6
-"""Channels whose mean has less than this share of the level that unrelated sounds would leave cancel each other out."""
+"""Channels whose mean has less than this share of the level of unrelated channels cancel each other out."""
 
 CONTAINERS = "WAV, FLAC, MP3, Ogg, AAC, M4A/MP4, WebM, AIFF, CAF, WMA or AMR"
 MEDIA_TYPES = {
@@ -62,19 +62,19 @@ MEDIA_TYPES = {
     "amr": "audio/amr",
 }
 _WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
-"""What an ASF file begins with, the container of WMA."""
+"""The beginning of an ASF file, the container of WMA."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Clip:
-    """Decoded sound: float32 mono (samples,) in [-1, 1] at ``sample_rate`` Hz, one of USUAL_RATES."""
+    """Decoded audio: float32 mono (samples,) in [-1, 1] at ``sample_rate`` Hz, one of USUAL_RATES."""
 
     pcm: np.ndarray
     sample_rate: int
     channel_levels: tuple[float, ...] = ()
-    """RMS of each channel that the file has, before they became one."""
+    """RMS of each of the file's channels, before mixing."""
     channel: int | None = None
-    """The one channel that was taken, from 0; None: the mean of all."""
+    """The one channel that was used, from 0; None: the mean of all."""
 
     @property
     def seconds(self) -> float:
@@ -90,17 +90,17 @@ def read_clip(
 ) -> Clip:
     """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 
-    ``channel`` takes one channel (from 0) in place of the mean of all, which channels in antiphase would leave silent:
-    of those the loudest is taken. Nothing outside of the span is kept.
+    ``channel`` selects one channel (from 0) instead of the mean of all. Channels in antiphase would have a silent mean:
+    of those the loudest is used. Nothing outside the span is kept in memory.
 
-    Raises InvalidClip, which says what is wrong and what is allowed, and names start, end or channel where it is one of
-    these; ``param`` is the field that it names for the file.
+    Raises InvalidClip, which says what is wrong and what is allowed; it names start, end or channel if one of these is
+    wrong, and ``param`` for the file.
     """
     if not 0 <= start <= MAX_START or (end is not None and not start < end):
         field = "end" if 0 <= start <= MAX_START else "start"
         raise InvalidClip(f"the span must begin between 0 and {MAX_START:g} s and end later than that", field)
     if end is not None and end - start > MAX_SECONDS + 1e-6:
-        raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", "end")
+        raise InvalidClip(f"the span is {end - start:.2f} s long; at most {MAX_SECONDS:g} s are allowed", "end")
     pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
     for sound, rate in _sounds(data, param):
         check_job()
@@ -119,7 +119,7 @@ def read_clip(
     if not pieces:
         if position:
             raise InvalidClip("the span lies beyond the end of the file", "start")
-        raise InvalidClip("the file has no sound", param)
+        raise InvalidClip("the file has no audio", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
     levels = tuple(float(level) for level in np.sqrt(squares / len(pcm)))
     mixed = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64))))
@@ -131,10 +131,10 @@ def read_clip(
 
 
 def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, float]:
-    """RMS over all channels for each whole STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,), and how
-    many seconds that is to the sample. Blocking.
+    """RMS over all channels for each whole STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,), and the
+    exact duration in seconds. Blocking.
 
-    Keeps 200 bytes a second, whatever the file unpacks to. Raises InvalidClip.
+    Uses 200 bytes a second, whatever the file unpacks to. Raises InvalidClip.
     """
     levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
@@ -152,9 +152,9 @@ def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, floa
 
 
 def container_of(data: bytes, param: str | None = None) -> str:
-    """FFmpeg's name of a file's container; never FFmpeg's own guess, as playlists make it open other files.
+    """FFmpeg's name of a file's container; not FFmpeg's own guess, since playlists make it open other files.
 
-    Raises InvalidClip for what is empty, too large or none of CONTAINERS.
+    Raises InvalidClip for a file that is empty, too large or not one of CONTAINERS.
     """
     if not data:
         raise InvalidClip("the clip is empty", param)
@@ -168,7 +168,7 @@ def container_of(data: bytes, param: str | None = None) -> str:
 
 def _check(clip: Clip, param: str | None) -> None:
     if clip.seconds < MIN_SECONDS - 1e-6:
-        raise InvalidClip(f"the clip lasts {clip.seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
+        raise InvalidClip(f"the clip is {clip.seconds:.2f} s long; at least {MIN_SECONDS:g} s are needed", param)
     if not np.isfinite(clip.pcm).all():
         raise InvalidClip("the clip contains samples that are not finite numbers", param)
     low, high = float(clip.pcm.min()), float(clip.pcm.max())
@@ -205,7 +205,7 @@ def _container(head: bytes) -> str | None:
 
 
 def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
-    """The file's sound frame by frame: float32 (channels, samples) and the rate, which stays the same."""
+    """The file's audio frame by frame: float32 (channels, samples) and the rate, which stays the same."""
     container = container_of(data, param)
     if (plain := plain_wav.samples_of(data)) and plain[1] in USUAL_RATES:  # a tenth of FFmpeg's time, the same bits
         yield from ((part, plain[1]) for part in plain_wav.in_parts(plain[0], PART))
@@ -218,8 +218,8 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
                 raise InvalidClip("the file has no audio track", param)
             yield from _resampled(_frames(source), param)
     except PatchWelcomeError as error:
-        what = f"the clip changes its format in the middle, which cannot be read in {container}"
-        raise InvalidClip(f"{what}; convert it to WAV or FLAC", param) from error
+        problem = f"the clip changes its format in the middle, which cannot be read in {container}"
+        raise InvalidClip(f"{problem}; convert it to WAV or FLAC", param) from error
     except (FFmpegError, ValueError) as error:
         raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
 
@@ -235,8 +235,8 @@ def _has_many_chunks(data: bytes) -> bool:
 
 
 def _frames(source: av.container.InputContainer) -> Iterator[av.AudioFrame]:
-    """The first audio track's frames. Packets that cannot be decoded are left out, as players do: the last one of a
-    download that broke off, half a sample at the end. Raises FFmpegError where most are such.
+    """The first audio track's frames. Like players, it skips packets that cannot be decoded: the last one of a
+    truncated download, half a sample at the end. Raises FFmpegError if most are such.
     """
     decoded, damaged, error = 0, 0, None
     for packet in source.demux(audio=0):
@@ -253,8 +253,8 @@ def _frames(source: av.container.InputContainer) -> Iterator[av.AudioFrame]:
 
 
 def _resampled(frames: Iterator[av.AudioFrame], param: str | None) -> Iterator[tuple[np.ndarray, int]]:
-    """The frames at one of USUAL_RATES and in the layout of the first, also where the file changes these later on."""
-    # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads what is not there.
+    """The frames at one of USUAL_RATES and in the first frame's layout, even if the file changes these later."""
+    # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads beyond the buffer.
     resampler, first, before = None, None, None
     for frame in frames:
         _check_frame(frame, param)
@@ -273,7 +273,7 @@ def _resampled(frames: Iterator[av.AudioFrame], param: str | None) -> Iterator[t
 def _converted(
     resampler: av.AudioResampler | None, frame: av.AudioFrame | None, rate: int
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """What a resampler gives for a frame, or, for None, at its end."""
+    """A resampler's output for a frame, or, for None, its remaining output."""
     for part in resampler.resample(frame) if resampler else ():
         yield part.to_ndarray().reshape(part.samples, -1).T, rate
 

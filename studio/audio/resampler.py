@@ -1,4 +1,4 @@
-"""Streaming change of sample rate: the same samples for any chunking, no clicks, exact length."""
+"""Streaming sample-rate conversion: the same samples for any chunking, no clicks, exact length."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ONE_THREAD = 250_000
 class Resampler:
     """Band-limited resampling of a mono float32 stream by a polyphase windowed sinc.
 
-    Looks ahead 24 zero crossings (1 ms from 44.1 to 24 kHz). `write` returns what is settled,
-    `finish` the rest; together exactly ceil(samples · to / from) samples.
+    Looks ahead 24 zero crossings (1 ms from 44.1 to 24 kHz). `write` returns the final samples, `finish` the rest;
+    together exactly ceil(samples · to / from) samples.
     """
 
     def __init__(self, from_rate: int, to_rate: int) -> None:
@@ -40,7 +40,7 @@ class Resampler:
         return self._settle(pcm)
 
     def finish(self) -> np.ndarray:
-        """The samples still held back; the resampler is used up."""
+        """The remaining samples; the resampler cannot be used afterwards."""
         if self._step == self._phases:
             return np.zeros(0, np.float32)
         left = ceil(self._read * self._phases / self._step) - self._written

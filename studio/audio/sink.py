@@ -1,10 +1,10 @@
-"""A write-only buffer for muxers and archives: it cannot seek, and is emptied as it is read."""
+"""A write-only buffer for muxers and archives: not seekable, emptied as it is read."""
 
 from __future__ import annotations
 
 
 class Sink:
-    """Bytes on their way; nothing that was written can be changed."""
+    """Bytes on their way to a client; written bytes cannot be changed."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -17,7 +17,7 @@ class Sink:
         """Nothing is held back."""
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes written since the last call."""
         taken = bytes(self._bytes)
         self._bytes.clear()
         return taken

@@ -1,4 +1,4 @@
-"""What a file of sound says of itself: title, author, language, cover and chapters, as FFmpeg's muxers write them."""
+"""Metadata of audio files: title, author, language, cover and chapters, as FFmpeg's muxers write them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _CODES = (
     "ur:urd vi:vie zh:chi"
 )
 _ISO_639_2 = {pair[:2]: pair[3:] for pair in _CODES.split()}
-"""The codes that MP4 and ID3 ask for, of those that EPUB and the web have."""
+"""The codes that MP4 and ID3 require, by those of EPUB and the web."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """Blank, empty or None is left out."""
+    """Tags; blank, empty and None are left out."""
 
     title: str
     author: str = ""
     album: str = ""
     track: tuple[int, int] | None = None
-    """Which of how many, from 1."""
+    """Track number from 1, and the number of tracks."""
     language: str = ""
     """BCP 47, such as en or pt-BR."""
     cover: Cover | None = None
@@ -50,31 +50,31 @@ class Tags:
 
     @property
     def iso_language(self) -> str:
-        """Of three letters; blank where it is not known."""
+        """Three letters; blank if unknown."""
         code = self.language.partition("-")[0].lower()
         return code if len(code) == 3 else _ISO_639_2.get(code, "")
 
 
 def tag(file: OutputContainer, sound: AudioStream, tags: Tags) -> None:
-    """Tag a file, of which nothing is written yet and all streams but the cover's are added."""
+    """Tag a file that has all its streams except the cover's, and no data yet."""
     file.metadata.update(_iso(tags))
     if tags.iso_language:
         sound.metadata["language"] = tags.iso_language
     if tags.chapters:
-        file.set_chapters([_chapter(number, *each) for number, each in enumerate(tags.chapters)])
+        file.set_chapters([_chapter(number, *chapter) for number, chapter in enumerate(tags.chapters)])
     if tags.cover is None:
         return
     with av.open(io.BytesIO(tags.cover.image), "r", format=tags.cover.demuxer) as image:
         picture = file.add_stream_from_template(image.streams.video[0])
         picture.disposition = Disposition.attached_pic
         picture.metadata["comment"] = "Cover (front)"
-        packet = next(each for each in image.demux(image.streams.video[0]) if each.size)
+        packet = next(packet for packet in image.demux(image.streams.video[0]) if packet.size)
         packet.stream, packet.pts, packet.dts = picture, 0, 0
         file.mux(packet)
 
 
 def id3(tags: Tags) -> bytes:
-    """The ID3 tag that goes before an MP3: FFmpeg writes one only into a file that it can go back in."""
+    """The ID3 tag to put before an MP3: FFmpeg writes one only into a seekable file."""
     whole = io.BytesIO()
     with av.open(whole, "w", format="mp3", container_options={"id3v2_version": "3", "write_xing": "0"}) as file:
         stream = file.add_stream("libmp3lame", rate=44_100, layout="mono")

@@ -1,4 +1,4 @@
-"""Speech faster or slower with its pitch kept, as a stream: FFmpeg's atempo (WSOLA)."""
+"""Changes the speed of speech as a stream without changing its pitch: FFmpeg's atempo (WSOLA)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from av.filter import Graph
 
 MIN_SPEED, MAX_SPEED = 0.25, 4.0
 SLOWEST_STAGE = 0.5
-"""atempo goes no lower; slower speech passes through two."""
+"""atempo's lower limit; slower speech passes through two of them."""
 
 
 class Tempo:
-    """Changes the speed of mono float32 by a factor; `write` returns what is ready, `finish` the rest.
+    """Changes the speed of mono float32 by a factor; `write` returns the samples that are ready, `finish` the rest.
 
-    Holds back about 0.1 s. The length is right within 0.1 s.
+    Holds back about 0.1 s. The length is accurate to 0.1 s.
     """
 
     def __init__(self, speed: float, sample_rate: int) -> None:
@@ -46,7 +46,7 @@ class Tempo:
         return self._ready()
 
     def finish(self) -> np.ndarray:
-        """The samples still held back; the stage is used up."""
+        """The remaining samples; the stage cannot be used afterwards."""
         if not self._written:
             return np.zeros(0, np.float32)
         self._graph.push(None)
@@ -57,5 +57,5 @@ class Tempo:
         while True:
             try:
                 pieces.append(self._graph.pull().to_ndarray()[0])
-            except (BlockingIOError, EOFError):  # nothing more for now, or at all
+            except (BlockingIOError, EOFError):  # no more for now, or none left
                 return np.concatenate(pieces)

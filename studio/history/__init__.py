@@ -1,1 +1,1 @@
-"""Kept takes as their owners use them: listed, played, exported, their words' times, their sentences regenerated."""
+"""Stored takes for their owners: listed, played, exported, with word times, and regenerated sentence by sentence."""

@@ -42,7 +42,7 @@ class History:
         recorder: Recorder | None,
         outcomes: Mapping[Outcome, int] = MappingProxyType({}),
     ) -> None:
-        """``outcomes``: of the takes that were to be kept, since the start."""
+        """``outcomes``: storage results since the start."""
         self._outcomes = outcomes
         self._library = library
         self._recent = recent
@@ -50,13 +50,13 @@ class History:
 
     @property
     def retention_json(self) -> TakeJson | None:
-        """What stays, how long the trash keeps things, and how many takes could not be kept, or only without their
-        sound, since the start; None where no takes are kept."""
+        """The retention, how long the trash keeps entries, and how many takes since the start could not be stored, or
+        only without audio; None if no takes are stored."""
         if self._recorder is None:
             return None
-        kept = self._recorder.retention
+        retention = self._recorder.retention
         lost: TakeJson = {outcome: self._outcomes.get(outcome, 0) for outcome in NOT_WHOLE}
-        return lost | {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
+        return lost | {"takes": retention.takes, "bytes": retention.bytes, "undo_seconds": self.undo_seconds}
 
     @property
     def undo_seconds(self) -> float:
@@ -64,18 +64,18 @@ class History:
         return self._library.trash.seconds
 
     async def by_id(self, wanted: TakeFilter) -> TakeFilter:
-        """The same filter with its voice by id, so that names may change."""
+        """The same filter with the voice's id, so that renaming the voice does not matter."""
         if wanted.voice is None:
             return wanted
         name, revision = split_revision(wanted.voice)
         try:
             voice = await to_thread.run_sync(self._library.voices.get, name)
         except NotFound:
-            return wanted  # one that is deleted, or clip, or random
+            return wanted  # a deleted voice, or clip, or random
         return replace(wanted, voice=voice.id if revision is None else f"{voice.id}@{revision}")
 
     async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
-        """Takes that are kept and takes that are not, by their time. Raises NotFound when ``after`` is gone."""
+        """Stored and unstored takes by time. Raises NotFound when ``after`` is gone."""
         await self._settle()
         return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
 
@@ -94,7 +94,7 @@ class History:
         return await to_thread.run_sync(self._library.takes.get, take_id, owner_filter)
 
     async def sound(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path]:
-        """A take and its audio file. Raises NotFound when there is none, UnderWay."""
+        """A take and its audio file. Raises NotFound without one, UnderWay."""
         take = await self.stored(take_id, owner_filter)
         path = self._library.files.path(take.audio) if take.audio else None
         if path is None or not await to_thread.run_sync(path.exists):
@@ -107,8 +107,8 @@ class History:
         """The newest takes that have audio, with its file."""
         await self._settle()
         takes = await to_thread.run_sync(self._library.takes.page, wanted, limit)
-        found = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
-        return [(take, path) for take, path in found if path.exists()]
+        files = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
+        return [(take, path) for take, path in files if path.exists()]
 
     async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
         """Star or unstar a take. Raises NotFound, UnderWay."""
@@ -143,13 +143,13 @@ class History:
         return gone
 
     async def restore(self, ids: list[str], owner_filter: str | None) -> list[str]:
-        """Restore deleted takes; the ids of those that were in the trash."""
+        """Restore deleted takes; returns the ids of those that were in the trash."""
         items: list[tuple[Kind, str]] = [("take", take_id) for take_id in ids]
         restored = await to_thread.run_sync(self._library.trash.restore, items, owner_filter)
         return [take_id for _, take_id in restored]
 
     def _check(self, take_id: str, owner_filter: str | None) -> None:
-        """Raises UnderWay for a take that waits or speaks."""
+        """Raises UnderWay for a take that is queued or being generated."""
         try:
             ended = self._recent.get(take_id, owner_filter).ended
         except NotFound:
@@ -162,7 +162,7 @@ class History:
             await self._recorder.settle(take_id)
 
     def _label(self, voice: str | None) -> str | None:
-        """How recent takes name a voice that is asked for by its id."""
+        """The name by which recent takes have the voice with this id."""
         try:
             return voice and self._library.voices.get(voice).slug
         except NotFound:
@@ -175,16 +175,18 @@ class History:
         before = takes.number_at([take.created for take in unstored])
         places = {take.id: (number, True, take.created, take.id) for take, number in zip(unstored, before, strict=True)}
         end = None if after is None else self._place_of(after, places)
-        # An unstored take's number is that of the one that comes right after it.
-        kept = takes.page(wanted, limit + 1, before=None if end is None else end[0] + end[1])
-        numbers = takes.numbers([take.id for take in kept])
-        found: list[tuple[_Place, Take]] = [((numbers[take.id], False, 0.0, ""), take) for take in kept]
-        found += [(places[take.id], take) for take in unstored if _fits(take, wanted, label)]
-        found = sorted((each for each in found if end is None or each[0] < end), key=lambda each: each[0], reverse=True)
-        data = [listed_json(take, None if place[1] else self._library) for place, take in found[:limit]]
+        # An unstored take has the number of the next stored one.
+        page = takes.page(wanted, limit + 1, before=None if end is None else end[0] + end[1])
+        numbers = takes.numbers([take.id for take in page])
+        entries: list[tuple[_Place, Take]] = [((numbers[take.id], False, 0.0, ""), take) for take in page]
+        entries += [(places[take.id], take) for take in unstored if _fits(take, wanted, label)]
+        entries = sorted(
+            (entry for entry in entries if end is None or entry[0] < end), key=lambda entry: entry[0], reverse=True
+        )
+        data = [listed_json(take, None if place[1] else self._library) for place, take in entries[:limit]]
         last = str(data[-1]["id"]) if data else None
         data.sort(key=lambda take: cast(int, take["created"]), reverse=True)
-        return TakePage(data, last, len(found) > limit)
+        return TakePage(data, last, len(entries) > limit)
 
     def _place_of(self, take_id: str, places: Mapping[str, _Place]) -> _Place:
         """Raises NotFound."""
@@ -195,12 +197,12 @@ class History:
 
 
 _Place = tuple[int, bool, float, str]
-"""Where a take stands among all: the larger, the newer. What is not in the library stands right behind the newest of
-the library's takes that began before it (its number, and that it is not kept), among others there by its own time."""
+"""A take's position among all; larger is newer. An unstored take comes right after the newest stored take that began
+before it (whose number it has, marked as unstored), and among other unstored ones by its own time."""
 
 
 def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
-    """Whether a take answers the question, so far as it is known without its words; ``label`` is the voice's."""
+    """Whether a take matches, as far as known without its text; ``label`` is the voice's."""
     return (
         not (wanted.query.strip() or wanted.starred)
         and (label is None or label in take.label.split(", "))
@@ -211,5 +213,5 @@ def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
 
 
 def spare_starred(wanted: TakeFilter) -> TakeFilter:
-    """The same, without starred takes unless they are asked for by name: what clears up must not take favourites."""
+    """The same filter, without starred takes unless it selects by id: clearing up must not delete favourites."""
     return wanted if wanted.ids is not None or wanted.starred else replace(wanted, starred=False)

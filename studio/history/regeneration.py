@@ -31,28 +31,28 @@ from studio.speech.timing.words import are_all, places_of
 from studio.takes.recorder import Recorder
 
 RequestOf = Callable[[str, int], SpeechRequest]
-"""Makes the request, for a WAV, of a text and a seed."""
+"""Builds the request for a text and a seed, with WAV as its format."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Regenerated:
     new: NewTake
     spoken: Take
-    """The newly generated sentences alone."""
+    """Only the newly generated sentences."""
     work_s: float
     """Seconds taken to generate them."""
 
 
 class Regeneration:
-    """Of the takes of this library. Used from one event loop."""
+    """For the takes of this library. Used from one event loop."""
 
     def __init__(self, history: History, times: TakeWordTimes, library: Library, service: SpeechService) -> None:
         self._history, self._times, self._library, self._service = history, times, library, service
 
     async def add_take(self, take_id: str, start: int, end: int, owner_filter: str | None, origin: Origin) -> TakeJson:
-        """A new take, whose id is the origin's. ``start`` and ``end``: characters of the text of the one before.
+        """A new take derived from a stored one. ``start`` and ``end``: characters of the original's text.
 
-        Raises NotFound, UnderWay, InvalidRequest, CannotRegenerate, LibraryFull, and what `regenerate` raises.
+        Raises NotFound, UnderWay, InvalidRequest, CannotRegenerate, LibraryFull, and the errors of `regenerate`.
         """
         take, _ = await self._history.sound(take_id, owner_filter)
         recorder = self._check(take)
@@ -61,8 +61,7 @@ class Regeneration:
             result = await self.regenerate(take, origin, choose)
         except UnknownVoice as error:
             raise CannotRegenerate(
-                "the voice in which it was spoken is no longer in the library; restore the voice, or generate the "
-                "take in another one",
+                "its voice is no longer in the library; restore the voice, or generate the take in another one",
                 "take_id",
             ) from error
         take = replace(result.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
@@ -72,33 +71,33 @@ class Regeneration:
     async def regenerate(
         self, take: Take, origin: Origin, choose: Callable[[Sequence[str]], tuple[Selection, RequestOf]]
     ) -> Regenerated:
-        """What becomes of a take, not kept yet. ``choose``: of all words that are heard, which sentences, and how.
+        """Regenerate sentences of a take without storing it. ``choose`` selects the sentences from all spoken words.
 
-        Raises CannotRegenerate, NotFound where the sound is gone, Changed where another model speaks now,
-        DegenerateSpeech, and what TakeWordTimes.words, SpeechService.speak and Speech.timestamps raise.
+        Raises CannotRegenerate, NotFound if the audio is gone, Changed if another model is loaded now,
+        DegenerateSpeech, and the errors of TakeWordTimes.words, SpeechService.speak and Speech.timestamps.
         """
         await to_thread.run_sync(self._check_model, take)
         words = await self._times.words(take, origin.caller)
         if not await to_thread.run_sync(_has_all, take, words):
             raise CannotRegenerate("this take has no word times; regenerate it as a whole", "take_id")
         chosen, request_of = await to_thread.run_sync(choose, [word.text for word in words])
-        begun = time.perf_counter()
-        seed = secrets.randbelow(2**31)  # the voice's own would say the same again
+        started = time.perf_counter()
+        seed = secrets.randbelow(2**31)  # the voice's own seed would give the same audio
         speech = await self._service.speak(request_of(f"{chosen.lead}{chosen.text}", seed), origin)
         async with aclosing(speech):
             if speech.sample_rate != take.sample_rate:
                 raise Changed(f"it was spoken at {take.sample_rate} Hz, by another model; regenerate it as a whole")
             wav = b"".join([piece async for piece in speech.body])
             times = await speech.timestamps("word")
-        work_s = time.perf_counter() - begun
-        kept = self._library.files.path(take.audio)
-        found = await to_thread.run_sync(replace_sentences, kept, take.sample_rate, words, chosen, wav, times)
+        work_s = time.perf_counter() - started
+        path = self._library.files.path(take.audio)
+        spliced = await to_thread.run_sync(replace_sentences, path, take.sample_rate, words, chosen, wav, times)
         info = self._service.host.engine().info
-        regenerated = replace(_regenerated(take, found, info.frame_samples), made_by=made_by(info))
-        return Regenerated(NewTake(regenerated, [found.wav], words=found.words), speech.record, work_s)
+        regenerated = replace(_regenerated(take, spliced, info.frame_samples), made_by=made_by(info))
+        return Regenerated(NewTake(regenerated, [spliced.wav], words=spliced.words), speech.record, work_s)
 
     def _check(self, take: Take) -> Recorder:
-        """Raises CannotRegenerate for a take of which no sentence can be, and where no takes are kept."""
+        """Raises CannotRegenerate for a take that does not allow it, and if no takes are stored."""
         if self._service.recorder is None:
             raise CannotRegenerate("this studio keeps no takes (STUDIO_KEEP_TAKES is 0), so it cannot keep the new one")
         if take.state != "finished" or take.finish_reason != "stop":
@@ -108,7 +107,10 @@ class Regeneration:
         return self._service.recorder
 
     def _check_model(self, take: Take) -> None:
-        """Another model would be another voice. Blocking. Raises CannotRegenerate, NotReady, Unavailable."""
+        """Check that the same model is loaded, since another would change the voice. Blocking.
+
+        Raises CannotRegenerate, NotReady, Unavailable.
+        """
         codes, now = self._library.takes.codes(take.id), made_by(self._service.host.engine().info)
         before = codes.made_by if codes else take.made_by or now
         if before != now:
@@ -119,7 +121,7 @@ class Regeneration:
             )
 
     def _choose(self, take: Take, start: int, end: int, words: Sequence[str]) -> tuple[Selection, RequestOf]:
-        """Blocking. Raises InvalidRequest where there is no sentence, CannotRegenerate for a voice that is not kept."""
+        """Blocking. Raises InvalidRequest without a sentence, CannotRegenerate for a voice that is not stored."""
         cast = take.parameters.get("cast")
         if cast is None:
             sentences, voice = select(take.text, start, end, words), take.voice
@@ -143,20 +145,20 @@ def _has_all(take: Take, words: Sequence[Timed]) -> bool:
 
 
 def _turn_of(text: str, start: int, end: int, words: Sequence[str]) -> tuple[Turn, Selection]:
-    """The one turn of a dialogue that is selected, and its sentences. Raises InvalidRequest."""
+    """The selected turn of a dialogue, and its sentences. Raises InvalidRequest."""
     check_span(text, start, end)
     places = places_of(without_names(text, True), words)
-    at, found = 0, list[tuple[Turn, int, int]]()
+    at, turns = 0, list[tuple[Turn, int, int]]()
     for turn in read_turns(text):
         begins, ends = turn.begins, turn.begins + len(turn.written)
-        first, at = bisect_left(places, at), at + len(turn.written) + 1  # as without_names puts them together
+        first, at = bisect_left(places, at), at + len(turn.written) + 1  # as joined by without_names
         if (begins < end and start < ends) or begins <= start == end <= ends:
-            found.append((turn, first, bisect_left(places, at)))
-    if not found:
+            turns.append((turn, first, bisect_left(places, at)))
+    if not turns:
         raise no_sentence()
-    if len(found) > 1:
+    if len(turns) > 1:
         raise CannotRegenerate("several speakers are selected: select words of one of them", "start")
-    turn, first, last = found[0]
+    turn, first, last = turns[0]
     start, end = (min(max(0, place - turn.begins), len(turn.written)) for place in (start, end))
     selection = select(turn.written, start, end, words[first:last])
     return turn, replace(selection, first=selection.first + first, last=selection.last + first)
@@ -169,15 +171,16 @@ def _voice_of(turn: Turn, cast: Mapping[str, str], parameters: Mapping[str, Any]
 
 
 def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
-    """As the take was asked for, and read as words are read today: maybe that is what was wrong with it."""
-    kept = take.parameters
+    """The original's settings, but with today's reading of the text, since the old reading may have been the
+    problem."""
+    parameters = take.parameters
     names = ("temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary")
-    as_it_was = {name: kept[name] for name in names if kept.get(name) is not None}
+    as_it_was = {name: parameters[name] for name in names if parameters.get(name) is not None}
     return SpeechRequest(text=text, voice=voice, format="wav", seed=seed, store=False, **as_it_was)
 
 
 def _regenerated(take: Take, result: Replaced, frame_samples: int) -> Take:
-    """The record of the new take; figures of the old one's making do not hold for it."""
+    """The record of the new take, without the original's performance figures."""
     seconds = result.samples / take.sample_rate
     return replace(
         take,

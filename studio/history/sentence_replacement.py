@@ -1,4 +1,4 @@
-"""Sentences put in the place of others in a sound, without a step, and when all words are heard then."""
+"""Replaces sentences in audio seamlessly, and computes the new word times."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from studio.library.takes.take import Timed
 from studio.speech.timing.words import places_of
 
 AROUND = 0.5
-"""Seconds of the sound on both sides of the pauses that are looked at; what is further away is copied as it is."""
+"""Seconds of audio examined on both sides of the pauses; everything further away is copied unchanged."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Replaced:
-    """The sound with the sentences in it."""
+    """The audio with the new sentences."""
 
     wav: bytes = field(repr=False)
     samples: int
     words: Sequence[Timed]
     begins: float
-    """Seconds: what comes after this is heard ``later`` by so many, which may be below 0."""
+    """Seconds: audio after this time is ``later`` by this much, which may be negative."""
     later: float
 
 
 def replace_sentences(
     kept: Path, rate: int, words: Sequence[Timed], chosen: Selection, wav: bytes, times: Sequence[Timed]
 ) -> Replaced:
-    """Put sentences into a kept mono WAV of 16 bits at ``rate`` Hz, whose ``words`` are heard at these times.
+    """Replace sentences in a stored 16-bit mono WAV at ``rate`` Hz, whose ``words`` have these times.
 
-    ``wav`` and ``times`` are of what was spoken now: the lead, and then the sentences. Only what is near to them is
-    looked at, however long the sound is. Blocking. Raises DegenerateSpeech where words are missing, NotFound where the
-    kept file is gone.
+    ``wav`` and ``times`` belong to the new audio: the lead, and then the sentences. Only their surroundings are
+    examined, however long the audio is. Blocking. Raises DegenerateSpeech if words are missing, NotFound if the
+    stored file is gone.
     """
     places = places_of(f"{chosen.lead}{chosen.text}", [word.text for word in times])
     skipped = bisect_left(places, len(chosen.lead))
     if len(times) - skipped != chosen.last - chosen.first:
-        raise DegenerateSpeech("the sentence was not spoken to its end; try it again")
+        raise DegenerateSpeech("the sentence was cut short; try again")
     try:
         old = kept.read_bytes()[WAV_HEADER:]
     except FileNotFoundError:

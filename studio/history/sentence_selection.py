@@ -1,4 +1,4 @@
-"""Which sentences of a text are meant where some of its characters are selected."""
+"""Finds the sentences of a text that a selection of characters touches."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from studio.speech.text import sentences_of
 from studio.speech.timing.words import places_of
 
 MOST_BEFORE = 300
-"""Characters of the sentence before that are spoken too, so that the voice continues as it was; a longer one is not."""
+"""Maximum characters of the previous sentence that is generated too, as a lead-in for the voice; a longer one is
+not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Sentences of a text that are regenerated, and where their words are among all of it."""
+    """Sentences to regenerate, and the positions of their words in the whole text."""
 
     text: str
     before: str
-    """The sentence before them; blank: there is none, or it is too long."""
+    """The previous sentence; blank if there is none, or if it is too long."""
     first: int
-    """The number of their first word, from 0; ``last`` is that after their last one."""
+    """The number of their first word, from 0; ``last`` is the number after their last word."""
     last: int
 
     @property
     def lead(self) -> str:
-        """What is spoken before them."""
+        """The text of the lead-in."""
         return f"{self.before} " if self.before else ""
 
 
 def select(text: str, start: int, end: int, words: Sequence[str]) -> Selection:
-    """The sentences that characters ``start`` to ``end`` of a text touch; ``words`` are all that were said of it.
+    """The sentences that characters ``start`` to ``end`` of a text touch; ``words`` are all of its spoken words.
 
-    Raises InvalidRequest where there is no sentence.
+    Raises InvalidRequest if there is no sentence.
     """
     check_span(text, start, end)
-    start = min(start, len(text) - 1)  # a cursor after the last sign is in the last sentence
+    start = min(start, len(text) - 1)  # a cursor after the last character is in the last sentence
     places = places_of(text, words)
     at = last = first = 0
     before, chosen = "", list[str]()
@@ -57,7 +58,7 @@ def select(text: str, start: int, end: int, words: Sequence[str]) -> Selection:
 
 
 def check_span(text: str, start: int, end: int) -> None:
-    """Raises InvalidRequest for what is no place in this text."""
+    """Raises InvalidRequest for a range outside this text."""
     if not 0 <= start <= end <= len(text):
         raise InvalidRequest(f"start and end must be from 0 to {len(text)}, in this order", "start")
 

@@ -1,4 +1,4 @@
-"""The sound of kept takes as files: in any format, with good names, and many of them as one zip."""
+"""Exports the audio of stored takes: in any format, with good file names, and several as one zip."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from studio.unicode_text import safe_file_name
 CONTAINERS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/aac": "aac", "audio/flac": "flac"}
 LONGEST_NAME = 60
 STORED = "wav"
-"""The format in which takes are kept: no sample of theirs is lost."""
+"""The format of stored takes, which is lossless."""
 
 
 def file_name(take: Take, format_name: str) -> str:
-    """When, who and what, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
+    """A file name from time, voice and text, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
     when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
-    untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # its beginning is all that a name has room for
+    untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # a name has room only for the beginning
     words = re.sub(r"[^a-z0-9]+", "-", untagged)[:LONGEST_NAME].strip("-")
     parts = [when, take.label[:LONGEST_NAME], words, f"seed-{take.seed}"]
     return safe_file_name("_".join(part for part in parts if part), format_name, "take")
@@ -44,9 +44,9 @@ def encoded(
     sample_rate: int | None = None,
     standard: Standard | None = None,
 ) -> Generator[bytes, None, None]:
-    """A kept file in another format, or at the loudness of a standard, piece by piece while it is read. Blocking.
+    """A stored file in another format, or at the loudness of a standard, piece by piece while it is read. Blocking.
 
-    Raises StudioError when the file is damaged, before its first piece if it is so from the start.
+    Raises StudioError when the file is damaged, if possible before the first piece.
     """
     try:
         with av.open(str(path), "r", format=CONTAINERS[media_type]) as source:
@@ -57,7 +57,7 @@ def encoded(
             mastering = None
             for step in find_mastering(sound, rate, standard):
                 mastering = step if isinstance(step, Mastering) else None
-                yield b""  # a place to be left at
+                yield b""  # lets the caller stop here
             assert mastering is not None
             pieces = mastering.applied(pieces, rate)
         encoder = open_encoder(format_name, rate, sample_rate, _samples(path, media_type))
@@ -89,7 +89,7 @@ def _sound(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None
 def zipped(
     takes: Sequence[tuple[Take, Path]], format_name: str, about: Sequence[object]
 ) -> Generator[bytes, None, None]:
-    """A zip of takes with a manifest.json; one file at a time is in memory. Blocking. Raises StudioError."""
+    """A zip of takes with a manifest.json; only one file at a time is in memory. Blocking. Raises StudioError."""
     sink = Sink()
     names: dict[str, int] = {}
     manifest = []
@@ -116,5 +116,5 @@ def _unique(name: str, names: dict[str, int]) -> str:
 
 
 def _samples(path: Path, media_type: str) -> int | None:
-    """The length of a kept WAV."""
+    """The duration of a stored WAV in seconds."""
     return wav_samples(path.stat().st_size) if media_type == "audio/wav" else None

@@ -17,9 +17,9 @@ EXCERPT = 280
 
 
 def listed_json(take: Take, library: Library | None) -> dict[str, object]:
-    """A take as lists show it; ``audio`` is None where there is none or its file is gone. Blocking.
+    """A take as shown in lists; ``audio`` is None without audio, or when its file is gone. Blocking.
 
-    ``library``: the one that has it; None for a take that is in none (yet).
+    ``library``: where the take is stored; None for an unstored take.
     """
     audio = library and _audio_json(take, library)
     return replace(take, can_continue=take.can_continue and audio is not None).as_json() | {
@@ -34,7 +34,7 @@ def listed_json(take: Take, library: Library | None) -> dict[str, object]:
 
 
 def whole_json(take: Take, library: Library) -> dict[str, object]:
-    """All that is known; ``request`` speaks it again, and is None where that takes a clip, which is not kept."""
+    """All details; ``request`` generates the take again, and is None if that needs a clip, which is not stored."""
     return listed_json(take, library) | {
         "text": take.text,
         "parameters": take.parameters,
@@ -43,19 +43,19 @@ def whole_json(take: Take, library: Library) -> dict[str, object]:
 
 
 def timestamps_json(kind: str, take: Take, unit: Unit, times: Sequence[Timed]) -> dict[str, object]:
-    """When its words or sentences are heard."""
+    """The times of its words or sentences."""
     return {"object": kind, "id": take.id, "text": take.text, "of": unit, "timestamps": as_json(times)}
 
 
 def request_again(take: Take, library: Library) -> dict[str, object] | None:
-    """The body of a request that speaks it again; None where a clip of the request's own was used. Blocking.
+    """The body of a request that generates the take again; None if it used an uploaded clip. Blocking.
 
-    In the words that were read, if they fit into a request: another version may read a number otherwise.
+    Contains the text as it was read, if that fits into a request: another version may read numbers differently.
     """
     wanted = {name: value for name, value in take.parameters.items() if value is not None}
     read = wanted.pop("read_as", take.text)
-    for asked in ("normalize", "dictionary"):  # what came of them is what was read
-        wanted.pop(asked, None)
+    for field in ("normalize", "dictionary"):  # their effect is already in the text
+        wanted.pop(field, None)
     is_short = len(read) <= MAX_INPUT
     wanted.pop("voice_ids", None)
     if "cast" in wanted:
@@ -86,9 +86,9 @@ def _audio_json(take: Take, library: Library) -> dict[str, object] | None:
 
 
 def address_now(take: Take, address: str, library: Library) -> str:
-    """Of the revision that spoke, under the name that the voice has today; ``address`` is one of the take's.
+    """The voice in the revision that was used, under its present name; ``address`` is the take's own reference.
 
-    Of a voice that is gone it has the id, which finds nothing: by now the name may be another voice's.
+    A deleted voice is named by its id, which finds nothing: another voice may have its name now.
     """
     voice_id = take.parameters.get("voice_ids", {}).get(address, take.voice_id)
     name, _, revision = address.rpartition("@")

@@ -17,30 +17,30 @@ from studio.work.work_queue import WorkQueue
 
 
 class TakeWordTimes:
-    """Of the takes of this library. Used from one event loop."""
+    """For the takes of this library. Used from one event loop."""
 
     def __init__(self, library: Library, host: EngineHost, queue: WorkQueue) -> None:
-        """``queue``: in which the engine is asked."""
+        """``queue``: where alignments wait for the engine."""
         self._takes, self._host, self._queue = library.takes, host, queue
         self._finding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, take: Take, unit: Unit, caller: str) -> list[Timed]:
-        """Its words or sentences, in seconds of the kept sound. Raises as `words`."""
+        """The take's words or sentences, in seconds of its stored audio. Raises the errors of `words`."""
         words = await self.words(take, caller)
         return await to_thread.run_sync(in_units, unit, take.text, "cast" in take.parameters, words)
 
     async def words(self, take: Take, caller: str) -> list[Timed]:
-        """The first time costs the engine hundredths of the take's seconds.
+        """The first computation takes the engine hundredths of the take's duration.
 
         Raises NoTimestamps, QueueFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
-        async with self._finding.setdefault(take.id, asyncio.Lock()):  # requests at the same time get the same words
-            kept = (await to_thread.run_sync(self._takes.word_times, [take.id])).get(take.id)
-            if kept is None:
+        async with self._finding.setdefault(take.id, asyncio.Lock()):  # concurrent requests get the same words
+            times = (await to_thread.run_sync(self._takes.word_times, [take.id])).get(take.id)
+            if times is None:
                 async with self._queue.turn(caller):
-                    kept = await self._find(take)
-                await to_thread.run_sync(self._takes.keep_word_times, take.id, kept)
-        return kept
+                    times = await self._find(take)
+                await to_thread.run_sync(self._takes.keep_word_times, take.id, times)
+        return times
 
     async def _find(self, take: Take) -> list[Timed]:
         codes = await to_thread.run_sync(self._takes.codes, take.id)

@@ -46,7 +46,7 @@ __all__ = [
 
 TRASH_DAYS = 7
 CLEAR_SECONDS = 3600.0
-"""Between two removals of expired entries."""
+"""Seconds between two removals of expired entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Library:
         """The health of `clear_away`."""
 
     async def clear_away(self) -> None:
-        """Remove expired entries every hour, also in a library that nobody uses."""
+        """Remove expired entries every hour, even if nobody uses the library."""
         while True:
             await asyncio.to_thread(self.trash.expire)
             self.watch.report_success()
@@ -108,7 +108,7 @@ class Library:
 
 
 def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
-    """Change the owner; the numbers of takes and projects."""
+    """Change the owner; returns the numbers of takes and projects."""
     give = f"update takes set caller = ? where caller {condition} and part_id is"
     db.execute(f"{give} not null", [to, owner])
     takes = db.execute(f"{give} null", [to, owner]).rowcount

@@ -1,4 +1,4 @@
-"""The audit trail: an append-only table in which every entry's hash covers the one before it."""
+"""The audit trail: an append-only table in which every entry's hash covers the previous one."""
 
 from __future__ import annotations
 

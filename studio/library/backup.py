@@ -1,6 +1,7 @@
-"""A second copy of the library in another folder, such as a Space's bucket: snapshots after writes, and the way back.
+"""Backs up the library to another folder, such as a Space's bucket: snapshots after writes, and restoring them.
 
-The folder may be slow, late and append-only: it gets whole files, one after the other, each under its final name last.
+The folder may be slow, late and append-only: it receives complete files, one after the other, under their final names
+last.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _OWNERS = (
     "union all select 'a take of the project ' || project_id from takes join parts on parts.id = part_id "
     "where audio = :d limit 1"
 )
-"""Whose an audio file is, in words that everybody may read: titles and names of people are their owners'."""
+"""The owner of an audio file, without private data: titles and names of people belong to their owners."""
 _OWN_CONTENT = (
     "select 1 from voices where bundled = 0 union all select 1 from takes union all select 1 from consents "
     "union all select 1 from projects limit 1"
@@ -49,9 +50,9 @@ _OWN_CONTENT = (
 
 @dataclass(frozen=True, slots=True)
 class BackupStatus:
-    """``last``: Unix time of the newest snapshot; ``pending``: written to since; ``error``: of the last try.
+    """``last``: Unix time of the newest snapshot; ``pending``: written to since; ``error``: of the last attempt.
 
-    ``left_out``: what that snapshot lacks, because it is damaged or gone from the library: whose sound, in words.
+    ``left_out``: audio missing from that snapshot because it is damaged or gone from the library, by owner.
     """
 
     last: float | None
@@ -65,7 +66,7 @@ class BackupStatus:
 
 
 class Backup:
-    """Keeps copies of one library in ``folder``; one studio a folder."""
+    """Backs up one library to ``folder``; only one studio may use a folder."""
 
     def __init__(self, home: Path, folder: Path, settle: float = SETTLE_SECONDS, poll: float = POLL_SECONDS) -> None:
         self.folder = folder
@@ -86,7 +87,7 @@ class Backup:
         return BackupStatus(self._last, self._pending, self._error, self._left_out)
 
     def restore(self) -> Path | None:
-        """Bring the newest whole snapshot back where the library has nothing of its own; which one that was.
+        """Restore the newest complete snapshot if the library has no content of its own; returns its name.
 
         Call it before the library is opened. Raises OSError when the folder cannot be read.
         """
@@ -109,13 +110,13 @@ class Backup:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take the last snapshot, if anything was written since the one before. Blocking."""
+        """Take the last snapshot, if anything was written since the previous one. Blocking."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def snapshot(self) -> Path:
-        """Copy the library as it is now; a file that is damaged or gone is left out and told of in `status`.
+        """Copy the library as it is now; damaged and missing files are left out and listed in `status`.
 
         Raises OSError, sqlite3.Error; then all earlier snapshots stay.
         """
@@ -123,34 +124,34 @@ class Backup:
         target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
         with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
             copy = Path(scratch) / "library.db"
-            kept = AudioFiles(self.folder / "audio")
+            copies = AudioFiles(self.folder / "audio")
             wanted = _copy_database(self._database, copy)
-            self._left_out = self._owners(self._copy_files(wanted, kept))
+            self._left_out = self._owners(self._copy_files(wanted, copies))
             with copy.open("rb") as content:
                 write_whole(target, content)
         self._last = time.time()
-        self._prune(kept)
+        self._prune(copies)
         return target
 
     def _copy_files(self, wanted: set[str], kept: AudioFiles) -> list[str]:
-        """Copy the audio that is not there yet; what could not be read."""
+        """Copy the audio that the backup lacks; returns the files that could not be read."""
         unread = []
         for digest in sorted(wanted):
             if kept.path(digest).exists():
                 continue
             try:
                 data = self._files.read(digest)
-            except (StudioError, OSError):  # of this file, and no reason to leave out all the others
+            except (StudioError, OSError):  # only this file is unreadable
                 unread.append(digest)
             else:
                 kept.put(data)
         return unread
 
     def _owners(self, digests: list[str]) -> tuple[str, ...]:
-        """Whose files these are; what was removed from the library meanwhile is nobody's."""
+        """The owners of these files; files that were removed from the library meanwhile have none."""
         with contextlib.closing(sqlite3.connect(self._database)) as library:
-            found = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
-        return tuple(owner[0] for owner in found if owner is not None)
+            rows = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
+        return tuple(owner[0] for owner in rows if owner is not None)
 
     def _run(self) -> None:
         with self.watch.guarded(f"the permissions of the backup in {self.folder} cannot be checked"):
@@ -165,10 +166,10 @@ class Backup:
                 return
 
     def _follow(self) -> None:
-        """Take snapshots after writes until it is time to stop, and then the last one."""
+        """Take snapshots after writes until the studio stops, and then the last one."""
         with contextlib.closing(sqlite3.connect(self._database)) as watch:
             known = None if self._last is None else _version(watch)
-            first = latest = 0.0  # when the writes that no snapshot has began, and when the last one was seen
+            first = latest = 0.0  # times of the first and the latest write since the last snapshot
             while not self._stopping.wait(self._poll):
                 version, now = _version(watch), time.monotonic()
                 if version != known:
@@ -176,7 +177,7 @@ class Backup:
                     first = first if self._pending else now
                     self._pending = True
                 if self._pending and (now - latest >= self._settle or now - first >= LONGEST_SECONDS):
-                    first = latest = now  # one that fails is tried again after as long
+                    first = latest = now  # a failed snapshot is retried after the same time
                     self._pending = not self._try()
             if self._pending or _version(watch) != known:
                 self._try()
@@ -200,12 +201,12 @@ class Backup:
         with contextlib.closing(sqlite3.connect(self._database)) as library:
             try:
                 return library.execute(_OWN_CONTENT).fetchone() is not None
-            except sqlite3.DatabaseError as error:  # without tables where a first start never got to them
+            except sqlite3.DatabaseError as error:  # has no tables if the first start was interrupted
                 return "no such table" not in str(error)
 
     def _bring_back(self, snapshot: Path) -> None:
-        """The audio first and the database last, under its name at once: whenever this ends, it can begin again."""
-        kept = AudioFiles(self.folder / "audio")
+        """Copy the audio first and the database last, in one rename: if interrupted, it can start again."""
+        copies = AudioFiles(self.folder / "audio")
         with tempfile.TemporaryDirectory(prefix="restore-") as scratch:
             copy = Path(scratch) / "library.db"
             shutil.copyfile(snapshot, copy)
@@ -217,7 +218,7 @@ class Backup:
             lost = 0
             for digest in named:
                 try:
-                    self._files.put(kept.read(digest))
+                    self._files.put(copies.read(digest))
                 except StudioError:
                     lost += 1
             if lost:
@@ -231,8 +232,8 @@ class Backup:
         """Newest first."""
         return sorted((path for path in self.folder.glob("backup-*.db") if _number(path)), key=_number, reverse=True)
 
-    def _prune(self, kept: AudioFiles) -> None:
-        """Remove snapshots that are too old, and audio that none of the others names."""
+    def _prune(self, copies: AudioFiles) -> None:
+        """Remove snapshots that are too old, and audio that no other snapshot names."""
         snapshots = self._snapshots()
         for old in snapshots[KEPT:]:
             old.unlink()
@@ -241,16 +242,16 @@ class Backup:
             try:
                 with contextlib.closing(sqlite3.connect(f"file:{snapshot}?mode=ro&immutable=1", uri=True)) as library:
                     named |= named_files(library)
-            except sqlite3.Error as error:  # what it names is unknown, so nothing may go
+            except sqlite3.Error as error:  # its audio is unknown, so nothing may be removed
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
                 return
-        for name, path in kept.everything():
+        for name, path in copies.everything():
             if name not in named:
                 path.unlink()
 
 
 def _copy_database(source: Path, target: Path) -> set[str]:
-    """One moment of a database that others write to, as one file; the audio that it names."""
+    """A consistent copy of a database that others write to, as one file; returns the audio it names."""
     with (
         contextlib.closing(sqlite3.connect(source)) as live,
         contextlib.closing(sqlite3.connect(target)) as copy,
@@ -261,10 +262,10 @@ def _copy_database(source: Path, target: Path) -> set[str]:
 
 
 def _number(path: Path) -> int:
-    found = _SNAPSHOT.fullmatch(path.name)
-    return int(found[1]) if found else 0
+    match = _SNAPSHOT.fullmatch(path.name)
+    return int(match[1]) if match else 0
 
 
 def _version(watch: sqlite3.Connection) -> int:
-    """Another number whenever somebody else has written."""
+    """A number that changes whenever another connection has written."""
     return int(watch.execute("pragma data_version").fetchone()[0])

@@ -1,4 +1,4 @@
-"""What a voice may be made of: limits on its words, tags, defaults and samples; refusals that name the field."""
+"""Limits on a voice's words, tags, defaults and samples, with refusals that name the field."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MAX_TEXT = 2000
 MAX_TAGS = 32
 MAX_SAMPLES = 8
 MAX_SECONDS = 90.0
-"""Of all samples of a voice together; 21.5 frames a second of them have to fit the model's context."""
+"""Seconds of all samples of a voice together; with 21.5 frames a second they must fit the model's context."""
 MAX_SPEAKER = 9
 MAX_SEED = 2**63 - 1
 MAX_TOP_K = 1024
-"""As the engine's, of the same names; importing the engine brings torch, which a library can do without."""
+"""The engine's limits of the same names; importing the engine loads torch, which a library does not need."""
 
 DEFAULTS: Mapping[str, tuple[float, float]] = {
     "temperature": (0.0, 2.0),
@@ -28,7 +28,7 @@ DEFAULTS: Mapping[str, tuple[float, float]] = {
     "top_k": (1, MAX_TOP_K),
     "seed": (0, MAX_SEED),
 }
-"""What a voice may preset for requests that do not say, and within which bounds."""
+"""The request fields that a voice may preset, with their limits."""
 
 GENDERS = ("female", "male", "neutral")
 MAX_ACCENT = 50
@@ -40,7 +40,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 def clean_text(field: str, text: str, limit: int) -> str:
     """Trimmed text without control characters (line ends and tabs are fine). Raises InvalidRequest."""
     text = text.strip()
-    if len(text) <= MOST_COMPOSED * limit:  # what is longer is too long in any form
+    if len(text) <= MOST_COMPOSED * limit:  # anything longer is too long in every normal form
         text = normalize("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
@@ -75,7 +75,7 @@ def clean_colour(colour: str) -> str:
 
 
 def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Distinct, in the order given."""
+    """Distinct tags, in the order given."""
     if len(tags) > MAX_TAGS:
         raise InvalidRequest(f"there are {len(tags)} tags; at most {MAX_TAGS} are allowed", "tags")
     cleaned = (clean_text("tags", tag, 50) for tag in tags)
@@ -83,7 +83,7 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def clean_defaults(defaults: object) -> object:
-    """Raises InvalidRequest for what a voice cannot preset; anything but a mapping is left to the caller."""
+    """Raises InvalidRequest for values that a voice cannot preset; the caller checks that it is a mapping."""
     for name, value in defaults.items() if isinstance(defaults, Mapping) else ():
         if name not in DEFAULTS:
             raise InvalidRequest(f"defaults cannot have {name[:40]!r}; use {', '.join(DEFAULTS)}", "defaults")
@@ -91,13 +91,13 @@ def clean_defaults(defaults: object) -> object:
         whole = name in ("top_k", "seed")
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             raise InvalidRequest(f"defaults.{name} must be a {'whole ' if whole else ''}number", "defaults")
-        if not low <= value <= high:  # nor is what is no number; no float has room for an integer of 400 digits
+        if not low <= value <= high:  # also refuses NaN; a float cannot hold an integer of 400 digits
             raise InvalidRequest(f"defaults.{name} must be from {low:g} to {high:g}", "defaults")
     return defaults
 
 
 def check_words(text: str, param: str) -> None:
-    """Raises InvalidRequest for what cannot be the words of a sample, by the field that has them."""
+    """Raises InvalidRequest for a text that cannot be a sample's transcript, naming the field ``param``."""
     if not clean_text(param, text, MAX_TEXT):
         raise InvalidRequest("a sample needs the words spoken in it: its transcript is blank", param)
     if "<|" in text:
@@ -105,7 +105,7 @@ def check_words(text: str, param: str) -> None:
 
 
 def check_samples(samples: Sequence[Sample | NewSample]) -> None:
-    """Raises InvalidRequest for too many, too long, or words that are missing."""
+    """Raises InvalidRequest for too many samples, too many seconds, or a missing transcript."""
     if not samples:
         raise InvalidRequest("a voice needs at least one sample", "samples")
     if len(samples) > MAX_SAMPLES:

@@ -1,4 +1,4 @@
-"""Files that gradio_client's users upload and are given: known to them by a reference, never by a path."""
+"""Files that gradio_client's users upload or receive: identified by a reference, never by a path."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from studio.unicode_text import safe_file_name
 log = logging.getLogger(__name__)
 
 UPLOAD_SECONDS = 3600
-"""How long an upload is kept …"""
+"""Seconds that an upload is kept …"""
 RESULT_SECONDS = 600
-"""… and a file that was made for a client, which fetches it at once."""
+"""… and a file made for a client, which downloads it at once."""
 MAX_UPLOAD = 25 * 2**20
 """Bytes of one upload."""
 MAX_FILES = 100
@@ -40,10 +40,10 @@ MAX_BYTES = 2**30
 """… and those of all callers."""
 
 PREFIX, OWNER = "studio-files-", ".owner"
-"""Of the folder's name, and the file in it that is locked as long as its studio runs."""
+"""The prefix of the folder's name, and the file in it that is locked as long as its studio runs."""
 
 Identity = tuple[int, int]
-"""Device and inode of what lies at a path."""
+"""Device and inode of the entry at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Upload:
 
 @dataclass(eq=False, slots=True)
 class ClientFile:
-    """One file. ``owner``: the only caller who may use it; None, where no keys are set: anyone with the reference.
+    """One file. ``owner``: the only caller who may use it; None without keys: anyone with the reference.
 
-    ``caller``: by whom it is counted. ``size`` is in bytes. ``is_spare``: may go when its caller needs the room, as a
-    result, or an upload that a call has used.
+    ``caller``: counts for this caller's limits. ``size`` is in bytes. ``is_spare``: may be removed when its caller
+    needs the room, such as a result, or an upload that a call has used.
     """
 
     reference: str
@@ -74,7 +74,7 @@ class ClientFile:
     expiry: asyncio.TimerHandle | None = field(default=None, repr=False)
 
     def open(self) -> BinaryIO:
-        """Open the file that was written, and nothing that has replaced it. Blocking. Raises NotFound."""
+        """Open the written file, and nothing that has replaced it. Blocking. Raises NotFound."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
             opened = open(os.open(self.path or "", flags), "rb")  # noqa: SIM115  (the caller closes it)
@@ -87,7 +87,7 @@ class ClientFile:
         return opened
 
     def read(self) -> Upload:
-        """Its content. Blocking. Raises NotFound."""
+        """The file's content. Blocking. Raises NotFound."""
         with self.open() as opened:
             return Upload(self.name, opened.read(self.size))
 
@@ -120,13 +120,13 @@ class ClientFiles:
         return await self._keep(file, [upload.data], UPLOAD_SECONDS)
 
     async def add_result(self, name: str, pieces: Iterable[bytes], owner: str | None, caller: str) -> ClientFile:
-        """Write a file for a client. Nothing stays when that fails. Raises what ``pieces`` raise, OSError."""
+        """Write a file for a client; leaves nothing behind on failure. Raises the errors of ``pieces``, OSError."""
         file = await self._keep(ClientFile("", name, owner, caller, 0, is_spare=True), pieces, RESULT_SECONDS)
         self._make_room(caller, 0, file)
         return file
 
     def find(self, reference: object, owner: str | None) -> ClientFile:
-        """Find a file by its reference. Raises NotFound, in the same words for files of other owners."""
+        """Find a file by its reference. Raises NotFound, with the same message for other owners' files."""
         file = self._files.get(reference) if isinstance(reference, str) else None
         if file is None or file.identity is None or file.owner != owner:
             raise NotFound("the file does not exist or has expired", "file")
@@ -171,11 +171,11 @@ class ClientFiles:
     async def _keep(self, file: ClientFile, pieces: Iterable[bytes], seconds: float) -> ClientFile:
         key = secrets.token_urlsafe(24)
         file.reference = f"{key}/{file.name}"
-        self._files[file.reference] = file  # before it is written: several that arrive at once are all counted
+        self._files[file.reference] = file  # before writing, so that files that arrive at once are all counted
         writing = asyncio.ensure_future(to_thread.run_sync(self._write, file, key, pieces))
         try:
             await asyncio.shield(writing)
-        except BaseException:  # the thread goes on when its caller is cancelled: its file is removed when it ends
+        except BaseException:  # the thread continues after a cancellation: its file is removed when it ends
             writing.add_done_callback(lambda task: self._give_up(task, file))
             raise
         file.expiry = asyncio.get_running_loop().call_later(seconds, self.remove, file)
@@ -196,7 +196,7 @@ class ClientFiles:
 
 
 class TemporaryFolder:
-    """A folder that only this user can read, made when it is first needed. Those of killed studios are removed then."""
+    """A folder that only this user can read, created on first use, when folders of killed studios are removed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -206,7 +206,7 @@ class TemporaryFolder:
         self._is_closed = False
 
     def path(self) -> Path:
-        """Where it is, and a new one where the folder at that path is not the one that was made: systems delete old
+        """The folder's path, with a new folder if the one at that path is not ours any more: systems delete old
         temporary folders, and another user can then take the name. Blocking. Raises OSError."""
         with self._lock:
             if self._is_closed:
@@ -217,7 +217,7 @@ class TemporaryFolder:
             return self._path
 
     def close(self) -> None:
-        """Remove it with all that is in it. Blocking."""
+        """Remove the folder with its contents. Blocking."""
         with self._lock:
             if self._path is not None and self._is_there(self._path):
                 shutil.rmtree(self._path, ignore_errors=True)
@@ -248,7 +248,7 @@ class TemporaryFolder:
 
 
 def _remove_if_left(folder: Path) -> None:
-    """Remove the folder of a studio that was killed. Raises OSError where that studio runs, or it is not ours."""
+    """Remove the folder of a killed studio. Raises OSError if that studio runs, or if the folder is not ours."""
     import fcntl
 
     status = folder.lstat()
@@ -265,7 +265,7 @@ def _identity(status: os.stat_result) -> Identity:
 
 
 def _file_name(name: str) -> str:
-    """What an upload is called: the last part of its sender's name for it, where that is a path."""
+    """The name of an upload: the last part of its sender's name for it, if that is a path."""
     whole = name.replace("\\", "/").rpartition("/")[2]
     stem, _, extension = whole.rpartition(".")
     if not stem or not re.fullmatch("[A-Za-z0-9]{1,16}", extension):

@@ -1,4 +1,4 @@
-"""The library's SQLite file: a connection for each call, write-ahead log, one writer at a time, and its audio files."""
+"""The library's SQLite file: a connection per call, write-ahead log, one writer at a time, and its audio files."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 BUSY_SECONDS = 60
-"""How long a call waits for another writer."""
+"""Seconds that a call waits for another writer."""
 MOST_WRITERS = 16
-"""So many calls wait for another writer; each has a thread of those that readers need too."""
+"""Maximum calls that wait for another writer; each occupies a thread that readers need too."""
 WRITER_SECONDS = 2.0
-"""After which a call that would be one more is refused."""
+"""Seconds after which further calls are refused."""
 CHECKPOINT_SECONDS = 2.0
-"""How long a stop waits for other readers and writers."""
+"""Seconds that a stop waits for other readers and writers."""
 LOG_BYTES = 8 * 2**20
-"""The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
+"""Bytes that the write-ahead log keeps, so that a full disk can still be written to; more is freed."""
 IDLE_CONNECTIONS = 8
-"""So many are kept open for the calls to come: opening one takes longer than most of what is then asked."""
+"""Idle connections kept open for later calls: opening one takes longer than most queries."""
 DAMAGED = (
     "is damaged; move library.db and the files named like it out of its folder, and put a backup in their place (with "
     "STUDIO_BACKUP_DIR the next start does that)"
@@ -53,22 +53,22 @@ TROUBLES = {
     "image is malformed": DAMAGED,
     "not a database": DAMAGED,
 }
-"""What SQLite says, and what it means to the owner of the library."""
+"""SQLite's messages, and their meaning for the library's owner."""
 SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
     errno.EACCES: "readonly",
     errno.EROFS: "readonly",
     errno.EIO: "disk I/O",
 }
-"""What the system says of an audio file, in SQLite's words."""
+"""The system's errors with audio files, as SQLite's messages."""
 
 _NAMING = {"samples": "clip", "takes": "audio", "consents": "recording"}
-"""Tables and their columns with the digests of audio files; what none of them names is cleared away, and not copied."""
+"""Tables and their columns with digests of audio files; files that none of them names are removed, and not copied."""
 _REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _NAMING.items())
 _REFERRED += " limit 1"
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
-    """The digests of all audio files that a library names, or a copy that an earlier version has made."""
+    """The digests of all audio files named in a library, or in a copy made by an earlier version."""
     is_old = connection.execute("select 1 from sqlite_master where name = 'part_takes'").fetchone()  # until m025
     naming = _NAMING | ({"part_takes": "audio"} if is_old else {})
     named = " union ".join(f"select {column} from {table}" for table, column in naming.items())
@@ -78,16 +78,16 @@ def named_files(connection: sqlite3.Connection) -> set[str]:
 _WRITING = "begin immediate"
 """Begins a transaction that has the write lock from its first statement."""
 _VIEW: ContextVar[tuple[Store | None, Database | None]] = ContextVar("view", default=(None, None))
-"""The store of which this context reads one view, and that."""
+"""The store of which this context has a consistent view, and its connection."""
 
 
 class _Connection(sqlite3.Connection):
     can_write = True
-    """Whether the file could be written as it was opened: SQLite then opens it for reading, and that stays so."""
+    """Whether the file was writable when it was opened; otherwise SQLite opens it for reading, permanently."""
 
 
 class Store:
-    """Opens `home`, brings its schema up to date and clears away what a crash may have left."""
+    """Opens `home`, updates its schema and removes what a crash may have left."""
 
     def __init__(self, home: Path) -> None:
         make_private_folder(home)
@@ -95,7 +95,7 @@ class Store:
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
         self.make_room: Callable[[], bool] = lambda: False
-        """Called when the disk is found full: gives up some of the trash; whether there was any."""
+        """Called when the disk is full: removes part of the trash; returns whether there was any."""
         self._reserve = DiskReserve(home / "reserve")
         self._idle: list[_Connection] = []
         self._writers = threading.Semaphore(MOST_WRITERS)
@@ -110,7 +110,8 @@ class Store:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """Say what is wrong, and what to do, in the place of SQLite's words; where it lies, to the log alone.
+        """Raise an error that says what is wrong and what to do, instead of SQLite's message; only the log has the
+        path.
 
         Raises LibraryUnavailable, LibraryFull.
         """
@@ -125,11 +126,11 @@ class Store:
             raise kind(f"the library {meaning}") from error
 
     def _meaning(self, error: sqlite3.DatabaseError | OSError) -> str | None:
-        """What an error means to the owner of the library; None: nothing that is known."""
+        """The meaning of an error for the library's owner; None if unknown."""
         if isinstance(error, OSError):
             return TROUBLES.get(SYSTEM_TROUBLES.get(error.errno or 0, ""))
         words = next((words for words in TROUBLES if words in str(error)), "")
-        if words in ("unable to open", "disk I/O") and is_full(self.home):  # where it has no room to begin with
+        if words in ("unable to open", "disk I/O") and is_full(self.home):  # if it has no room from the start
             words = "disk is full"
         return TROUBLES.get(words)
 
@@ -145,9 +146,9 @@ class Store:
 
     @contextlib.contextmanager
     def one_view(self) -> Iterator[None]:
-        """All that is read in this block is as it was at one moment, and none of it waits for another program.
+        """A consistent view in this block, which never waits for another program.
 
-        Raises LibraryUnavailable, at once where another has locked the library.
+        Raises LibraryUnavailable, at once if another program has locked the library.
         """
         with self.reading() as db:
             db.execute("pragma busy_timeout = 0")
@@ -160,16 +161,16 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:
-        """A transaction that has the write lock from its first statement: all of it is kept, or nothing.
+        """A transaction with the write lock from its first statement: all of it is stored, or nothing.
 
-        Audio files that were put meanwhile go with it. Raises LibraryUnavailable, LibraryFull.
+        Audio files put in the block are part of it. Raises LibraryUnavailable, LibraryFull.
         """
         with self._making_room(), self._transaction() as db:
             yield db
 
     @contextlib.contextmanager
     def adding(self, sounds: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
-        """As `writing`, with these as audio files, each given in pieces; their digests.
+        """Like `writing`, with new audio files, each given in pieces; returns their digests.
 
         They are written before the lock is taken, several at once. Raises LibraryUnavailable, LibraryFull.
         """
@@ -192,11 +193,11 @@ class Store:
 
     @contextlib.contextmanager
     def freeing(self) -> Iterator[Database]:
-        """As `writing`, for what makes room: it may have what was set aside for that. Raises LibraryUnavailable."""
+        """Like `writing`, for calls that free room: may use the disk reserve. Raises LibraryUnavailable."""
         with self._reserve.borrowed() as is_needed:
             with self._transaction() as db:
                 yield db
-            if is_needed:  # else the log would grow by every deletion, until it has all that was set aside
+            if is_needed:  # else every deletion would grow the log, until it fills the reserve
                 with contextlib.suppress(sqlite3.OperationalError), self._lent() as connection:
                     connection.execute("pragma wal_checkpoint(passive)")
 
@@ -220,7 +221,7 @@ class Store:
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[None]:
-        """One of MOST_WRITERS. Raises sqlite3.OperationalError."""
+        """Become one of MOST_WRITERS. Raises sqlite3.OperationalError."""
         if not self._writers.acquire(timeout=WRITER_SECONDS):
             raise sqlite3.OperationalError("database is locked")
         try:
@@ -229,14 +230,15 @@ class Store:
             self._writers.release()
 
     def drop_unreferred(self, digests: Iterable[str]) -> None:
-        """Remove those audio files that no row names any more. Call it after the rows are gone for good."""
+        """Remove the audio files that no row names any more. Call it after the rows are gone for good."""
         with self.freeing() as db:
             for digest in digests:
                 if not list(select(db, _REFERRED, {"d": digest})):
                     self.files.remove(digest)
 
     def checkpoint(self) -> None:
-        """Put the log into library.db, so that a copy of that alone is whole; readers may prevent it. Blocking."""
+        """Merge the log into library.db, so that a copy of that file alone is complete; readers may prevent it.
+        Blocking."""
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
             connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
             connection.execute("pragma wal_checkpoint(truncate)")
@@ -248,9 +250,9 @@ class Store:
                 path.unlink()
 
     def _stay_open(self) -> None:
-        """Hold one connection as long as the store lives.
+        """Keep one connection open as long as the store lives.
 
-        The last one to close takes the log and its index away, and a full disk has no room to make them again: then
+        Closing the last one deletes the log and its index, which a full disk has no room to create again: then
         nothing could be read any more.
         """
         connection = self._connect()
@@ -261,8 +263,8 @@ class Store:
 
     @contextlib.contextmanager
     def _lent(self, begin: str = "") -> Iterator[sqlite3.Connection]:
-        """A connection that nobody else has meanwhile; ``begin`` begins a transaction, which is over afterwards."""
-        if self._file() != self._opened:  # what is written to a file that is gone would be lost without a word
+        """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context."""
+        if self._file() != self._opened:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
         connection = self._free(begin)
         is_well = True
@@ -281,7 +283,7 @@ class Store:
                 connection.close()
 
     def _free(self, begin: str) -> _Connection:
-        """One of the idle connections, if it is of use, else a new one."""
+        """An idle connection if it is usable, else a new one."""
         while True:
             try:
                 connection = self._idle.pop()
@@ -292,12 +294,12 @@ class Store:
             connection.close()
 
     def _file(self) -> tuple[int, int] | None:
-        """Which file it is, whatever it is called; None where there is none."""
+        """Identifies the file, whatever its name; None without one."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _connect(self) -> _Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, factory=_Connection)
@@ -309,7 +311,7 @@ class Store:
 
 
 def _check_version(db: Database) -> None:
-    """Raises LibraryUnavailable for tables of which this version knows nothing."""
+    """Raises LibraryUnavailable for tables unknown to this version."""
     known = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
     if newer := {migration.name for migration in MIGRATIONS.applied(db)} - known:
         log.warning("the library has tables of a newer version: %s", ", ".join(sorted(newer)))
@@ -320,7 +322,7 @@ def _check_version(db: Database) -> None:
 
 
 def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Have a method of a repository try again where the disk was full and what was deleted has made room by now."""
+    """Make a method of a repository retry if the disk was full and deletions have freed room since."""
 
     @functools.wraps(method)
     def trying(*values: Given.args, **named: Given.kwargs) -> Result:

@@ -1,4 +1,4 @@
-"""Room that a library sets aside on its disk: spent when the disk is full, so that something can still be deleted."""
+"""Room that a library reserves on its disk: used when the disk is full, so that things can still be deleted."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from studio.library.private_files import open_privately
 log = logging.getLogger(__name__)
 
 RESERVED = 2 * 2**20
-"""Bytes: what SQLite's log takes for deleting a thousand takes at a time."""
+"""Bytes: the size of SQLite's log when a thousand takes are deleted at a time."""
 PLENTY = 8 * RESERVED
-"""Room that must be free for a new reserve: the last of a disk is not ours to take."""
+"""Bytes that must be free for a new reserve: the last room of a disk is not ours to take."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 2**16
 
 
 def is_full(folder: Path) -> bool:
-    """Whether the disk of a folder has not even the room that opening a database takes."""
+    """Whether a folder's disk lacks even the room for opening a database."""
     return shutil.disk_usage(folder).free < _PIECE
 
 
 class DiskReserve:
-    """A file of bytes that mean nothing."""
+    """A file of meaningless bytes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,9 +37,9 @@ class DiskReserve:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[bool]:
-        """Have its room where the disk has no other, and hear whether that was so.
+        """Use the reserve if the disk has no other room; yields whether that was so.
 
-        Afterwards, what is left of it is set aside again.
+        Afterwards, the rest of it is reserved again.
         """
         with self._lock:
             before = self._path.stat().st_size if self._path.exists() else 0
@@ -53,11 +53,11 @@ class DiskReserve:
                 self._set_aside(RESERVED if free > PLENTY else before)
 
     def _set_aside(self, size: int) -> None:
-        """As far as there is room. Of random bytes: some disks would make nothing of zeros."""
+        """As large as the disk allows. Random bytes, since some disks would not store zeros."""
         try:
             with open(self._path, "ab", buffering=0, opener=open_privately) as file:
                 while (missing := size - file.tell()) > 0:
                     file.write(os.urandom(min(missing, _PIECE)))
         except OSError as error:
             if error.errno not in NO_ROOM:
-                log.warning("no room can be set aside in %s: %s", self._path, error)
+                log.warning("no disk room can be reserved in %s: %s", self._path, error)

@@ -21,12 +21,12 @@ _OWN_NAMES = frozenset({"audio", "model.json", "models", "reserve", "sessions.js
 _OWN_START = "library.db"
 """The names that the studio writes in its folder; SQLite's files begin as the database does."""
 _NOBODYS_NAMES = frozenset({"lost+found", ".DS_Store"})
-"""What systems put into a folder by themselves."""
+"""Files that systems put into folders by themselves."""
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def open_privately(path: str, flags: int) -> int:
-    """The ``opener`` of a file that its owner alone may read. It changes no file that exists."""
+    """The ``opener`` of a file that only its owner may read. It changes no existing file."""
     return os.open(path, flags, FILE_MODE)
 
 
@@ -86,8 +86,8 @@ def _restrict(folder: Path, paths: Iterable[Path]) -> None:
                 raise
             refusals.append(error)
     if refusals:
-        what = "other users of this machine may read %d files and folders of %s, whose permissions stay: %s"
-        log.warning(what, len(refusals), folder, refusals[0])
+        message = "other users of this machine may read %d files and folders of %s, whose permissions stay: %s"
+        log.warning(message, len(refusals), folder, refusals[0])
 
 
 def _why_left(home: Path) -> str:

@@ -1,4 +1,4 @@
-"""The library's nouns: Sample, Cut, Consent; frozen, with units."""
+"""The library's records: Sample, Cut, Consent; frozen, with units."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Scalar = str | int | float | bool | None
 
 
 RANDOM = "random"
-"""The voice of a take that the seed alone decides."""
+"""The voice of a take whose voice depends only on the seed."""
 OWN_CLIP = "clip"
-"""The voice of a take whose request brought a clip of its own."""
+"""The voice of a take with an uploaded clip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +27,28 @@ class Cut:
     """None mixes all channels to one."""
 
     def key(self, clip: str) -> str:
-        """What codes are filed under: they depend on the clip's bytes and on this, and on no words."""
+        """The key of codes: they depend on the clip's bytes and on this cut, not on the transcript."""
         parts = (clip, f"{self.start:.4f}", "" if self.end is None else f"{self.end:.4f}", f"{self.gain_db:.3f}")
         return hashlib.sha256("\n".join((*parts, str(self.channel))).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class NewSample:
-    """A sample on its way into the library: an accepted clip's bytes and everything known of it."""
+    """A sample to be added to the library: an accepted clip's bytes and its facts."""
 
     data: bytes = field(repr=False)
     media_type: str
     clip_seconds: float
     """Of the whole clip, as far as it was decoded."""
     text: str
-    """The words spoken in the cut."""
+    """The transcript of the cut."""
     cut: Cut
     seconds: float
     """Of the cut."""
     score: int
-    """The advisor's, 0 to 100."""
+    """The advisor's score, 0 to 100."""
     quality: dict[str, float]
-    """The advisor's figures."""
+    """The advisor's measurements."""
     speaker: int = 0
 
     @property
@@ -83,21 +83,21 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class NewConsent:
-    """A consent on its way into the library."""
+    """A consent to be added to the library."""
 
     name: str
     language: str = ""
     statement: str = ""
     recording: bytes | None = field(default=None, repr=False)
     media_type: str = ""
-    """Of the recording."""
+    """Media type of the recording."""
     created: float | None = None
     """Unix time; None is now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Who agreed that a voice is used, and when; with a recording of it, if there is one."""
+    """A person's agreement to the use of a voice, with its time and an optional recording."""
 
     id: str
     name: str
@@ -112,7 +112,7 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One thing that happened, sealed."""
+    """One entry of the audit trail, sealed by its hash."""
 
     n: int
     at: float

@@ -1,4 +1,4 @@
-"""What the library uses of sqlite-utils, imported without pandas, and a leaner way to read rows."""
+"""The parts of sqlite-utils that the library uses, imported without pandas, and a faster way to read rows."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = ["Database", "Migrations", "select"]
 
 
 def select(db: Database, sql: str, params: Sequence[Any] | dict[str, Any] = ()) -> Iterator[dict[str, Any]]:
-    """The rows of a statement that changes nothing, read within a transaction.
+    """The rows of a read-only statement within a transaction.
 
-    ``Database.query`` sets a savepoint for each statement and releases it. A crowd feels that: at every statement the
-    interpreter's lock goes to another thread.
+    ``Database.query`` sets a savepoint for each statement and releases it. Under load that is slow: every statement
+    passes the interpreter's lock to another thread.
     """
     cursor = db.execute(sql, params)
     names = [name for name, *_ in cursor.description]

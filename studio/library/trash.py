@@ -17,13 +17,13 @@ from studio.library.sqlite import Database, select
 DAY = 86_400.0
 MAX_PAGE = 500
 REMOVED_AT_ONCE = 100
-"""Takes, or voices, that one transaction removes for good: their audio makes room for the next."""
+"""Takes, or voices, that one transaction removes for good, which makes room for the next."""
 _MARKED_AT_ONCE = 1000
 _PARTS_AT_ONCE = 1000
 _TEXTS_AT_ONCE = 10
 
 BIN = "bin of "
-"""The kind of a project that holds a deleted part: this, and the id of the project that it was deleted from."""
+"""The kind of a project that holds a deleted part: this, and the id of the project it was deleted from."""
 
 Kind = Literal["take", "voice", "project", "part", "replacement"]
 TABLES: dict[Kind, str] = {
@@ -33,7 +33,7 @@ TABLES: dict[Kind, str] = {
     "part": "projects",
     "replacement": "replaced_texts",
 }
-"""Where things have their time in the column `deleted`. Projects come before parts, which may have been theirs."""
+"""Tables with a column `deleted`. Projects come before parts, which may have been theirs."""
 _TRASH = f"""
     select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, deleted, null as parts,
         null as project_id, n as place from takes where deleted > 0
@@ -47,25 +47,25 @@ _TRASH = f"""
 """
 _OWNED = ":owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter"
 _MINE = f"from ({_TRASH}) where deleted > :since and ({_OWNED})"
-"""Things without an owner, voices, are everybody's."""
+"""Items without an owner, such as voices, belong to everyone."""
 
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
-"""What else restoring these rows takes; they are still marked as deleted then."""
+"""Additional work for restoring these rows, which are still marked as deleted then."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrashItem:
-    """One thing in the trash."""
+    """One item in the trash."""
 
     kind: Kind
     id: str
     title: str
-    """Of a take or part the beginning of its text, of a replacement the title of the project."""
+    """For a take or part the beginning of its text, for a replacement the title of the project."""
     deleted: float
     """Unix time."""
     parts: int | None
-    """Of a project how many parts it has, of a replacement how many it changed."""
+    """For a project its number of parts, for a replacement the number of parts it changed."""
     project_id: str | None
     """Of a part or a replacement."""
 
@@ -75,7 +75,7 @@ class Trash:
     thread and any process may make them."""
 
     def __init__(self, store: Store, days: float) -> None:
-        """``days``: how long things stay in it; 0: they are removed as soon as they are deleted."""
+        """``days``: how long items stay in the trash; 0: they are removed as soon as they are deleted."""
         self._store = store
         self.seconds = days * DAY
         self.put_back: dict[Kind, PutBack] = {}
@@ -83,19 +83,20 @@ class Trash:
 
     @property
     def since(self) -> float:
-        """Unix time: what was deleted later than that can be restored."""
+        """Unix time: items deleted later than that can be restored."""
         return time.time() - self.seconds
 
     @contextmanager
     def deleting(self) -> Iterator[Database]:
-        """As `Store.freeing`, to `mark` things in; afterwards, what has expired is removed, if that can be done now."""
+        """Like `Store.freeing`, for a transaction that marks items as deleted; afterwards removes expired items if
+        possible."""
         with self._store.freeing() as db:
             yield db
         with suppress(LibraryUnavailable):
             self.expire()
 
     def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[TrashItem]:
-        """What can be restored, the last deleted first; ``after`` is the id of the last one of the page before.
+        """Items that can be restored, the last deleted first; ``after`` is the id of the last one on the previous page.
 
         Raises NotFound where ``after`` is not in the trash.
         """
@@ -110,7 +111,7 @@ class Trash:
             if after is not None:
                 last = db.execute(f"select deleted {_MINE} and id = :after", values).fetchone()
                 if last is None:
-                    raise NotFound(f"{after[:80]!r} is not in the trash any more; begin the list again", "after")
+                    raise NotFound(f"{after[:80]!r} is not in the trash any more; start from the first page", "after")
                 values["last"] = last[0]
                 where = "and (deleted < :last or (deleted = :last and id < :after))"
             query = f"select kind, id, title, deleted, parts, project_id {_MINE} {where}"
@@ -120,9 +121,9 @@ class Trash:
     def restore(
         self, items: Sequence[tuple[Kind, str]], owner_filter: str | None, project_id: str | None = None
     ) -> list[tuple[Kind, str]]:
-        """Restore those that are in the trash, if ``project_id`` is given of that project; the newest of a kind first.
+        """Restore items in the trash, if ``project_id`` is given only of that project; the newest of a kind first.
 
-        All of them or none. Raises NameTaken, InvalidRequest and NotFound where one of them has no place any more.
+        All of them or none. Raises NameTaken, InvalidRequest and NotFound if one of them can no longer be restored.
         """
         restored: list[tuple[Kind, str]] = []
         with self._store.writing() as db:
@@ -137,26 +138,27 @@ class Trash:
                     "project": project_id or "",
                 }
                 query = f"select place, id {_MINE} and {where} order by place desc"
-                if found := db.execute(query, values).fetchall():
-                    places = [[place] for place, _ in found]
+                if deleted := db.execute(query, values).fetchall():
+                    places = [[place] for place, _ in deleted]
                     rows = [next(select(db, f"select * from {table} where rowid = ?", place)) for place in places]
                     if kind in self.put_back:
                         self.put_back[kind](db, rows)
                     db.conn.executemany(f"update {table} set deleted = null where rowid = ?", places)
-                    restored += [(kind, item_id) for _, item_id in found]
+                    restored += [(kind, item_id) for _, item_id in deleted]
         return restored
 
     def restore_one(
         self, kind: Kind, item_id: str, owner_filter: str | None, param: str, code: str | None = None
     ) -> None:
-        """Raises NotFound, with these, where it is not in the trash, and what `restore` raises."""
+        """Restore one item. Raises NotFound, with ``param`` and ``code``, if it is not in the trash, and `restore`'s
+        errors."""
         if not self.restore([(kind, item_id)], owner_filter):
             raise NotFound(f"this {kind} is not in the trash", param, code)
 
     def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
-        """Remove for good what is in the trash, or what of it is meant; how many.
+        """Remove items in the trash for good, all or those selected; returns their number.
 
-        Voices, which are not only the caller's, are removed for ``owner_filter`` when they are asked for by kind or id.
+        Voices, which the caller shares with others, are removed for ``owner_filter`` only if selected by kind or id.
         """
         shared = owner_filter is None or kind is not None or ids is not None
         meant = (
@@ -174,21 +176,21 @@ class Trash:
                 "ids": json.dumps(ids),
             }
             with self.deleting() as db:
-                found = db.execute(query, values).fetchall()
-                for name, place in found:
+                rows = db.execute(query, values).fetchall()
+                for name, place in rows:
                     db.execute(f"update {TABLES[name]} set deleted = 0 where rowid = ?", [place])
-            count += len(found)
-            if len(found) < _MARKED_AT_ONCE:
+            count += len(rows)
+            if len(rows) < _MARKED_AT_ONCE:
                 return count
 
     def expire(self) -> None:
-        """Remove for good what has been in the trash for too long. Raises LibraryUnavailable."""
+        """Remove for good everything that has been in the trash for too long. Raises LibraryUnavailable."""
         until = self.since
         while self._remove_some(until):
             pass
 
     def _remove_some(self, until: float) -> bool:
-        """Remove a few things that were deleted by then, takes first, and their audio; whether there were any."""
+        """Remove a few items deleted by then, takes first, with their audio; returns whether there were any."""
         with self._store.reading() as db:
             due = "select exists (select 1 from {} where deleted <= ?)"
             table = next((table for table in _REMOVE if db.execute(due.format(table), [until]).fetchone()[0]), None)
@@ -202,13 +204,13 @@ class Trash:
 
 
 def mark(db: Database, kind: Kind, ids: Sequence[str]) -> None:
-    """Put things into the trash, within `Trash.deleting`."""
+    """Put items into the trash, within `Trash.deleting`."""
     query = f"update {TABLES[kind]} set deleted = ? where id in (select value from json_each(?))"
     db.execute(query, [time.time(), json.dumps(ids)])
 
 
 def remove_takes(db: Database, where: str, value: float | str) -> list[Row]:
-    """Remove the oldest REMOVED_AT_ONCE of the takes of a condition for good; their numbers and audio."""
+    """Remove the oldest REMOVED_AT_ONCE takes of a condition for good; returns their numbers and audio."""
     gone = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
     db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in gone])
     return gone
@@ -219,9 +221,9 @@ def _remove_takes(db: Database, until: float) -> set[str]:
 
 
 def _remove_projects(db: Database, until: float) -> set[str]:
-    """A piece of the first project, or of a deleted part's: its takes, then its parts, then itself."""
+    """Remove a piece of the first project, or of a deleted part's: its takes, then its parts, then the project."""
     for [project_id] in db.execute("select id from projects where deleted <= ? limit 1", [until]).fetchall():
-        # Nobody restores what is left of it now, nor its deleted parts.
+        # Neither the rest of it nor its deleted parts can be restored now.
         db.execute(
             "update projects set deleted = 0 where deleted > 0 and (id = ?1 or kind = ?2 || ?1)", [project_id, BIN]
         )
@@ -258,4 +260,4 @@ _REMOVE: dict[str, Callable[[Database, float], set[str]]] = {
     "voices": _remove_voices,
     "replaced_texts": _remove_texts,
 }
-"""What removes a few rows of a table for good and returns their audio; in the order in which room is made."""
+"""Functions that remove a few rows of a table for good and return their audio, in the order in which they are used."""

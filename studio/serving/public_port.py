@@ -28,33 +28,35 @@ class PublicPort:
         return self._all[0]
 
     def several(self, count: int) -> list[Sockets]:
-        """So many; those that were not there are bound now. Raises SettingsError."""
-        for each in self.first:  # only now: with it set from the start, another program could take the port as well
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        """This many sockets; binds those that are missing. Raises SettingsError."""
+        for listener in self.first:  # only now: with it set from the start, another program could take the port as well
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             while len(self._all) < count:
-                self._all.append([_bound(each.family, each.getsockname(), is_shared=True) for each in self.first])
+                self._all.append(
+                    [_bound(listener.family, listener.getsockname(), is_shared=True) for listener in self.first]
+                )
         except OSError as error:
             raise SettingsError(f"no further socket can listen there: {error.strerror or error}") from error
         return self._all[:count]
 
     def close(self) -> None:
-        """Take no more connections; those that nobody has taken yet are refused."""
-        for each in (each for sockets in self._all for each in sockets):
-            each.close()
+        """Accept no more connections; those not yet accepted are refused."""
+        for listener in (listener for sockets in self._all for listener in sockets):
+            listener.close()
 
 
 def _bind(settings: Settings) -> Sockets:
     sockets: Sockets = []
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, _, _, _, address in dict.fromkeys(found):
+        addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(addresses):
             sockets.append(_bound(family, address))
-        for each in sockets:  # two programs that start together can both bind a port, but only one listens at it
-            each.listen()
+        for listener in sockets:  # two programs that start together can both bind a port, but only one listens at it
+            listener.listen()
     except OSError as error:
-        for each in sockets:
-            each.close()
+        for listener in sockets:
+            listener.close()
         raise SettingsError(f"it cannot listen on {settings.host}:{settings.port}: {_why(error)}") from error
     return sockets
 

@@ -1,1 +1,1 @@
-"""Speaking: what is asked for, the plan of it, and the sound while it is made."""
+"""Generates speech: the request, its plan, and the audio stream."""

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 class CancelToken:
     """Cancels what is awaited through `run` by cancelling the awaiting task, as `asyncio.timeout` does.
 
-    A task for the work would cost more than a piece of sound does otherwise. Used from one event loop, by one task at a
+    A task for the work would cost more than generating a piece of audio. Used from one event loop, by one task at a
     time.
     """
 
@@ -34,7 +34,7 @@ class CancelToken:
             work.close()
             raise self._error()
         self._task = task = asyncio.current_task()
-        assert task is not None, "it is awaited by a task"
+        assert task is not None, "only a task can await it"
         others = task.cancelling()
         try:
             return await work

@@ -1,4 +1,4 @@
-"""Turns of several voices as one stream of sound: each begins when the one before ends, without a gap in between."""
+"""Turns of several voices as one audio stream: each begins when the previous one ends, without a gap."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from studio.speech.planning.plan import Plan
 from studio.speech.script_stream import ScriptStream, Sound, next_sound
 
 TURN_STEP = 1009
-"""Between the seeds of two turns: more than a turn has parts, each of which has a seed of its own."""
+"""Difference between the seeds of two turns: more than a turn has parts, each of which has its own seed."""
 HEAD_START = 1.2
-"""Seconds of sound that must be there, or foreseen, for the next turn to wait for the end of this one."""
+"""Seconds of audio that must exist, or be predicted, for the next turn to wait for the end of this one."""
 LETTERS_A_SECOND = 15
 
 
 class Conversation:
-    """Part after part of a plan through the engine. Iterate `sounds` once; leaving the iteration frees the rows."""
+    """Sends the parts of a plan through the engine. Iterate `sounds` once; leaving the iteration frees the rows."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Conversation:
         patient: bool = False,
         spoken: Sequence[SpokenPart] = (),
     ) -> None:
-        """``references`` are those of each voice, by `PlannedPart.who`.
+        """``references`` of each voice, by `PlannedPart.who`.
 
-        ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
-        one waits when the queue is full. ``spoken``, where one voice speaks alone: as ScriptStream has it.
+        ``history`` has the previous turns of the first part's voice; its new turns are added. ``patient`` waits when
+        the queue is full. ``spoken``, for a single voice: see ScriptStream.
         """
         self._engine = engine
         self._parts = plan.parts
@@ -59,22 +59,23 @@ class Conversation:
         self._first_sound: float | None = None
 
     async def sounds(self) -> AsyncGenerator[Sound, None]:
-        """Piece by piece as it is made; of a dialogue with the times of the turns so far. See ScriptStream.sounds."""
-        begun: _Begun | None = None
+        """The audio piece by piece as it is generated; for a dialogue with the times of its turns. See
+        ScriptStream.sounds."""
+        next_turn: _Begun | None = None
         try:
             for number in range(len(self._parts)):
                 if self._budget is not None and self._budget <= 0:
                     yield self._ending("length")
                     return
-                turn, begun = begun or self._perform(number), None
+                turn, next_turn = next_turn or self._perform(number), None
                 async with aclosing(turn):
                     async for sound in turn:
                         yield self._placed(sound, number)
-                        if begun is None and self._is_due(number):
-                            begun = _Begun(self._perform(number + 1))
+                        if next_turn is None and self._is_due(number):
+                            next_turn = _Begun(self._perform(number + 1))
         finally:
-            if begun is not None:
-                await begun.aclose()
+            if next_turn is not None:
+                await next_turn.aclose()
 
     def _perform(self, number: int) -> AsyncGenerator[Sound, None]:
         part = self._parts[number]
@@ -86,12 +87,12 @@ class Conversation:
             utterance,
             self._budget,
             self._said[part.who],
-            self._patient or number > 0,  # what was begun is not broken off because the queue is full
+            self._patient or number > 0,  # a full queue does not interrupt what has begun
             self._spoken,
         ).sounds()
 
     def _placed(self, sound: Sound, number: int) -> Sound:
-        """A turn's sound at its place in the whole."""
+        """A turn's audio at its position in the whole."""
         pcm = sound.pcm
         if len(self._turns) == number:
             self._before = self._waited, self._worked, self._frames
@@ -136,9 +137,9 @@ class Conversation:
         return (self._parts[number].sampling.seed + number * TURN_STEP) % (MAX_SEED + 1)
 
     def _is_due(self, number: int) -> bool:
-        """Whether the next turn must begin beside this one, because what is there and to come will not last.
+        """Whether the next turn must start beside this one, because the audio so far and to come will not last.
 
-        A turn that a limit may cut, or that hears this one, begins after it: its seed then gives it again.
+        A turn that may be cut off, or that uses this one as context, starts after it, so that its seed is reproducible.
         """
         if number + 1 == len(self._parts) or self._budget is not None or self._first_sound is None:
             return False
@@ -152,7 +153,7 @@ class Conversation:
 
 
 class _Begun:
-    """Sounds whose first one is already on its way, whether somebody waits for it or not."""
+    """Audio whose first piece is generated at once, whether anyone waits for it or not."""
 
     def __init__(self, sounds: AsyncGenerator[Sound, None]) -> None:
         self._sounds = sounds

@@ -13,12 +13,12 @@ from studio.speech.live_take import LiveTake
 from studio.speech.script_stream import Sound, next_sound
 
 SILENCE_SECONDS = 0.1
-"""What is heard of a text that the model has no sound for, such as a full stop alone: players, and programs that
-expect a file, cannot do anything with an empty one."""
+"""The audio for a text without any sound, such as a single full stop: players, and programs that expect a file, cannot
+handle an empty one."""
 
 
 class Delivery:
-    """`open` makes it; iterate ``body`` once, and `aclose` in any case."""
+    """Created by `open`; iterate ``body`` once, and call `aclose` in any case."""
 
     def __init__(self, live: LiveTake, sounds: AsyncGenerator[Sound, None], encoding: Encoding, first: bytes) -> None:
         self.live = live
@@ -32,7 +32,7 @@ class Delivery:
     async def open(cls, live: LiveTake, sounds: AsyncGenerator[Sound, None], file: OutputFile) -> Delivery:
         """Wait for the first encoded bytes, so that every refusal of the engine comes before them.
 
-        Raises Cancelled, and what ``sounds`` raise; they are closed then, and ending the take is left to the caller.
+        Raises Cancelled, and the errors of ``sounds``; these are closed then, and the caller must end the take.
         """
         try:
             first, sound = b"", await _next(live, sounds)

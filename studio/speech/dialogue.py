@@ -1,4 +1,4 @@
-"""A script with a cast, as people write it: which turns it has, and who is named to speak them."""
+"""Splits a script with a cast into turns, and finds the speaker of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from studio.speech.script.signs import clean_signs
 from studio.speech.text import Script, check_pauses, is_blank, read_script
 
 TURN_GAP = 0.3
-"""Seconds of silence between two turns when nothing is said about it."""
+"""Default seconds of silence between two turns."""
 MAX_GAP = 10.0
 MAX_TURNS = 500
 MAX_CAST = 32
@@ -30,25 +30,25 @@ _WORDS_IN_A_NAME = 4
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker says before the next one does."""
+    """The text of one speaker up to the next one."""
 
     speaker: str | None
-    """As written; None for what stands before the first name."""
+    """The name as written; None before the first name."""
     written: str
     text: str
-    """The same as it is read."""
+    """The text as read."""
     line: int
-    """Where it begins, from 1."""
+    """The line on which it begins, from 1."""
     script: Script
-    """What is read, cut into what is said in one breath."""
+    """The text as read, split into parts."""
     begins: int = 0
-    """Where ``written`` begins in the script."""
+    """Start of ``written`` in the script."""
 
 
 Reading = Callable[[str | None, str], str]
-"""Makes what is read of a speaker, None before the first name, and of what is written."""
+"""Converts a speaker (None before the first name) and a text as written to the text as read."""
 Cut = Callable[[str], Script]
-"""Cuts what is read into what is said in one breath."""
+"""Splits a text as read into parts."""
 
 
 def as_written(_: str | None, text: str) -> str:
@@ -56,7 +56,7 @@ def as_written(_: str | None, text: str) -> str:
 
 
 def read_turns(script: str, reading: Reading = as_written, cut: Cut = read_script) -> tuple[Turn, ...]:
-    """The turns of a script: a line that begins with a name and a colon begins one, other lines go on with it.
+    """The turns of a script: a line that begins with a name and a colon starts one, other lines continue it.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
     """
@@ -66,19 +66,19 @@ def read_turns(script: str, reading: Reading = as_written, cut: Cut = read_scrip
     if len(turns) + len(names) > MAX_TURNS:
         count = len(turns) + len(names)
         raise InvalidRequest(f"the script has {count} turns; at most {MAX_TURNS} are allowed", "input")
-    ends = [*(found.start() for found in names[1:]), len(script)]
-    for found, end in zip(names, ends, strict=False):
-        line = script.count("\n", 0, found.start(1)) + 1
-        turns.append(_turn(clean_signs(found[1]), script[found.end() : end], (line, found.end()), reading, cut))
+    ends = [*(match.start() for match in names[1:]), len(script)]
+    for match, end in zip(names, ends, strict=False):
+        line = script.count("\n", 0, match.start(1)) + 1
+        turns.append(_turn(clean_signs(match[1]), script[match.end() : end], (line, match.end()), reading, cut))
     check_pauses(step for turn in turns for step in turn.script)
     return tuple(turns)
 
 
 def _turn(speaker: str | None, text: str, at: tuple[int, int], reading: Reading, cut: Cut) -> Turn:
-    """``at``: its line, and where its text begins in the script."""
+    """``at``: its line, and the start of its text in the script."""
     line, begins = at
     if is_blank(text):
-        raise InvalidRequest(f"line {line}: {speaker} has nothing to say", "input")
+        raise InvalidRequest(f"line {line}: there is no text after “{speaker}:”", "input")
     try:
         written = text.strip()
         read = reading(speaker, written)
@@ -94,25 +94,25 @@ def begins_turn(line: str) -> bool:
 
 
 def turns_of(text: str, is_speaker: Callable[[str], bool]) -> Iterator[tuple[str | None, str]]:
-    """Speakers and what they say, in a text where only some names are speakers; None says what nobody is named for."""
-    names = [found for found in _names(text) if is_speaker(clean_signs(found[1]))]
-    ends = [*(found.start() for found in names), len(text)]
-    for found, start, end in zip([None, *names], [0, *(found.end() for found in names)], ends, strict=True):
-        if said := text[start:end].strip():
-            yield clean_signs(found[1]) if found else None, said
+    """Speakers and their texts, in a text where only some names are speakers; None for text without a name."""
+    names = [match for match in _names(text) if is_speaker(clean_signs(match[1]))]
+    ends = [*(match.start() for match in names), len(text)]
+    for match, start, end in zip([None, *names], [0, *(match.end() for match in names)], ends, strict=True):
+        if words := text[start:end].strip():
+            yield clean_signs(match[1]) if match else None, words
 
 
 def _names(script: str) -> list[re.Match[str]]:
-    return [found for found in _NAME.finditer(script) if len(found[1].split()) <= _WORDS_IN_A_NAME]
+    return [match for match in _NAME.finditer(script) if len(match[1].split()) <= _WORDS_IN_A_NAME]
 
 
 def fold_speaker(name: str) -> str:
-    """Speakers whose names fold to the same are the same: case, space and invisible signs do not count."""
+    """Speakers are the same if their names fold to the same: case, space and invisible characters do not count."""
     return " ".join(clean_signs(name).casefold().split())
 
 
 def check_cast(cast: Mapping[str, str], gap: float) -> None:
-    """Raises InvalidRequest for what could not be spoken whatever the script and the voices are."""
+    """Raises InvalidRequest for settings that are invalid with any script and voices."""
     if not 0 <= gap <= MAX_GAP:
         raise InvalidRequest(f"turn_gap must be from 0 to {MAX_GAP:g} seconds", "turn_gap")
     if len(cast) > MAX_CAST:

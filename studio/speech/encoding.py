@@ -1,4 +1,4 @@
-"""The file that is made of a take's sound as it is spoken: tempo, volume and format."""
+"""Encodes a take's audio as it is generated: tempo, volume and format."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from studio.audio.tempo import Tempo
 from studio.threads import run_uninterrupted
 
 CEILING = -1.0
-"""dBTP that a louder volume stays below."""
+"""Maximum true peak of a louder volume in dBTP."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """The file that is asked for. ``sample_rate=None`` and ``bit_rate=None`` are the format's own; ``speed`` keeps the
+    """The requested file. ``sample_rate=None`` and ``bit_rate=None`` are the format's defaults; ``speed`` keeps the
     pitch; ``volume`` is in decibels."""
 
     format: str
@@ -41,8 +41,8 @@ class Encoding:
         samples: int | None = None,
         on_sound: Callable[[np.ndarray], None] = lambda pcm: None,
     ) -> None:
-        """``samples``: how many there will be, where that is known. ``on_sound`` gets them in the file's tempo, at the
-        volume at which they were spoken; it may be called in a thread."""
+        """``samples``: total number if known. ``on_sound`` gets the audio in the file's tempo, at the original volume;
+        it may be called in a thread."""
         known = samples if file.speed == 1 else None
         self._encoder = open_encoder(file.format, source_rate, file.sample_rate, known, bit_rate=file.bit_rate)
         self._tempo = None if file.speed == 1 else Tempo(file.speed, source_rate)
@@ -51,7 +51,7 @@ class Encoding:
         self.media_type, self.sample_rate = self._encoder.media_type, self._encoder.sample_rate
 
     async def write(self, pcm: np.ndarray) -> bytes:
-        """The bytes that these samples, float32, make complete."""
+        """The bytes completed by these samples, float32."""
         return await self._run(lambda: self._write(self._tempo.write(pcm) if self._tempo else pcm))
 
     async def finish(self) -> bytes:
@@ -72,5 +72,5 @@ class Encoding:
 
 @lru_cache(maxsize=1)
 def _threads() -> CapacityLimiter:
-    """As many encodings at a time as there are cores; more would only take turns."""
+    """As many simultaneous encodings as there are cores; more would only take turns."""
     return CapacityLimiter(os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""A take under way: its record from the first state to the last, and how it is cancelled from outside."""
+"""An active take: its record from the first state to the last, and its cancellation from outside."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from studio.takes.recorder import Recording
 
 Result = TypeVar("Result")
 
-CANCELLED = "the request was cancelled while it was under way"
+CANCELLED = "the request was cancelled"
 
 
 class TakeRecords(Protocol):
-    """Where the records of takes are kept."""
+    """Where the records of takes are stored."""
 
     def put(self, take: Take) -> None: ...
 
 
 class LiveTake:
-    """One take: `begin` it with its first bytes, `add` its sounds, `finish` it if all is said, `end` it in any case."""
+    """One take: `begin` it with its first bytes, `add` its audio, `finish` it when complete, `end` it in any case."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class LiveTake:
         speed: float = 1.0,
         recording: Recording | None = None,
     ) -> None:
-        """``on_end`` is called once, with the take as it ended. ``sample_rate``: of its sounds, Hz, which are heard at
-        ``speed``. ``recording`` gets the sound for the library, and is closed then."""
+        """``on_end`` is called once, with the ended take. ``sample_rate``: of its audio in Hz, which is delivered at
+        ``speed``. ``recording`` receives the audio for the library, and is closed at the end."""
         self._started = time.perf_counter()
         self._takes = takes
         self._on_end = on_end
@@ -67,22 +67,22 @@ class LiveTake:
         return await self._cancellation.run(work)
 
     def forget(self) -> None:
-        """Keep nothing of this take in the library."""
+        """Store nothing of this take in the library."""
         if self._recording is not None:
             self._recording.drop()
         self._recording = None
 
     def record(self, pcm: np.ndarray) -> None:
-        """Add samples, float32, to what the library keeps. Any thread may call it."""
+        """Add samples, float32, to the library's recording. Any thread may call it."""
         if self._recording is not None:
             self._recording.write(pcm)
 
     def begin(self) -> None:
-        """Its first bytes are ready."""
+        """Mark the first bytes as ready."""
         self._change(state="speaking", first_audio_ms=(time.perf_counter() - self._started) * 1000)
 
     def add(self, sound: Sound) -> None:
-        """Count a piece of its sound."""
+        """Count a piece of its audio."""
         self.samples += len(sound.pcm)
         seconds = self.samples / self.sample_rate
         self._change(
@@ -102,11 +102,11 @@ class LiveTake:
             self._recording.keep(parts, sound.is_unfinished)
 
     def finish(self) -> None:
-        """All of it was spoken and encoded."""
+        """Mark the take as completely generated and encoded."""
         self._change(state="finished")
 
     def end(self, error: BaseException | None = None) -> None:
-        """Settle the record, by ``error`` where that is why it ended."""
+        """Complete the record, with ``error`` if that ended the take."""
         if isinstance(error, (EngineError, StudioError)) and not isinstance(error, Cancelled):
             self._change(state="failed", error=str(error))
         elif not self._take.ended:

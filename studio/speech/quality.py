@@ -1,4 +1,4 @@
-"""The quality check: a take that is too short for its words, silent, stuck in a loop, or not numbers at all."""
+"""The quality check: detects takes that are too short for their text, silent, stuck in a loop, or invalid numbers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from studio.errors import DegenerateSpeech
 from studio.speech.script.brackets import TAG
 
 LETTERS_A_SECOND = 60
-"""Four times as fast as a hurried speaker."""
+"""Four times as fast as a fast speaker."""
 SILENCE = 1e-4
 """A peak under -80 dB is not a voice."""
 LOOP_FRAMES = 64
-"""So many frames (3 s of S2 Pro) …"""
+"""This many frames (3 s of S2 Pro) …"""
 LOOP_PERIODS = range(1, 9)
-"""… that repeat, in all their codebooks, every so many frames are no speech."""
+"""… that repeat in all codebooks, with at most this period, are not speech."""
 
 
 class QualityCheck:
-    """Watches one take, chunk by chunk. Silence and brevity are told at its end, the rest at once."""
+    """Checks one take, chunk by chunk. Reports silence and brevity at the end, the rest at once."""
 
     def __init__(self, text: str, frame_rate: float, heard: np.ndarray | None = None) -> None:
-        """``heard``: codes (codebooks, frames) of the take's beginning, which passed when they were spoken."""
+        """``heard``: codes (codebooks, frames) of the take's beginning, which has been checked before."""
         letters = sum(character.isalnum() for character in TAG.sub("", text))
         self._fewest = int(letters / LETTERS_A_SECOND * frame_rate)
         self._frames = 0 if heard is None else heard.shape[1]
@@ -34,7 +34,7 @@ class QualityCheck:
 
     def watch(self, chunk: AudioChunk) -> None:
         """Raises DegenerateSpeech, which names what is wrong."""
-        peak = float(np.abs(chunk.pcm).max(initial=0))  # of samples that are no numbers none either
+        peak = float(np.abs(chunk.pcm).max(initial=0))  # 0.0 also for invalid samples
         if not math.isfinite(peak):
             raise DegenerateSpeech("the speech contains invalid samples")
         self._frames += chunk.frames
@@ -47,7 +47,7 @@ class QualityCheck:
             raise DegenerateSpeech("the speech came out silent")
 
     def _look_for_loop(self, codes: np.ndarray) -> None:
-        size = codes.itemsize * len(codes)  # of a frame
+        size = codes.itemsize * len(codes)  # bytes per frame
         self._recent = (self._recent + _bytes_of(codes))[-LOOP_FRAMES * size :]
         if len(self._recent) < LOOP_FRAMES * size:
             return
@@ -57,5 +57,5 @@ class QualityCheck:
 
 
 def _bytes_of(codes: np.ndarray) -> bytes:
-    """Frame by frame; as such they are compared in a tenth of the time that arrays of so few numbers take."""
+    """Frames as bytes, which compare ten times as fast as arrays of so few numbers."""
     return codes.T.tobytes()

@@ -26,8 +26,8 @@ def made_by(info: EngineInfo) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Beginning:
-    """What a continued take begins with: the parts of the one before, of which the last may end in its middle, and
-    its sound, at the engine's rate."""
+    """The beginning of a continued take: the earlier parts, of which the last may be incomplete, and their audio, at
+    the engine's rate."""
 
     take: Take
     sound: Path
@@ -38,9 +38,9 @@ class Beginning:
         return sum(part.codes.shape[1] for part in self.parts)
 
     async def followed_by(self, new: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
-        """Its sound and then the new one, whose first piece is there before anything is given out.
+        """The earlier audio and then the new one, whose first piece must exist before anything is returned.
 
-        So a refusal of the engine comes before the first byte.
+        So an engine's refusal comes before the first byte.
         """
         async with aclosing(new):
             first = await next_sound(new)
@@ -48,7 +48,7 @@ class Beginning:
                 raise CannotContinue("it is already complete", "take_id")
             frames = self.frames
             resumed_at = frames if self.take.resumed_at is None else self.take.resumed_at
-            ended = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])  # that one ends in what comes
+            ended = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])
             parts = self.parts[:ended]
             async with aclosing(in_threads(_seconds(self.sound))) as pieces:
                 async for pcm in pieces:
@@ -87,7 +87,7 @@ def beginning_of(take: Take, sound: Path, library: Library, info: EngineInfo, li
         )
     if take.voice_id is not None and not library.voices.exists(take.voice_id):
         raise CannotContinue(
-            f"the voice {take.label}, in which the take {take.id} was spoken, is no longer in the library; restore "
+            f"the voice {take.label} of the take {take.id} is no longer in the library; restore "
             "the voice, or generate the take in another one",
             "take_id",
         )

@@ -1,4 +1,4 @@
-"""A whole script spoken: part after part in one growing conversation, real silence where it is asked for."""
+"""Generates a whole script: part after part in one growing conversation, with silence where requested."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from studio.speech.script.brackets import manner_of
 from studio.speech.text import Pause, Script, Words
 
 MOST_TURNS = 64
-"""Turns of a conversation that are kept; fewer fit into a context."""
+"""Turns of a conversation used as context; fewer may fit."""
 PLACE_SECONDS = 0.05
-"""How often a later part looks for a place in a full queue."""
+"""Seconds between a later part's attempts when the queue is full."""
 RETRY_STEP = 1_000_003
-"""Added to the seed of a take that went wrong, for its one further try."""
+"""Added to the seed of a failed take, for its one retry."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sound:
-    """A piece of a performance: float32 mono samples, and the clock of the engine in seconds."""
+    """A piece of audio: float32 mono samples, and the engine's times in seconds."""
 
     pcm: np.ndarray
     frames: int
     waited: float
-    """In the engine's queue, all parts together."""
+    """Seconds in the engine's queue, all parts together."""
     worked: float
-    """Of the engine's work after the queue, all parts together."""
+    """Seconds of the engine's work after the queue, all parts together."""
     finish_reason: str | None = None
-    """On the last piece: stop, or length when a limit cut something off."""
+    """On the last piece: stop, or length if a limit cut something off."""
     turns: tuple[TurnTime, ...] = ()
-    """Of a conversation: those that have begun."""
+    """For a dialogue: turns that have begun."""
     parts: tuple[SpokenPart, ...] = ()
-    """Those that end with this piece, as they were drawn."""
+    """The parts that end with this piece, as generated."""
     resumed_at: int | None = None
-    """Frames after which the engine took it up again; None while it did not."""
+    """The frame at which the engine resumed the take; None if it did not."""
     continues: str | None = None
-    """The take that this one goes on with."""
+    """The take that this one continues."""
     is_unfinished: bool = False
-    """On the last piece: whether a limit left something unsaid that can be gone on with."""
+    """On the last piece: whether a limit cut off text that can be continued."""
 
 
 async def next_sound(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
-    """None when there is no more."""
+    """None when there are no more pieces."""
     return await anext(sounds, None)
 
 
 class ScriptStream:
-    """One script on its way through the engine. Iterate `sounds` once; leaving the iteration frees the row."""
+    """One script in the engine. Iterate `sounds` once; leaving the iteration frees the row."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class ScriptStream:
         patient: bool = False,
         spoken: Sequence[SpokenPart] = (),
     ) -> None:
-        """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: no end.
+        """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: unlimited.
 
-        ``history`` is what was said before, and what is said now is added to it. A ``patient`` one waits when
-        the queue is full. ``spoken`` are parts that were heard, the last maybe in its middle: it goes on after them,
-        and they count towards the budget.
+        ``history`` has the previous turns, to which the new ones are added. ``patient`` waits when the queue is full.
+        ``spoken`` are parts delivered before, of which the last may be incomplete: the stream continues after them, and
+        they count towards the budget.
         """
         self._engine = engine
         self._script = script
@@ -85,10 +85,10 @@ class ScriptStream:
         self._cut = False
 
     async def sounds(self) -> AsyncGenerator[Sound, None]:
-        """Piece by piece, while it is made; the last piece has the finish_reason.
+        """The audio piece by piece as it is generated; the last piece has the finish_reason.
 
-        Raises what Engine.speak raises, and DegenerateSpeech for a part that went wrong where it was heard
-        already, or twice. The first piece comes after the engine's first, so that all refusals come before it.
+        Raises the errors of Engine.speak, and DegenerateSpeech for a part that failed after its delivery began,
+        or twice. The first piece comes after the engine's first, so that all refusals come before it.
         """
         turns, tail = self._turns()
         rate = self._engine.info.sample_rate
@@ -129,7 +129,7 @@ class ScriptStream:
                         yield Sound(pcm, 0, self._waited, self._worked, reason if number_after == len(after) else None)
 
     def _turns(self) -> tuple[list[tuple[float, Words]], float]:
-        """Each part with the seconds of silence before it, and those at the end."""
+        """Each part with the seconds of silence before it, and the silence at the end."""
         turns: list[tuple[float, Words]] = []
         silence = 0.0
         for step in self._script:
@@ -141,18 +141,18 @@ class ScriptStream:
         return turns, silence
 
     async def _part(self, words: Words, number: int) -> AsyncGenerator[AudioChunk, None]:
-        """One part; begun again with another seed when it goes wrong before any of it was given out.
+        """One part; retried with another seed if it fails before any of it was delivered.
 
-        Another than the first that finds the queue full waits for a place: what was begun is not broken off for that.
+        Later parts wait when the queue is full, so that a full queue does not interrupt the take.
         """
         attempt = 0
-        begun = self._heard[number] if number < len(self._heard) else None
+        earlier = self._heard[number] if number < len(self._heard) else None
         while True:
-            heard: list[np.ndarray] = [begun.codes] if begun else []
-            seed = begun.seed if begun else self._seed(number + attempt * RETRY_STEP)
-            quality = QualityCheck(words.text, self._engine.info.frame_rate, begun.codes if begun else None)
+            heard: list[np.ndarray] = [earlier.codes] if earlier else []
+            seed = earlier.seed if earlier else self._seed(number + attempt * RETRY_STEP)
+            quality = QualityCheck(words.text, self._engine.info.frame_rate, earlier.codes if earlier else None)
             try:
-                async with aclosing(self._speak(words, seed, begun)) as chunks:
+                async with aclosing(self._speak(words, seed, earlier)) as chunks:
                     async for chunk in chunks:
                         quality.watch(chunk)
                         heard.append(chunk.codes)
@@ -164,7 +164,7 @@ class ScriptStream:
             except DegenerateSpeech as error:
                 if heard or attempt:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
-                    seeds = " and ".join(map(str, [begun.seed] if begun else tried))
+                    seeds = " and ".join(map(str, [earlier.seed] if earlier else tried))
                     message = f"{error}, with seed {seeds}; try another seed or other words"
                     raise DegenerateSpeech(message) from error
                 attempt += 1
@@ -175,9 +175,10 @@ class ScriptStream:
             else:
                 return
 
-    def _speak(self, words: Words, seed: int, begun: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
-        """``begun``: what was heard of the part. One that had all the frames that a part may have gets as many more."""
-        most, heard = self._utterance.max_frames, begun.codes.shape[1] if begun else 0
+    def _speak(self, words: Words, seed: int, earlier: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
+        """``earlier``: the delivered beginning of the part. A part that had its maximum of frames gets as many
+        again."""
+        most, heard = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
         most += heard // most * most
         utterance = replace(
             self._utterance,
@@ -185,7 +186,7 @@ class ScriptStream:
             history=self._heard_again(words),
             sampling=replace(self._utterance.sampling, seed=seed),
             max_frames=min(most, self._budget or most),
-            so_far=begun.codes if begun else None,
+            so_far=earlier.codes if earlier else None,
         )
         return self._engine.speak(utterance)
 
@@ -202,10 +203,10 @@ class ScriptStream:
             del self._history[:-MOST_TURNS]
 
     def _heard_again(self, words: Words) -> tuple[Reference, ...]:
-        """The latest turns that leave the part half of the context; a token is at least a byte of text.
+        """The latest turns that leave half of the context to the part; a token has at least a byte of text.
 
-        A model that obeys tags only where a part begins goes on as it spoke last: of what was said with tags it hears
-        only what was said with the same ones.
+        A model that follows tags only at a part's beginning imitates its last turn: of turns with tags, it therefore
+        gets only those with the same tags.
         """
         room = self._engine.info.max_context // 2 - len(words.text.encode()) - 64
         room -= sum(_positions(reference) for reference in self._utterance.references)
@@ -222,7 +223,7 @@ class ScriptStream:
 
 
 def _silences(seconds: float, rate: int) -> list[np.ndarray]:
-    """Silence in pieces of at most a second: what is encoded and sent at a time stays small."""
+    """Silence in pieces of at most a second, so that each piece to encode and send is small."""
     samples = round(seconds * rate)
     second = np.zeros(min(samples, rate), np.float32)  # shared by all of them
     return [second[: samples - start] for start in range(0, samples, rate)]

@@ -65,7 +65,7 @@ class Speech:
     seed: int
     voice: str
     revision: int | None
-    """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
+    """The voice's id; None for an uploaded clip, for the random voice and for a dialogue."""
     delivery: Delivery = field(repr=False)
     draft: Take = field(repr=False)
     request: SpeechRequest = field(repr=False)
@@ -83,16 +83,16 @@ class Speech:
 
     @property
     def record(self) -> Take:
-        """The take with its words, as a library keeps it; complete once the body has ended."""
+        """The take with its text, as stored in a library; complete once the body has ended."""
         return self.take.with_words_of(self.draft)
 
     @property
     def codes(self) -> TakeCodes:
-        """Of what was spoken; complete once the body has ended."""
+        """The codes of the generated parts; complete once the body has ended."""
         return TakeCodes(made_by(self.engine.info), tuple(self.delivery.live.parts))
 
     async def timestamps(self, unit: Unit) -> list[Timed]:
-        """When its words or sentences are heard in the file; complete once the body has ended.
+        """The times of words or sentences in the file; complete once the body has ended.
 
         Raises CannotAlign, EngineStopped.
         """
@@ -121,7 +121,7 @@ class SpeechService:
         """``retention``: limits on the takes kept in the library; None keeps none."""
         self.host = host
         self.voices = voices
-        self._parts = RecentTakes()  # of projects, which nobody lists
+        self._parts = RecentTakes()  # of projects, which no list shows
         self.warming = HealthCheck("warming")
         self.background: list[HealthCheck] = []
         """The state of each kind of background work."""
@@ -140,7 +140,7 @@ class SpeechService:
 
     @property
     def takes(self) -> RecentTakes:
-        """The latest, and those under way."""
+        """The recent and the active takes."""
         return self.register.takes
 
     def stats(self) -> EngineStats:
@@ -161,12 +161,12 @@ class SpeechService:
         history: list[Reference] | None = None,
         beginning: Beginning | None = None,
     ) -> Speech:
-        """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
+        """Start a take; returns when its first bytes are ready. Cancelling frees the row.
 
-        ``history`` is what was said before in a conversation; what is said now is added to it. ``beginning`` is of a
-        take of the same request that a limit cut: its sound comes first, and what is said now goes on after it.
+        ``history`` has the previous turns of a conversation; the new turn is added. ``beginning`` belongs to a take of
+        the same request that a limit cut off: its audio comes first, and generation continues after it.
         Raises InvalidRequest, UnknownVoice, InvalidClip, QueueFull, TooManyRequests, NotReady, Unavailable, Cancelled,
-        DegenerateSpeech and what Engine.speak raises.
+        DegenerateSpeech and the errors of Engine.speak.
         """
         origin = origin or Origin()
         engine = self.host.engine()
@@ -217,16 +217,16 @@ class SpeechService:
         return live
 
     async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
-        """What ``saving`` puts into the library, its codes with it if the engine is up, else at the first use of them.
+        """The voice that ``saving`` stores in the library. Encodes it if the engine is up, else on first use.
 
-        Raises what it raises.
+        Raises the errors of ``saving``.
         """
         voice = await saving
         if self.status.state == "ready":
             try:
                 await self.voices.references(self.host.engine(), voice, self.queues.encodings)
             except (EngineError, InvalidClip) as error:
-                # It is saved all the same; a request in this voice says what is wrong.
+                # It is stored all the same; a request in this voice reports the problem.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
@@ -236,17 +236,17 @@ class SpeechService:
         return await self.queues.texts.run(caller, reading_of, request, self.voices, card) or request.text
 
     def check_alignment(self) -> None:
-        """Raises CannotAlign where the engine cannot tell when words are heard, NotReady, Unavailable."""
+        """Raises CannotAlign if the engine cannot compute word times, NotReady, Unavailable."""
         if why := self.host.engine().info.cannot_align:
             raise CannotAlign(why)
 
     def check(self, request: SpeechRequest) -> None:
-        """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        """Blocking. Raises UnknownVoice for a request whose voices do not exist."""
         if not request.clips:
             self.voices.find(request.voice)
 
     def queue_for(self, caller: str) -> dict[str, object]:
-        """How full the engine and its queue are, and which of the caller's own requests are under way.
+        """The load of the engine and its queue, and the caller's active requests.
 
         Raises NotReady.
         """
@@ -282,9 +282,9 @@ class SpeechService:
         return min(max(math.ceil(pace * takes), 1), 30)
 
     async def warm_voices(self) -> None:
-        """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.
+        """Prepare the voices most likely to be used, so that nobody waits for that; reports damaged ones.
 
-        Does nothing without an engine. Raises EngineError when it stops meanwhile, LibraryUnavailable.
+        Does nothing without an engine. Raises EngineError if it stops meanwhile, LibraryUnavailable.
         """
         if not await self.host.comes_up():
             return
@@ -303,14 +303,14 @@ class SpeechService:
                 raise
             except (StudioError, InvalidUtterance) as error:
                 troubles += 1
-                self.warming.report_failure(f"the voice {voice.name} cannot be made ready", error)
+                self.warming.report_failure(f"the voice {voice.name} cannot be prepared", error)
         if not troubles:
             self.warming.report_success()
 
     async def _references_of(
         self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin
     ) -> dict[str, tuple[Reference, ...]]:
-        """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
+        """References by `PlannedPart.who`; each looked up, and downloaded and encoded if necessary, once."""
         references: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in references:
@@ -323,5 +323,5 @@ class SpeechService:
         return references
 
     async def _encoded(self, clip: OwnClip, engine: SpeechEngine, origin: Origin) -> Reference:
-        assert clip.text is not None, "no clip is without words"
+        assert clip.text is not None, "every clip has a transcript"
         return await self._references.encode(engine, clip.sound, clip.text, origin.caller, origin.is_bounded)

@@ -1,4 +1,4 @@
-"""A script cut into what is said in one breath and the silences between: at sentence ends, never inside a tag."""
+"""Splits a script into parts and silences: at sentence ends, never inside a tag."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.speech.script.sentence_ends import find_ends
 from studio.speech.script.signs import INVISIBLE
 
 PART_BYTES = 300
-"""A part has at most so many bytes of UTF-8: about 20 s of English, and as long in scripts of 2 or 3 bytes a letter."""
+"""Maximum UTF-8 bytes of a part: about 20 s of English, and as long in scripts with 2 or 3 bytes a letter."""
 MAX_PAUSE = 10.0
 MAX_PAUSES = 600.0
 """Seconds of silence in one script."""
@@ -22,7 +22,7 @@ _CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
 _BLANK = re.compile(r"\s+")
 _INSIDE = re.compile(r"\S")
 _NEAR = 64
-"""Characters that are looked at before a place: no letter with its marks is longer."""
+"""Characters examined before a position: no letter with its marks is longer."""
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 _MARKS = re.compile(rf"{PAUSE.pattern}|<\|[^|>]*\|>", re.IGNORECASE)
 _LEADING_PAUSES = re.compile(rf"(?:\s*{PAUSE.pattern})+\s*", re.IGNORECASE)
@@ -33,7 +33,7 @@ _READ_ALOUD = "%&@"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the model says in one go."""
+    """Text that the model generates at once."""
 
     text: str
 
@@ -49,7 +49,7 @@ Script = tuple[Words | Pause, ...]
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing in it that anybody could see, or say."""
+    """Whether a text has no visible or audible character."""
     return all(
         sign.isspace() or sign in INVISIBLE or sign in _SELECTORS or unicodedata.category(sign) in ("Cc", "Cf")
         for sign in text
@@ -57,17 +57,18 @@ def is_blank(text: str) -> bool:
 
 
 def has_words(text: str, tags_are_words: bool = False) -> bool:
-    """Whether there is a letter, a figure or another sign that is read aloud, outside tags unless they count too."""
+    """Whether a text has a letter, a digit or another character that is read aloud, outside tags unless they count
+    too."""
     rest = (_MARKS if tags_are_words else TAG).sub("", text)
     return any(sign.isalnum() or sign in _READ_ALOUD or unicodedata.category(sign) == "Sc" for sign in rest)
 
 
 def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) -> Script:
-    """Words and pauses in order; every word is in it once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
+    """Words and pauses in order; every word occurs once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
 
-    A part after the first of a speaker begins with the speaker's tag again. ``apart``: a sentence that begins with a
-    tag is a part of its own, for a model that obeys tags only there. Raises InvalidRequest for a pause that is too
-    long, for too many of them, and when there is nothing but pauses.
+    A speaker's later parts begin with the speaker's tag again. ``apart``: a sentence that begins with a tag is a
+    separate part, for a model that follows tags only there. Raises InvalidRequest for a pause that is too long, for too
+    many of them, and for a text with only pauses.
     """
     steps: list[Words | Pause] = []
     speaker = ""
@@ -82,7 +83,7 @@ def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) ->
             at = mark.end()
     check_pauses(steps)
     if not any(isinstance(step, Words) for step in steps):
-        raise NothingToSay("input has no words to say, only pauses or signs that nobody sees", "input")
+        raise NothingToSay("input has no words to say, only pauses or invisible characters", "input")
     return tuple(steps)
 
 
@@ -95,12 +96,12 @@ def check_pauses(script: Iterable[Words | Pause]) -> None:
 
 
 class Sentences:
-    """A text that is still being written, taken sentence by sentence."""
+    """A text that is still being written, read sentence by sentence."""
 
     def __init__(self) -> None:
-        self._held = ""  # what is no complete sentence yet
+        self._held = ""  # an incomplete sentence
         self._settled, self._has_word = 0, False  # of that, see Ends
-        self._pauses = ""  # before it: alone they are nothing to say
+        self._pauses = ""  # before it: pauses alone are not a sentence
 
     @property
     def size(self) -> int:
@@ -108,10 +109,10 @@ class Sentences:
         return len(self._held) + len(self._pauses)
 
     def add(self, text: str) -> list[str]:
-        """The sentences that are complete with this, in time that depends on ``text`` alone: those of the whole text.
+        """The sentences completed by this text, the same as for the whole text; the time depends only on ``text``.
 
-        A sentence is complete when what follows its end has begun: a point may still become a number or an ellipsis,
-        and "Why?" may be followed by who asks. Pauses that stand alone begin the sentence after them.
+        A sentence is complete when the text after its end has begun: a point may still become a number or an ellipsis,
+        and "Why?" may be followed by a speaker tag. Pauses on their own belong to the next sentence.
         """
         self._held += text
         ends = find_ends(self._held, self._settled, self._has_word, is_whole=False)
@@ -121,7 +122,7 @@ class Sentences:
         return self._with_words(sentences)
 
     def flush(self) -> list[str]:
-        """What is held, complete or not; pauses that stand alone go on waiting for a sentence."""
+        """The rest, complete or not; pauses on their own keep waiting for a sentence."""
         rest, self._held = self._held, ""
         self._settled, self._has_word = 0, False
         return self._with_words(_cut(rest, find_ends(rest).places))
@@ -147,27 +148,27 @@ def _seconds(mark: re.Match[str]) -> float:
 
 
 def split_text(text: str, limit: int, apart: bool = False) -> list[str]:
-    """Pieces of at most ``limit`` bytes: whole sentences, as many as fit; one that alone is too long is cut further.
+    """Pieces of at most ``limit`` bytes: as many whole sentences as fit; a longer sentence is split further.
 
-    ``apart``: as `read_script` has it.
+    ``apart``: see `read_script`.
     """
     parts: list[str] = []
-    held = ""
+    rest = ""
     is_manner = False
     for sentence in _with_manners_apart(sentences_of(text)) if apart else sentences_of(text):
         was_manner, is_manner = is_manner, apart and bool(manner_of(sentence))
-        if held and (is_manner or was_manner or _size(held + sentence) > limit):
-            parts.append(held)
-            held = ""
-        held += sentence
-        if _size(held.strip()) > limit:
-            *whole, held = _shorten(held, limit)
+        if rest and (is_manner or was_manner or _size(rest + sentence) > limit):
+            parts.append(rest)
+            rest = ""
+        rest += sentence
+        if _size(rest.strip()) > limit:
+            *whole, rest = _shorten(rest, limit)
             parts += whole
-    return [part.strip() for part in (*parts, held) if not is_blank(part)]
+    return [part.strip() for part in (*parts, rest) if not is_blank(part)]
 
 
 def _with_manners_apart(sentences: Iterable[str]) -> list[str]:
-    """The sentences; the tag of a pause before another tag goes with the sentence before."""
+    """The sentences; a pause tag before another tag belongs to the previous sentence."""
     apart: list[str] = []
     for sentence in sentences:
         place = pauses_before_manner(sentence) if apart else 0
@@ -183,14 +184,14 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _shorten(text: str, limit: int) -> list[str]:
-    """Pieces of at most ``limit`` bytes: cut after a clause, else at a space, else between two letters."""
+    """Pieces of at most ``limit`` bytes: split after a clause, else at a space, else between two letters."""
     masked, end = _mask(text), len(text.rstrip())
-    tags = [found.span() for found in TAG.finditer(text)]
+    tags = [match.span() for match in TAG.finditer(text)]
     cuts, start, tag = list[int](), 0, 0
     while True:
         at = cuts[-1] if cuts else 0
-        found = _INSIDE.search(text, max(start, at))
-        start = found.start() if found else end
+        match = _INSIDE.search(text, max(start, at))
+        start = match.start() if match else end
         if _size(text[start : min(end, start + limit + 1)]) <= limit:
             return _cut(text, cuts)
         while tag < len(tags) and tags[tag][1] <= at:
@@ -199,15 +200,15 @@ def _shorten(text: str, limit: int) -> list[str]:
 
 
 def _last_place(text: str, masked: str, at: int, window: int, tags: list[tuple[int, int]]) -> int:
-    """Where to cut what begins ``at``, before ``window``; ``tags`` are the spans of those that come next."""
+    """Where to split the text from ``at``, before ``window``; ``tags`` are the spans of the next tags."""
     third = (window - at) // 3
-    cuts = [found.end() for found in _CLAUSE.finditer(masked, at, window) if found.end() - at > third]
-    cuts = cuts or [found.end() for found in _BLANK.finditer(masked, at, window)]
+    cuts = [match.end() for match in _CLAUSE.finditer(masked, at, window) if match.end() - at > third]
+    cuts = cuts or [match.end() for match in _BLANK.finditer(masked, at, window)]
     return cuts[-1] if cuts else _between_letters(text, at, window, tags)
 
 
 def _mask(text: str) -> str:
-    """The text with the insides of tags made harmless, position for position."""
+    """The text with the contents of tags masked, character by character."""
     return TAG.sub(lambda tag: "x" * len(tag[0]), text)
 
 
@@ -216,12 +217,13 @@ def _cut(text: str, cuts: list[int]) -> list[str]:
 
 
 def _fitting(text: str, limit: int) -> int:
-    """How many characters from the first on fit into ``limit`` bytes; at least one."""
+    """The number of characters from the first on that fit into ``limit`` bytes; at least one."""
     return max(1, len(text.encode()[:limit].decode(errors="ignore")))
 
 
 def _between_letters(text: str, at: int, cut: int, tags: list[tuple[int, int]]) -> int:
-    """The nearest place before ``cut``, and after ``at``, that is inside no tag and parts no letter from its marks."""
+    """The nearest position before ``cut``, and after ``at``, that is not inside a tag or between a letter and its
+    marks."""
     for first, end in tags:
         if first < cut < end:
             return first if first > at else end

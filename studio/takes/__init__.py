@@ -1,1 +1,1 @@
-"""Takes while they are made: requests under way, recent ones, limits of callers, and the recorder of what is kept."""
+"""Active and recent takes: requests, limits per caller, metrics, and the recorder that stores takes."""

@@ -1,4 +1,4 @@
-"""Fair shares: how many requests one caller may have at a time, and how many it may begin in a minute."""
+"""Fair shares: how many requests a caller may have at a time, and how many it may start per minute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from studio.errors import TooManyRequests
 
 REMEMBERED = 10_000
-"""Callers kept in mind; the one that asked longest ago is forgotten first."""
+"""Callers remembered; the one with the oldest request is forgotten first."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Caller:
 
 
 class Limits:
-    """A bucket a caller, refilled evenly over the minute; None lifts a limit. Used from one event loop."""
+    """A bucket per caller, refilled evenly over the minute; None removes a limit. Used from one event loop."""
 
     def __init__(
         self, at_a_time: int | None, a_minute: int | None, clock: Callable[[], float] = time.monotonic
@@ -34,15 +34,15 @@ class Limits:
 
     @property
     def has_any(self) -> bool:
-        """Whether anybody is ever refused."""
+        """Whether any limit is set."""
         return self.at_a_time is not None or self._a_minute is not None
 
     def enter(self, caller: str) -> None:
-        """Count one request in; `leave` must follow. Raises TooManyRequests, and then nothing is to be left."""
+        """Count a request in; `leave` must follow. After TooManyRequests it must not."""
         state = self._state(caller)
         if self.at_a_time is not None and state.open >= self.at_a_time:
             raise TooManyRequests(
-                f"you have {state.open} requests under way; at most {self.at_a_time} are allowed at a time", 1
+                f"you have {state.open} active requests; at most {self.at_a_time} are allowed at a time", 1
             )
         if self._a_minute is not None:
             now = self._clock()
@@ -56,7 +56,7 @@ class Limits:
         state.open += 1
 
     def leave(self, caller: str) -> None:
-        """Count one request out."""
+        """Count a request out."""
         state = self._callers.get(caller)
         if state is not None and state.open:
             state.open -= 1

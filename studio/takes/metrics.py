@@ -1,4 +1,4 @@
-"""The studio's figures for Prometheus: what became of takes, how long they waited, how busy the engine is."""
+"""The studio's metrics for Prometheus: outcomes of takes, waiting times, load of the engine."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _FIGURES: tuple[tuple[type[GaugeMetricFamily] | type[CounterMetricFamily], str, 
     (CounterMetricFamily, "prefix_misses", "Takes whose voice was not."),
     (CounterMetricFamily, "book_errors", "Caches that miscounted."),
 )
-"""Those of EngineStats that are told, each by its own name; of several engines each has its own, and none is a sum."""
+"""Figures of EngineStats by metric name; several engines have one value each, without a sum."""
 
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 5)
 
 
 class Metrics:
-    """One registry for one studio; takes are added as they end, the engine is read when asked."""
+    """One registry per studio; takes are added as they end, the engine is read on request."""
 
     def __init__(self, host: EngineHost, background: list[HealthCheck]) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_EngineFigures(host))
         self._registry.register(_BackgroundFigures(background))
         self._takes = Counter("studio_takes", "Takes that ended, by how.", ["state"], registry=self._registry)
-        kept = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
-        self._kept = Counter("studio_takes_kept", kept, ["outcome"], registry=self._registry)
+        help_text = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
+        self._kept = Counter("studio_takes_kept", help_text, ["outcome"], registry=self._registry)
         self._audio = Counter("studio_audio_seconds", "Sound made, in seconds.", registry=self._registry)
         self._first = Histogram(
             "studio_first_audio_seconds",
@@ -51,11 +51,11 @@ class Metrics:
         )
 
     def recorded(self, outcome: str) -> None:
-        """Count a take by what the library kept of it. Any thread may call it."""
+        """Count a take by its outcome in the library. Any thread may call it."""
         self._kept.labels(outcome).inc()
 
     def ended(self, take: Take) -> None:
-        """Count a take that has come to its end, whatever end."""
+        """Count an ended take, however it ended."""
         self._takes.labels(take.state).inc()
         self._audio.inc(take.audio_s)
         if take.first_audio_ms is not None:
@@ -83,8 +83,8 @@ class _EngineFigures(Collector):
         yield GaugeMetricFamily("engine_rows", "Utterances that can be spoken at a time.", value=engine.info.max_rows)
         stats = engine.stats()
         labels = ["replica"] if stats.replicas else []
-        for kind, name, told in _FIGURES:
-            family = kind(f"engine_{name}", told, labels=labels)
+        for kind, name, help_text in _FIGURES:
+            family = kind(f"engine_{name}", help_text, labels=labels)
             for replica, own in stats.replicas.items():
                 family.add_metric([replica], getattr(own, name))
             if not stats.replicas:
@@ -99,7 +99,7 @@ class _BackgroundFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         fine = GaugeMetricFamily("studio_background_ok", "1 while this work goes well.", labels=["work"])
         failures = CounterMetricFamily("studio_background_failures", "What went wrong in it.", labels=["work"])
-        for each in self._background:
-            fine.add_metric([each.name], float(each.status.error is None))
-            failures.add_metric([each.name], each.status.failures)
+        for check in self._background:
+            fine.add_metric([check.name], float(check.status.error is None))
+            failures.add_metric([check.name], check.status.failures)
         yield from (fine, failures)

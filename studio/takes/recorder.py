@@ -1,4 +1,4 @@
-"""Keeps takes: what was spoken goes into the library on a thread of its own, so that no disk ever slows speech."""
+"""Stores takes in the library on a separate thread, so that the disk never slows speech."""
 
 from __future__ import annotations
 

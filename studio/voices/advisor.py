@@ -1,4 +1,4 @@
-"""The advisor: what is good and bad about a reference clip, in plain words, with a fix where there is one."""
+"""The advisor: what is good and bad about a reference clip, in plain words, with a fix where possible."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ Severity = Literal["bad", "poor", "hint"]
 
 PENALTIES: dict[Severity, int] = {"bad": 35, "poor": 15, "hint": 5}
 TAIL = 0.4
-"""Seconds of silence to keep around speech: less and words bleed into what is spoken, more teaches pauses."""
+"""Seconds of silence to keep around speech: less makes words bleed into the speech, more teaches pauses."""
 
 _WIDE_FROM = "\u2e80"
-"""From here on letters without case are ideographs, kana and hangul, each about as long as 2.5 others."""
+"""Caseless letters from this code point on are ideographs, kana and hangul, each about as long as 2.5 other letters."""
 SLOW, FAST = 5.0, 27.0
-"""Letters a second that a person speaks; outside of these the words are hardly those of the clip."""
+"""Plausible letters a second of speech; outside this range the transcript hardly belongs to the clip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to know of a clip."""
+    """One observation about a clip."""
 
     code: str
     severity: Severity
     message: str
     fix: str | None = None
-    """What the fix would do, in words, if there is one."""
+    """What the fix does, in words, if there is one."""
     cut: Cut | None = None
-    """How to use the clip so that this is mended."""
+    """The cut that applies the fix."""
     values: dict[str, float] = field(default_factory=dict)
-    """The numbers in message and fix, by name, for a reader of another language."""
+    """The numbers in message and fix, by name, for translations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A score from 0 to 100, the reasons for it, what was measured, and the cut with every fix in it."""
+    """A score from 0 to 100, the reasons for it, the measurements, and the cut with every fix applied."""
 
     score: int
     findings: tuple[Finding, ...]
@@ -50,7 +50,7 @@ class Advice:
 
 
 def advise(clip: Clip, text: str, cut: Cut) -> Advice:
-    """Judge a clip as cut, and the words that are said to be in it (blank: unknown)."""
+    """Judge a clip as cut, and its transcript (blank: unknown)."""
     figures = measure(clip.pcm, clip.sample_rate)
     findings = tuple(_findings(clip, figures, text, cut))
     fixed = cut
@@ -176,7 +176,7 @@ def _rate_figure(text: str, figures: Figures) -> dict[str, float]:
 
 
 def _cut_off(clip: Clip, first: bool) -> bool:
-    """Whether the very edge is about as loud as speech is on the whole."""
+    """Whether the very edge is about as loud as the speech on average."""
     edge = max(clip.sample_rate // 200, 1)  # 5 ms
     pcm = clip.pcm[:edge] if first else clip.pcm[-edge:]
     whole = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5
@@ -184,7 +184,7 @@ def _cut_off(clip: Clip, first: bool) -> bool:
 
 
 def _merge(fixed: Cut, wanted: Cut, before: Cut) -> Cut:
-    """``fixed`` with what ``wanted`` changed of ``before``."""
+    """Apply to ``fixed`` the fields in which ``wanted`` differs from ``before``."""
     changes = {
         name: getattr(wanted, name)
         for name in ("start", "end", "gain_db", "channel")

@@ -1,7 +1,7 @@
-"""The voices that come with the studio: a folder of NAME.wav and NAME.txt, put into the library once each.
+"""The voices that come with the studio: a folder of NAME.wav and NAME.txt, imported into the library once each.
 
-aliases.json there says which of them the default voice and OpenAI's names mean: {"nova": ["greta", "clara"], …}.
-facts.json says what there is to say of each: {"Clara": {"gender": "female", "accent": "American", …}, …}.
+aliases.json names the voices that the default voice and OpenAI's names stand for: {"nova": ["greta", "clara"], …}.
+facts.json describes each voice: {"Clara": {"gender": "female", "accent": "American", …}, …}.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ FACTS = "facts.json"
 
 
 def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Slugs of the folder's voices that each alias prefers, the first of them first; nothing where it does not say.
+    """Slugs of the folder's voices by alias, in order of preference; empty without the file.
 
-    Raises SettingsError for a file that says it wrong.
+    Raises SettingsError for an invalid file.
     """
     file = folder / ALIASES
     if not file.is_file():
@@ -41,7 +41,7 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_facts(folder: Path) -> dict[str, VoiceFields]:
-    """By the names of the folder's files; nothing where it does not say. Raises SettingsError for a wrong type."""
+    """Voice fields by file name; empty without the file. Raises SettingsError for a wrong type."""
     file = folder / FACTS
     if not file.is_file():
         return {}
@@ -52,7 +52,7 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
             try:
                 facts[name] = VoiceFields(**fields)
             except InvalidRequest as refusal:
-                log.warning("what %s says of %s cannot be used: %s", FACTS, _name(name), refusal)
+                log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, _name(name), refusal)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
@@ -62,18 +62,17 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
 
 
 def import_bundled(library: Library, folder: Path) -> None:
-    """Put in those voices of the folder that have never been there; a new recording is the next revision. Blocking.
+    """Import the folder's voices that the library has never had; a new recording becomes the next revision. Blocking.
 
-    One that somebody has deleted stays deleted, one that somebody has recorded anew stays as it is, and one that shares
-    its name with a voice of the library's owner is left out. A clip without words, or words without a clip, is none.
-    One whose file in the library is damaged gets it again. What the folder says of a voice is said in the library,
-    except where its owner has said otherwise.
-    Raises SettingsError for facts that say it wrong.
+    A deleted voice stays deleted, a voice with other recordings stays as it is, and a voice whose name the owner
+    already uses is left out. A clip without a transcript, or the reverse, is ignored. A damaged file in the library is
+    replaced. Facts fill the voice's fields, except those that its owner has changed. Raises SettingsError for invalid
+    facts.
     """
     facts = read_facts(folder)
     entries = library.audit.entries(event=EVENT)
-    known = {entry.details.get("source") for entry in entries}
-    brought = {entry.details["name"]: entry.subject for entry in entries}
+    known_sources = {entry.details.get("source") for entry in entries}
+    imported_ids = {entry.details["name"]: entry.subject for entry in entries}
     for clip in sorted(folder.glob("*.wav")):
         words = clip.with_suffix(".txt")
         if not words.is_file():
@@ -82,11 +81,11 @@ def import_bundled(library: Library, folder: Path) -> None:
         try:
             text, data = text_of(words).strip(), clip.read_bytes()
             source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
-            if source in known:
+            if source in known_sources:
                 if library.voices.mend(data):
                     log.warning("the recording of the bundled voice %s was damaged, and has been replaced", name)
                 continue
-            _bring(library, name, take_in(data, text).sample(text), source, brought.get(name))
+            _bring(library, name, take_in(data, text).sample(text), source, imported_ids.get(name))
         except NameTaken:
             continue
         except InvalidRequest as refusal:
@@ -99,18 +98,18 @@ def _name(stem: str) -> str:
 
 
 def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
-    """Set of each voice that was brought what is new; a field that is not as it was brought is its owner's."""
-    brought = {entry.details["name"]: entry.subject for entry in library.audit.entries(event=EVENT)}
+    """Update the bundled voices whose facts have changed; a field that differs from the imported one is the owner's."""
+    imported_ids = {entry.details["name"]: entry.subject for entry in library.audit.entries(event=EVENT)}
     before = {
         entry.subject: VoiceFields.model_validate_json(str(entry.details["source"]))
         for entry in library.audit.entries(event=DESCRIBED)
     }
     for name, fields in facts.items():
-        if name not in brought:
+        if name not in imported_ids:
             continue
-        last = before.get(brought[name], VoiceFields())
+        last = before.get(imported_ids[name], VoiceFields())
         try:
-            voice = library.voices.get(brought[name])
+            voice = library.voices.get(imported_ids[name])
             changes = {
                 field: getattr(fields, field)
                 for field in fields.model_fields_set | last.model_fields_set
@@ -119,14 +118,14 @@ def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
             if changes:
                 source = fields.model_dump_json(exclude_unset=True)
                 library.voices.edit(voice.id, VoiceFields(**changes), voice.version, DESCRIBED, source)
-        except (NotFound, Changed):  # deleted; or being changed by its owner, so that it waits for the next start
+        except (NotFound, Changed):  # deleted, or being edited by its owner: the next start tries again
             continue
         except InvalidRequest as refusal:
-            log.warning("what %s says of %s cannot be used: %s", FACTS, name, refusal)
+            log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, name, refusal)
 
 
 def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
-    """As a new voice, or as the next revision of the one that was brought under this name before."""
+    """Import a sample as a new voice, or as the next revision of the voice imported under this name before."""
     if voice_id is None:
         library.voices.create(VoiceFields(name=name), [sample], EVENT, source, bundled=True)
     elif _is_as_brought(library, voice_id):
@@ -134,7 +133,7 @@ def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id
 
 
 def _is_as_brought(library: Library, voice_id: str) -> bool:
-    """Whether a bundled voice is still there and nobody has recorded it anew."""
+    """Whether a bundled voice still exists with its bundled recordings."""
     try:
         revision = library.voices.get(voice_id).revision
     except NotFound:

@@ -1,4 +1,4 @@
-"""Clips from strangers, each step in its queue: cut and judged, without their noise, their words heard."""
+"""Untrusted clips, each step in its queue: cut, judged, denoised, transcribed."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from studio.work.work_queue import WorkQueue
 
 
 class ClipService:
-    """Used from one event loop. Being cancelled ends the work. ``caller`` is for fair shares.
+    """Used from one event loop. Cancelling a call ends its work. ``caller`` is for fair shares.
 
-    Every call raises InvalidClip, QueueFull, TooManyRequests, TooCostly, and what denoiser and transcriber do.
+    Every call raises InvalidClip, QueueFull, TooManyRequests, TooCostly, and the errors of denoiser and transcriber.
     """
 
     def __init__(self, queue: WorkQueue, transcriber: Transcriber, denoiser: Denoiser) -> None:
-        """``queue``: in which clips are decoded and judged."""
+        """``queue``: where clips are decoded and judged."""
         self._queue = queue
         self.transcriber = transcriber
         self.denoiser = denoiser
 
     async def judge(self, caller: str, data: bytes, text: str, cut: Cut, param: str) -> Intake:
-        """A clip as it is cut, judged."""
+        """Judge a clip as cut."""
         return await self._queue.run(caller, take_in, data, text, cut, param)
 
     async def suggest(
         self, caller: str, data: bytes, text: str, cut: Cut, param: str, without_noise: bool = False
     ) -> Intake:
-        """As `judge`; of a file that is too long, and not cut, the best span; ``without_noise`` if that is wanted."""
+        """Like `judge`, but finds the best span of a file that is too long and not cut; may denoise it."""
         intake = await self._queue.run(caller, take_in_best, data, text, cut, param)
         if not without_noise:
             return intake
@@ -43,28 +43,28 @@ class ClipService:
         return replace(intake, clip=clean, advice=await self._queue.run(caller, advise, clean, text, intake.cut))
 
     async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
-        """The cut alone, as it is encoded."""
+        """Only the cut, as it is encoded."""
         return await self._queue.run(caller, sound_of, data, cut, param)
 
     async def levels(self, caller: str, data: bytes, param: str) -> tuple[np.ndarray, float]:
-        """How loud a recording is step by step, and its seconds; see `read_levels`."""
+        """The levels of a recording, step by step, and its duration in seconds; see `read_levels`."""
         return await self._queue.run(caller, read_levels, data, param)
 
     async def clean(self, caller: str, clip: Clip) -> bytes:
-        """A clip without its noise: a WAV file."""
+        """A clip without its noise, as a WAV file."""
         return await self._queue.run(caller, wav_of, await self.denoiser.denoise(clip, caller))
 
     async def words(self, caller: str, clip: Clip, field: str, missing: InvalidRequest, language: str = "") -> str:
-        """The words heard in a clip. Raises ``missing`` without a recogniser, InvalidRequest where none are heard."""
+        """Transcribe a clip. Raises ``missing`` without a recogniser, InvalidRequest if it recognises no words."""
         if not self.transcriber.is_there:
             raise missing
         heard = await self.transcriber.transcribe(clip, caller, language)
         if not heard.text.strip():
-            raise InvalidRequest(f"no words were heard in the clip; send them as {field}", field)
+            raise InvalidRequest(f"no words were recognised in the clip; send its transcript as {field}", field)
         return heard.text
 
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
-        """The cut as the model hears it: a WAV file."""
+        """The cut as the model hears it, as a WAV file."""
         return await self._queue.run(caller, _preview, data, cut)
 
 

@@ -1,4 +1,4 @@
-"""Edits of a voice's samples, for page, API and command line: each makes a new revision."""
+"""Edits of a voice's samples, for page, API and command line; each edit makes a new revision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find_sample(voice: Voice, sample_id: str) -> Sample:
 
 
 def sample_number(voice: Voice, number: int) -> Sample:
-    """Counted from 0. Raises NotFound."""
+    """The sample at an index counted from 0. Raises NotFound."""
     if not 0 <= number < len(voice.samples):
         raise NotFound(f"the voice {voice.name!r} has no sample number {number}", "sample", "sample_not_found")
     return voice.samples[number]
@@ -41,14 +41,14 @@ def edit_sample(
     speaker: int | None = None,
     cut: Cut | None = None,
 ) -> Voice:
-    """Blocking; a new cut is judged again. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
+    """Change a sample; a new cut is judged again. Blocking. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
     before = find_sample(library.voices.get(reference), sample_id)
     text = before.text if text is None else text.strip()
     check_words(text, "text")
     cut = cut or before.cut
     try:
         judged = take_in(library.voices.clip(before), text, cut).sample(text)
-    except InvalidClip as error:  # the clip was fine as it was: it is the cut, which is given whole
+    except InvalidClip as error:  # the stored clip was fine, so the fault is in the new cut
         raise InvalidClip(error.message, "cut") from None
     after = replace(
         before,
@@ -70,22 +70,22 @@ def edit_sample(
 
 
 def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], version: int | None = None) -> Voice:
-    """Use these samples from now on, in this order; those that only older revisions have come back as they were last.
+    """Use these samples from now on, in this order; samples of older revisions return in their latest version.
 
     Blocking. Raises NotFound, Changed, InvalidRequest.
     """
     voice = library.voices.get(reference)
-    known: dict[str, Sample] = {}
+    latest: dict[str, Sample] = {}
     for revision in library.voices.revisions(voice.id):
-        known = {sample.id: sample for sample in revision.samples} | known
-    missing = [sample_id for sample_id in sample_ids if sample_id not in known]
+        latest = {sample.id: sample for sample in revision.samples} | latest
+    missing = [sample_id for sample_id in sample_ids if sample_id not in latest]
     if missing or len(set(sample_ids)) < len(sample_ids):
         unknown = f"the voice {voice.name!r} never had a sample {(missing or [''])[0][:80]!r}"
         raise InvalidRequest(unknown if missing else "a sample is named twice", "samples")
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
         present = {sample.id: sample for sample in samples}
-        return [present.get(sample_id, known[sample_id]) for sample_id in sample_ids]
+        return [present.get(sample_id, latest[sample_id]) for sample_id in sample_ids]
 
     return library.voices.revise(voice.id, change, version)
 
@@ -98,14 +98,14 @@ def go_back(library: Library, reference: str, revision: int, version: int | None
 
 
 def duplicate(library: Library, reference: str, name: str) -> Voice:
-    """A voice of its own with the same recordings and settings. Blocking. Raises NotFound and what `create` does."""
+    """Copy a voice with its recordings and settings. Blocking. Raises NotFound and the errors of `create`."""
     voice = library.voices.get(reference)
     copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
     return library.voices.create(copy, [_again(library, sample) for sample in voice.samples], source=voice.address)
 
 
 def _again(library: Library, sample: Sample) -> NewSample:
-    same = {each.name for each in fields(NewSample)} - {"data"}
+    same = {field.name for field in fields(NewSample)} - {"data"}
     return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in same})
 
 

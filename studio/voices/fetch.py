@@ -1,8 +1,8 @@
-"""Reference clips that a request only names: data:, https:, http: and file: addresses, none of which is trusted.
+"""Reference clips that a request names by address: data:, https:, http: and file:, all untrusted.
 
-A remote host is resolved first, every one of its addresses must be public, and the connection goes to the very
-address that was checked; each redirect begins anew. Bytes and time are bounded. Whatever goes wrong, the answer is
-the same, so that nobody can learn from it what is in a network or on a disk.
+A remote host is resolved first, all of its addresses must be public, and the connection goes to the very address that
+was checked; each redirect starts over. Bytes and time are bounded. Every failure gives the same answer, so that it
+reveals nothing about a network or a disk.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from studio.errors import InvalidClip
 log = logging.getLogger(__name__)
 
 TIMEOUT = 10.0
-"""Seconds that a fetch may take, redirects and all."""
+"""Seconds allowed for a download, redirects included."""
 MAX_REDIRECTS = 3
 MAX_URL = 2048
 PORTS = {"http": 80, "https": 443}
 
 _BASE64 = TypeAdapter(bytes, config=ConfigDict(val_json_bytes="base64"))
-"""Reads base64 four times as fast as Python does, and holds all other threads up for so much less."""
+"""Decodes base64 four times as fast as Python, and holds the GIL for so much less time."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _Refused(Exception):
-    """Why an address is not fetched: for the log, never for the caller."""
+    """Why an address is refused: for the log, never for the caller."""
 
 
 class Fetcher:
-    """Fetches clips for requests.
+    """Downloads clips for requests.
 
-    ``folder`` is where file: addresses may point, None nowhere. ``trusted`` are networks of the operator's own
-    that may be reached although they are not public, on any port.
+    ``folder``: where file: addresses may point; None allows none. ``trusted``: networks of the operator that may be
+    reached on any port although they are not public.
     """
 
     def __init__(self, folder: Path | None = None, trusted: tuple[Network, ...] = ()) -> None:
@@ -57,7 +57,7 @@ class Fetcher:
         self._trusted = trusted
 
     async def fetch(self, url: str, param: str = "ref_audio") -> bytes:
-        """The bytes behind an address, at most MAX_BYTES. Raises InvalidClip."""
+        """The bytes at an address, at most MAX_BYTES. Raises InvalidClip."""
         scheme = _scheme_of(url)
         if is_inline(url):
             return await to_thread.run_sync(data_bytes, url, param)
@@ -71,7 +71,7 @@ class Fetcher:
             with anyio.fail_after(TIMEOUT):
                 return await self._follow(url)
         except (_Refused, OSError, ValueError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            log.info("a clip was not fetched: %s: %s", type(error).__name__, error)
+            log.info("a clip was not downloaded: %s: %s", type(error).__name__, error)
             raise InvalidClip(
                 f"{param} cannot be fetched: allowed are public https: and http: addresses that answer within "
                 f"{TIMEOUT:g} s with at most {MAX_BYTES} bytes"
@@ -88,10 +88,10 @@ class Fetcher:
         raise _Refused("too many redirects")
 
     async def _get(self, url: str) -> bytes | str:
-        """The body, or where the answer leads on to."""
+        """The body, or the address of a redirect."""
         parts = urlsplit(url)
         if parts.scheme not in PORTS or not parts.hostname or parts.username is not None or parts.password is not None:
-            raise _Refused("not an address of a plain host")
+            raise _Refused("the address has no plain host name")
         host, port = parts.hostname, parts.port or PORTS[parts.scheme]
         address = await self._checked_address(host, port)
         literal = f"[{address}]" if address.version == 6 else str(address)
@@ -100,7 +100,7 @@ class Fetcher:
         headers = {"Host": name if port == PORTS[parts.scheme] else f"{name}:{port}", "Accept-Encoding": "identity"}
         extensions = {"sni_hostname": host}
         tls = await to_thread.run_sync(_tls)
-        # No proxy of the environment: it would resolve the name once more.
+        # Environment proxies are ignored: they would resolve the name again.
         async with (
             httpx.AsyncClient(verify=tls, trust_env=False, follow_redirects=False, timeout=TIMEOUT) as client,
             client.stream("GET", pinned, headers=headers, extensions=extensions) as answer,
@@ -117,10 +117,10 @@ class Fetcher:
             return bytes(body)
 
     async def _checked_address(self, host: str, port: int) -> Address:
-        """An address of the host, all of whose addresses are allowed."""
+        """An address of the host, if all of its addresses are allowed."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
+        results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [ipaddress.ip_address(entry[4][0]) for entry in results]
         if not addresses:
             raise _Refused("the host has no address")
         for address in addresses:
@@ -136,7 +136,7 @@ class Fetcher:
     def _read(self, url: str) -> bytes:
         parts = urlsplit(url)
         if self._folder is None or parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-            raise _Refused("files are not allowed, or not by this address")
+            raise _Refused("file addresses are not allowed, or not in this form")
         path = Path(unquote(parts.path, errors="strict")).resolve()
         if not path.is_relative_to(self._folder) or not path.is_file():
             raise _Refused("the file is outside the folder, or does not exist")
@@ -149,15 +149,15 @@ class Fetcher:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Blocking the first time: 30 to 60 ms, of which every connection would have its own."""
+    """The TLS context, shared by all connections. The first call blocks for 30 to 60 ms."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the open internet's hosts.
+    """Whether an address belongs to a host of the open internet.
 
-    IPv4 addresses in the clothes of IPv6 are not: those in ::/8 (mapped, compatible, NAT64) are reserved, and tunnels
-    (6to4, Teredo) are out of use; Python's versions do not agree on them.
+    IPv4 addresses embedded in IPv6 do not: those in ::/8 (mapped, compatible, NAT64) are reserved, and tunnels (6to4,
+    Teredo) are out of use; Python's versions do not agree on them.
     """
     is_tunnel = isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo)
     return (
@@ -177,7 +177,7 @@ def _scheme_of(url: str) -> str:
 
 
 def is_inline(url: str) -> bool:
-    """Whether an address has the clip in it."""
+    """Whether an address contains the clip itself."""
     return _scheme_of(url) == "data"
 
 
@@ -196,8 +196,8 @@ def data_bytes(url: str, param: str = "ref_audio") -> bytes:
 
 
 def _decoded(payload: str) -> bytes:
-    """What Python's strict decoder gives, which has the last word. Raises ValueError."""
-    # The quick one also reads "-" and "_", and what is not filled up.
+    """Decode with Python's strict decoder, which decides in doubt. Raises ValueError."""
+    # The fast decoder also accepts "-", "_" and missing padding.
     if len(payload) % 4 == 0 and "-" not in payload and "_" not in payload:
         with contextlib.suppress(ValidationError):
             return _BASE64.validate_strings(payload)

@@ -1,4 +1,4 @@
-"""The intake of reference clips: a stranger's bytes become a cut, judged sound, or a refusal that says why."""
+"""The intake of reference clips: untrusted bytes become a judged cut, or a refusal that says why."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from studio.voices.advisor import Advice, advise
 
 MAX_GAIN_DB = 40.0
 _SUGGESTED = 15.0
-"""Seconds of a longer file that are suggested."""
+"""Seconds suggested of a longer file."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Intake:
-    """An accepted clip: its file, untouched; the sound of its cut; what the advisor says of that."""
+    """An accepted clip: its file, untouched; the audio of its cut; the advice on it."""
 
     data: bytes = field(repr=False)
     media_type: str
@@ -29,11 +29,11 @@ class Intake:
     advice: Advice
 
     def as_json(self) -> dict[str, Any]:
-        """The cut that was judged and what the advisor says of it."""
+        """The judged cut and its advice."""
         return {"seconds": self.clip.seconds, "cut": asdict(self.cut)} | asdict(self.advice)
 
     def sample(self, text: str, speaker: int = 0) -> NewSample:
-        """The sample to put into the library, with the words spoken in the cut."""
+        """The sample to store in the library, with the transcript of the cut."""
         return NewSample(
             data=self.data,
             media_type=self.media_type,
@@ -50,7 +50,7 @@ class Intake:
 def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | None = None) -> Intake:
     """Read, check and judge a clip. Blocking: a tenth of a second for a long one.
 
-    Raises InvalidClip for what is no audio, broken, silent, not finite, or not 1 to 30 s long as cut.
+    Raises InvalidClip for a file that is not audio, broken, silent, not finite, or not 1 to 30 s long as cut.
     """
     cut = cut or Cut()
     clip = sound_of(data, cut, param)
@@ -58,7 +58,7 @@ def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | No
 
 
 def take_in_best(data: bytes, text: str, cut: Cut, param: str | None = None) -> Intake:
-    """As `take_in`; of a file that is too long, and not cut, the best span. Blocking."""
+    """Like `take_in`, but picks the best span of a file that is too long and not cut. Blocking."""
     if not cut.start and cut.end is None:
         span = suggest_span(data, param)
         cut = replace(cut, start=span.start, end=span.end)
@@ -66,9 +66,9 @@ def take_in_best(data: bytes, text: str, cut: Cut, param: str | None = None) -> 
 
 
 def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
-    """What a cut of a clip sounds like, as it is encoded and previewed. Blocking.
+    """The audio of a clip's cut, as encoded and previewed. Blocking.
 
-    Raises InvalidClip, which names the cut's own field where it is wrong, and ``param`` for the file.
+    Raises InvalidClip, which names the field of the cut if that is wrong, and ``param`` for the file.
     """
     if not -MAX_GAIN_DB <= cut.gain_db <= MAX_GAIN_DB:
         raise InvalidClip(f"the gain must be from {-MAX_GAIN_DB:g} to {MAX_GAIN_DB:g} dB", "gain_db")
@@ -80,13 +80,13 @@ def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
 
 
 def suggest_span(data: bytes, param: str | None = None) -> Cut:
-    """Where to cut a file that is too long: a span that begins and ends in pauses and has the most speech. Blocking.
+    """Where to cut a file that is too long: the span with the most speech that begins and ends in pauses. Blocking.
 
-    A file of up to 30 s is left as it is. Raises InvalidClip.
+    A file of up to 30 s is not cut. Raises InvalidClip.
     """
     levels, seconds = read_levels(data, param)
     if seconds < MIN_SECONDS - 1e-6:
-        raise InvalidClip(f"the clip lasts {seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
+        raise InvalidClip(f"the clip is {seconds:.2f} s long; at least {MIN_SECONDS:g} s are needed", param)
     if seconds <= MAX_SECONDS + 1e-6:
         return Cut()
     levels = np.nan_to_num(levels)

@@ -12,21 +12,21 @@ from studio.audio.read import Clip
 from studio.voices.measure import decibel, speech_level
 
 SPEECH_DB = -22.0
-"""RMS of speech that quiet clips are raised to, and that the advisor suggests."""
+"""RMS level to which quiet speech is raised, and which the advisor suggests."""
 QUIET_DB = -34.0
-"""Below this, speech is quiet. Codecs know little of such levels: at -58 dB a take is half as long again as it should
+"""Below this, speech is quiet. Codecs handle such levels badly: at -58 dB a take is half as long again as it should
 be, at -70 dB a quarter of its words are wrong."""
 PEAK_DB = -1.0
-"""The highest peak that raising may lead to."""
+"""The highest peak allowed after raising."""
 
 
 def gain_to_usual(speech_db: float, peak_db: float) -> float:
-    """Decibels that raise speech to SPEECH_DB without a peak over PEAK_DB."""
+    """The gain in decibels that raises speech to SPEECH_DB without a peak over PEAK_DB."""
     return min(SPEECH_DB - speech_db, PEAK_DB - peak_db)
 
 
 def levelled(clip: Clip) -> Clip:
-    """The clip as it is encoded: raised if its speech is quiet, else itself. Blocking."""
+    """The clip as it is encoded: raised if its speech is quiet, else unchanged. Blocking."""
     speech_db = speech_level(clip.pcm, clip.sample_rate)
     gain = gain_to_usual(speech_db, decibel(float(np.abs(clip.pcm).max())))
     if speech_db >= QUIET_DB or gain <= 0:
@@ -35,6 +35,6 @@ def levelled(clip: Clip) -> Clip:
 
 
 def is_levelled(figures: Mapping[str, float]) -> bool:
-    """Whether `levelled` raises a clip with these figures of the advisor. A library can hold codes of it that were made
-    before clips were raised."""
+    """Whether `levelled` raises a clip with these measurements. A library can hold codes from before clips were
+    raised."""
     return figures.get("speech_db", SPEECH_DB) < QUIET_DB

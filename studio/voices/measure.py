@@ -1,4 +1,4 @@
-"""Figures of a reference clip: level, noise, bandwidth, silence, clipping, mains hum; numpy alone."""
+"""Measurements of a reference clip: level, noise, bandwidth, silence, clipping, mains hum; needs only numpy."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 FRAME_SECONDS = 0.02
 _FLOOR_DB = -100.0
 _SPEECH_BELOW_PEAK_DB = 30.0
-"""A frame this far under the loudest is no speech."""
+"""A frame this far below the loudest is not speech."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured; seconds, Hz, decibels below full scale."""
+    """Measurements of a clip in seconds, Hz, and decibels below full scale."""
 
     seconds: float
     peak_db: float
     speech_db: float
-    """RMS level while somebody speaks."""
+    """RMS level of the speech."""
     noise_db: float
     """RMS level of the quietest tenth."""
     clipped: float
-    """Share of samples that stand flat at the top, 0 to 1."""
+    """Share of clipped samples, 0 to 1."""
     bandwidth: float
-    """Hz, above which there is nothing to hear."""
+    """Hz, above which the clip has nothing audible."""
     head: float
-    """Seconds before the first sound of speech."""
+    """Seconds before the speech begins."""
     tail: float
-    """Seconds after the last."""
+    """Seconds after the speech ends."""
     hum: int
-    """50 or 60 when the mains hums in it, else 0."""
+    """50 or 60 with audible mains hum, else 0."""
 
     @property
     def snr_db(self) -> float:
@@ -63,13 +63,13 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
 
 
 def speech_level(pcm: np.ndarray, rate: int) -> float:
-    """RMS in dB of float32 mono samples (samples,) while somebody speaks."""
+    """RMS in dB of the speech in float32 mono samples (samples,)."""
     levels = frame_levels(pcm, rate)
     return _mean_db(levels[speaking_frames(levels)[0]])
 
 
 def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
-    """RMS in dB of every FRAME_SECONDS, (frames,); what is left over at the end counts to the last."""
+    """RMS in dB of every FRAME_SECONDS, (frames,); the remainder at the end is part of the last frame."""
     size = round(FRAME_SECONDS * rate)
     whole = max(len(pcm) // size, 1)
     frames = pcm[: whole * size].reshape(whole, -1).astype(np.float64)
@@ -91,7 +91,7 @@ def _mean_db(levels: np.ndarray) -> float:
 
 
 def _clipped(pcm: np.ndarray) -> float:
-    """Samples in runs of three or more that stand within 0.1 % of the clip's own extreme."""
+    """Samples in runs of three or more within 0.1 % of the clip's own extreme."""
     top = float(np.abs(pcm).max())
     flat = (np.abs(pcm) >= 0.999 * top).astype(np.int8)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flat, [0]])))
@@ -100,7 +100,7 @@ def _clipped(pcm: np.ndarray) -> float:
 
 
 def _bandwidth(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
-    """The frequency up to which the mean spectrum of speech stays within 60 dB of its top and over its own floor."""
+    """The highest frequency at which the mean spectrum of speech is within 60 dB of its top and above its noise."""
     size = 2 * round(FRAME_SECONDS * rate)
     starts = np.flatnonzero(speaking) * (size // 2)
     starts = starts[starts + size <= len(pcm)][:500]
@@ -111,19 +111,19 @@ def _bandwidth(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
     smooth = np.convolve(power, np.ones(9) / 9, mode="same")
     decibels = 10 * np.log10(smooth + 1e-20)
     floor = float(np.percentile(decibels, 5)) + 6
-    heard = np.flatnonzero(decibels > max(float(decibels.max()) - 60, floor))
-    return float(heard[-1]) * rate / size if len(heard) else rate / 2  # flat: as much everywhere, as in noise
+    audible = np.flatnonzero(decibels > max(float(decibels.max()) - 60, floor))
+    return float(audible[-1]) * rate / size if len(audible) else rate / 2  # a flat spectrum, as of noise
 
 
 def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
-    """50 or 60 when that frequency or its double stands out all the time, as mains hum does and voices do not."""
+    """50 or 60 if that frequency or its double stands out continuously, as mains hum does and voices do not."""
     size = rate // 2
     hop = size // 2
     if len(pcm) < 3 * size:
         return 0
     starts = np.arange(0, len(pcm) - size + 1, hop)
     frames = pcm[starts[:, None] + np.arange(size)] * (np.hanning(size) * 2 / size * 2)
-    spectra = 20 * np.log10(np.abs(np.fft.rfft(frames, rate, axis=1)[:, :150]) + 1e-10)  # padded: a bin a hertz
+    spectra = 20 * np.log10(np.abs(np.fft.rfft(frames, rate, axis=1)[:, :150]) + 1e-10)  # padded to one bin per hertz
     for base in (50, 60):
         for harmonic in (base, 2 * base):
             around = [harmonic - 12, harmonic - 9, harmonic + 9, harmonic + 12]

@@ -1,4 +1,4 @@
-"""Clips of requests' own, fetched and encoded; kept by their content, so that one is encoded once for many callers."""
+"""Clips uploaded with requests, downloaded and encoded; cached by content, so that many callers share one encoding."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class _Encoding:
 class References:
     """A bounded cache from clip bytes and words to codes. Used from one event loop.
 
-    Callers that ask for a clip being encoded wait for that one encoding. It goes on when one of them leaves; when the
-    last one does, it is cancelled, and the engine forgets a clip that it has not begun.
+    Callers that ask for a clip being encoded wait for that encoding. It continues when one of them leaves; when the
+    last one leaves, it is cancelled, and the engine drops a clip that it has not started.
     """
 
     def __init__(self, queue: WorkQueue, fetcher: Fetcher, limit: int = 256) -> None:
-        """``queue``: in which clips are fetched, decoded and encoded."""
+        """``queue``: where clips are downloaded, decoded and encoded."""
         self._queue = queue
         self._fetcher = fetcher
         self._limit = limit
@@ -43,16 +43,16 @@ class References:
     async def encode(
         self, engine: SpeechEngine, clip: bytes | str, text: str, caller: str, patient: bool = False
     ) -> Reference:
-        """The reference of a clip (any readable container, 1 to 30 s), or of the address of one, and the words in it.
+        """The reference of a clip (any readable container, 1 to 30 s) or of a clip's address, and its transcript.
 
-        ``patient`` waits however many there are: for work that is bounded elsewhere.
+        ``patient`` waits regardless of the queue's length: for work that is bounded elsewhere.
         Raises InvalidClip, QueueFull, TooManyRequests, TooCostly, EngineStopped.
         """
         codec = engine.info.codec_fingerprint
         if isinstance(clip, str) and is_inline(clip):
-            clip = await self._fetcher.fetch(clip)  # it is here already, and quickly read
-        if isinstance(clip, bytes) and (known := self._lookup(await to_thread.run_sync(_key, clip, text, codec))):
-            return known
+            clip = await self._fetcher.fetch(clip)  # the request contains it, so this is quick
+        if isinstance(clip, bytes) and (cached := self._lookup(await to_thread.run_sync(_key, clip, text, codec))):
+            return cached
         async with self._queue.turn(caller, patient) as turn:
             data = clip if isinstance(clip, bytes) else await self._fetcher.fetch(clip)
             key = await to_thread.run_sync(_key, data, text, codec)
@@ -91,7 +91,7 @@ class References:
 
 
 def _key(clip: bytes, text: str, fingerprint: str) -> str:
-    """Blocking, for a large clip."""
+    """The cache key. Blocking for a large clip."""
     digest = hashlib.sha256()
     for part in (fingerprint.encode(), text.encode(), clip):
         digest.update(len(part).to_bytes(8, "little"))

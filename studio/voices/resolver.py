@@ -1,4 +1,4 @@
-"""The library's voices as requests name them, and their references, ready for the engine."""
+"""The library's voices as requests name them, with their references for the engine."""
 
 from __future__ import annotations
 
@@ -24,56 +24,57 @@ OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
     "marin", "nova", "onyx", "sage", "shimmer", "verse",
 )  # fmt: skip
-"""OpenAI's built-in names, which many clients send whatever the server: each means one of ours,
-unless a voice of the library has that name."""
+"""OpenAI's built-in names, which many clients send to any server: each stands for a bundled voice unless the library
+has a voice of that name."""
 
 Preferred = Mapping[str, Sequence[str]]
-"""An alias, and slugs of voices."""
+"""An alias, and slugs of voices in order of preference."""
 
 FindVoice = Callable[[str | None], Voice | None]
-"""`VoiceResolver.find`, or one that remembers what it found."""
+"""`VoiceResolver.find`, or a version of it that remembers results."""
 
 DEFAULT = "default"
 
 LIBRARY = "library"
-"""As the caller whose turn it is when a voice's clip is encoded, which stays for all."""
+"""The caller in whose name a voice's clip is encoded, since the codes are stored for all."""
 
 REMEMBERED = 1000
-"""Samples whose codes are kept in memory, some 4 kB each."""
+"""Samples whose codes stay in memory, some 4 kB each."""
 
 _CodesKey: TypeAlias = tuple[str, str]
 """A sample's cut and a codec's fingerprint."""
 
 
 RANDOM_VOICE = Voice.model_construct(id=RANDOM, slug=RANDOM, name="Random (the seed decides)")
-"""Stands in lists for a voice that is drawn for every take; no voice of the library may have its slug."""
+"""Represents in lists a voice chosen by each take's seed; no voice of the library may have its slug."""
 
 
 class VoiceResolver:
-    """Finds voices in a library, and encodes what was never encoded. Used from one event loop."""
+    """Finds voices in a library, and encodes samples that have no codes yet. Used from one event loop."""
 
     def __init__(self, library: Library, preferred: Preferred | None = None) -> None:
-        """``preferred``: which bundled voices the default and OpenAI's names mean, the first that is there."""
+        """``preferred``: the bundled voices that the default and OpenAI's names stand for; the first existing one
+        counts."""
         self.library = library
         self._preferred = preferred or {}
         self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
-        self._codes: dict[_CodesKey, np.ndarray] = {}  # of the samples asked for of late
+        self._codes: dict[_CodesKey, np.ndarray] = {}  # of recently used samples
 
     @property
     def listed(self) -> tuple[Voice, ...]:
-        """What a picker shows: favourites, then all others in the order of their names, then the random one."""
+        """The voices in a picker: favourites, then all others by name, then the random one."""
         voices = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite)
         return (*voices, RANDOM_VOICE)
 
     @property
     def aliases(self) -> dict[str, str]:
-        """Name to voice id, for every other name that is understood."""
+        """Voice ids by each other name that requests may use."""
         bundled = self._bundled()
         free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
         return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
 
     def first_choice(self, listed: Sequence[Voice]) -> str:
-        """The slug of the voice of `listed` that a page begins with: a favourite, else the default one."""
+        """The slug of the voice in `listed` that a page selects at first: a favourite, else the default one."""
         usual = self.find(None)
         return usual.slug if usual and not listed[0].favourite else listed[0].slug
 
@@ -81,9 +82,9 @@ class VoiceResolver:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
     def _meant(self, alias: str, bundled: list[str]) -> str:
-        """Which bundled voice an alias stands for. Only aliases of a voice that goes mean another one then.
+        """The bundled voice that an alias stands for. Deleting a voice changes only the aliases that stood for it.
 
-        Without a preference the default is the first, and each of OpenAI's names has an order of its own.
+        Without a preference the default is the first voice, and each of OpenAI's names has its own order.
         """
         for name in self._preferred.get(alias, ()):
             if name in bundled:
@@ -92,15 +93,15 @@ class VoiceResolver:
             return bundled[0]
         return max(bundled, key=lambda name: hashlib.sha256(f"{alias} {name}".encode()).digest())
 
-    def _instead(self, wanted: str) -> str:
-        """What there is: names like the wanted one, or else the first of all."""
+    def _instead(self, unknown: str) -> str:
+        """A hint for an unknown name: similar names, else the first of all."""
         names = [voice.slug for voice in self.listed]
-        if near := difflib.get_close_matches(wanted, names, 3):
+        if near := difflib.get_close_matches(unknown, names, 3):
             return f"did you mean {' or '.join(near)}?"
         return f"there are {', '.join(names[:20])}"
 
     def knows(self, name: str) -> bool:
-        """Whether `find` finds it. Blocking."""
+        """Whether `find` succeeds. Blocking."""
         try:
             self.find(name)
         except UnknownVoice:
@@ -108,7 +109,7 @@ class VoiceResolver:
         return True
 
     def find(self, name: str | None) -> Voice | None:
-        """The voice of an id, slug, name or alias, "@" and a revision after it if wanted; None for the random one.
+        """The voice with an id, slug, name or alias, and optionally "@" and a revision; None for the random one.
 
         None and blank mean the default voice. Blocking. Raises UnknownVoice.
         """
@@ -127,9 +128,9 @@ class VoiceResolver:
         return None if meant == RANDOM else self.library.voices.get(meant)
 
     async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
-        """The voice's samples as the engine takes them: codes and words, and who speaks.
+        """The voice's samples as the engine takes them: codes, transcripts and speakers.
 
-        Codes come from the library; what it lacks for this codec is encoded, in its turn of ``queue``, and kept.
+        Codes come from the library; samples without codes for this codec are encoded, in ``queue``, and stored.
         Raises InvalidClip, Damaged, EngineStopped.
         """
         keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
@@ -140,34 +141,34 @@ class VoiceResolver:
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
             codes = known[key] if key in known else await self._encoded(engine, sample, key, queue)
-            # The engine numbers speakers by position where the words do not say otherwise.
+            # The engine numbers speakers by position if the transcripts do not name them.
             spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
             references.append(Reference(codes, spoken))
         return tuple(references)
 
     def first_choices(self) -> Iterable[Voice]:
-        """The voices most likely wanted, favourites first. Blocking."""
+        """The voices most likely to be used, favourites first. Blocking."""
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 
     def _kept(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
-        """Those that the library has."""
-        found = ((key, self.library.codes.get(*key)) for key in keys)
-        return {key: codes for key, codes in found if codes is not None}
+        """The codes that the library has."""
+        stored = ((key, self.library.codes.get(*key)) for key in keys)
+        return {key: codes for key, codes in stored if codes is not None}
 
     def _remember(self, codes: Mapping[_CodesKey, np.ndarray]) -> None:
-        """For the next take in this voice, which then need not ask the library; the same cut has the same codes."""
+        """Cache codes for the next take in this voice; the same cut has the same codes."""
         self._codes |= codes
         while len(self._codes) > REMEMBERED:
             del self._codes[next(iter(self._codes))]
 
     async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey, queue: WorkQueue) -> np.ndarray:
-        """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
+        """Callers that need the same codes wait for one encoding, which continues when one of them leaves."""
 
         def forget(done: asyncio.Task[np.ndarray]) -> None:
             self._encoding.pop(key, None)
             if not done.cancelled():
-                done.exception()  # is looked at, for all who waited may have left
+                done.exception()  # retrieved here, since all waiting callers may have left
 
         task = self._encoding.get(key)
         if task is None:
@@ -188,5 +189,5 @@ class VoiceResolver:
 
 
 def _codes_key(sample: Sample, codec: str) -> _CodesKey:
-    """What a sample's codes are filed under, by the codec's fingerprint."""
+    """The key of a sample's codes; ``codec`` is the codec's fingerprint."""
     return sample.cut_key, f"{codec} levelled" if is_levelled(sample.quality) else codec

@@ -1,4 +1,4 @@
-"""A transcript against what was heard: word by word, where the two differ."""
+"""Compares a transcript with the recognised words and marks where they differ."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from studio.library.checks import MAX_TEXT
 from studio.unicode_text import normalize
 
 ALIKE = 0.75
-"""Words with this share of letters in common are taken for one word spelt in two ways."""
+"""Words with this share of letters in common count as one word in two spellings."""
 
 MAX_ALIKE = 64
-"""Letters; what is longer is no word."""
+"""Letters; anything longer is not a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A piece of a transcript. All pieces joined are the transcript."""
+    """A piece of a transcript; all pieces joined give the transcript."""
 
     text: str
     heard: str | None = None
-    """What was heard in its place, blank for nothing; None where both agree. Words that are only heard have no text."""
+    """What was recognised instead, blank for nothing; None where both agree. Text is blank for words only
+    recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class _Word:
 
 
 def compare(written: str, heard: str) -> tuple[Mark, ...]:
-    """The transcript in pieces, marked where other words were heard; spelling, case and signs do not count.
+    """The transcript in pieces, marked where other words were recognised; spelling, case and punctuation do not count.
 
     Blocking: 50 ms for the longest texts. Raises InvalidRequest for one of more than MAX_TEXT characters.
     """
@@ -60,7 +61,7 @@ def compare(written: str, heard: str) -> tuple[Mark, ...]:
 
 
 def _differences(ours: list[str], theirs: list[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Where the two lists differ, beside a longest common subsequence: first and last + 1 in the one and the other."""
+    """The spans outside a longest common subsequence: first and last + 1 in one list and in the other."""
     first = start = 0
     for block in LCSseq.editops(ours, theirs).as_matching_blocks():
         if first < block.a or start < block.b:
@@ -73,7 +74,7 @@ def _joined(words: list[_Word]) -> str:
 
 
 def _words(text: str) -> list[_Word]:
-    """Words without signs and case; scripts that write no blanks count letter by letter."""
+    """Words without punctuation and case; scripts without spaces count letter by letter."""
     words: list[_Word] = []
     joined = False
     for position, letter in enumerate(text):
@@ -84,7 +85,7 @@ def _words(text: str) -> list[_Word]:
                 joined = False
                 continue
             is_dense = sign >= "\u2e80"
-            if words and words[-1].start == position and is_dense:  # one letter that stands for several
+            if words and words[-1].start == position and is_dense:  # one letter that expands to several
                 words[-1] = _Word(words[-1].folded + sign, position, position + 1)
             elif joined and not is_dense:
                 last = words.pop()

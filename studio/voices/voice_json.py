@@ -9,7 +9,7 @@ from studio.library import Sample, Voice
 
 
 def voice_json(voice: Voice) -> dict[str, Any]:
-    """A voice in full."""
+    """A voice with all fields."""
     return {
         "id": voice.id,
         "object": "voice",

@@ -15,7 +15,7 @@ DENOISING = Kind(
     "denoising", "the clip", "clips", "cleaned of noise", 1, 7, 120, "send a shorter span of it, or leave denoise out"
 )
 TRANSCRIBING = Kind(
-    "transcribing", "the clip", "clips", "transcribed", 1, 7, 300, "send a shorter span of it, or type what is said"
+    "transcribing", "the clip", "clips", "transcribed", 1, 7, 300, "send a shorter span of it, or type the transcript"
 )
 PROOFS = Kind(
     "proofs", "the project", "projects", "checked", 1, 15, 86_400, "cancel one, or try again when one is done"

@@ -64,7 +64,7 @@ async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Pat
 async def test_an_answer_that_breaks_off_is_no_take() -> None:
     async with plain_server(sent=0.5) as other:
         heard = await Address.of(other).listen({"input": "Hello.", "voice": "alloy"})
-    assert heard.error.startswith("broke off after 0.25 s")
+    assert heard.error.startswith("ended early after 0.25 s")
     gone = await main(arguments([other, *FEW]))
     assert "no connection" in gone[other]["why_failed"]
 
@@ -72,10 +72,10 @@ async def test_an_answer_that_breaks_off_is_no_take() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["127.0.0.1:7860"], "no URL of a server"),
-        (["http://"], "no URL of a server"),
-        (["http://127.0.0.1:1", "--fields", "voice"], "no JSON"),
-        (["http://127.0.0.1:1", "--fields", "[]"], "no JSON object"),
+        (["127.0.0.1:7860"], "not a server's URL"),
+        (["http://"], "not a server's URL"),
+        (["http://127.0.0.1:1", "--fields", "voice"], "not JSON"),
+        (["http://127.0.0.1:1", "--fields", "[]"], "not a JSON object"),
         (["http://127.0.0.1:1", "--fields", "{}", "--fields", "{}"], "more --fields than URLs"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The simulated fleet keeps the time that it is told, and loses no take of a replica that is killed."""
+"""The simulated fleet keeps the given times, and loses no take of a killed replica."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_was_simulated_is_drawn_and_each_point_is_where_its_figure_says() -
     ways = polylines(plot(rows))
     assert [len(way) for way in ways] == [len(rows)] * 2
     picture = RESULTS.parents[1] / "docs" / "pictures" / "fleet-simulated.svg"
-    assert picture.read_text("utf-8") == plot(rows), "draw it anew: simulate --plot"
+    assert picture.read_text("utf-8") == plot(rows), "draw it again: simulate --plot"
     (way,) = polylines(lines("a < b", "across", [1, 2, 4], {"one": [0.0, 0.5, 1.0]}, top=1.0))
     downs = [float(point.partition(",")[2]) for point in way]
     assert downs[0] - downs[1] == pytest.approx(downs[1] - downs[2], abs=0.2) and downs[0] > downs[2]

@@ -186,7 +186,7 @@ class Screen:
         expect(seed).to_be_visible()
 
     def reopen_with(self, draft: dict[str, Any]) -> None:
-        """Open the page anew with this draft in the browser, whatever the page was about to keep there itself."""
+        """Open the page again with this draft in the browser, whatever the page was about to keep there itself."""
         keep = "(draft) => { sessionStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
         self.page.evaluate(keep, json.dumps(draft))
         self.page.reload()

@@ -17,7 +17,7 @@ from engine.runtime import graphs
 
 @dataclass
 class Eager:
-    """In a graph's place: its work, done anew each time."""
+    """Replaces a graph: repeats its work each time."""
 
     work: Callable[..., Any]
     inputs: tuple[Tensor, ...] = ()

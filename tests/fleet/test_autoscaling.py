@@ -1,4 +1,4 @@
-"""How many replicas a fleet has: what is asked for, what there is, and what Ray Serve is told."""
+"""The number of replicas in a fleet: as configured, as running, and as requested from Ray Serve."""
 
 from __future__ import annotations
 

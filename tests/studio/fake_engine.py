@@ -1,6 +1,6 @@
 """A stand-in for the engine where the real one cannot show the case: a full line, a slow start, a death.
 
-It keeps the contract of engine.Engine and makes a tone whose pitch is told by the seed.
+It keeps the contract of engine.Engine and generates a tone whose pitch depends on the seed.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FakeEngine:
             raise EngineFull("no place")
         if self.running >= self.rows:
             if self.waiting >= self.config.max_waiting:
-                raise EngineFull(f"all {self.rows} rows are speaking and {self.waiting} utterances are waiting")
+                raise EngineFull(f"all {self.rows} rows are busy and {self.waiting} utterances are waiting")
             self.waiting += 1
             try:
                 await self._until(lambda: self.running < self.rows)

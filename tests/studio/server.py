@@ -25,7 +25,7 @@ from tests.quick_routes import hasten
 
 hasten()
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Without the roots that a client would read anew each time: these servers speak plain HTTP."""
+"""Without root certificates, which a client would read each time: these servers use plain HTTP."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Work in the background goes on after whatever breaks it off, and everybody who asks is told how it goes."""
+"""Background work restarts after any failure, and its state is reported to everyone who asks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Multi-period (HiFi-GAN) and multi-resolution complex (DAC, UnivNet) discriminators, and their least-squares losses.
 
-They hear 22.05 kHz: all that the teacher's voices have, at half the price.
+They use 22.05 kHz: the full band of the teacher's voices, at half the cost.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _judged(x: Tensor, layers: nn.ModuleList, score: nn.Module) -> Verdict:
 
 
 class Discriminators(nn.ModuleList):
-    """All of them; call with audio (rows, 1, samples) at 22.05 kHz."""
+    """All discriminators; call with audio (rows, 1, samples) at 22.05 kHz."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -84,7 +84,7 @@ class Discriminators(nn.ModuleList):
 
 
 def split(verdicts: list[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
-    """Verdicts on a batch whose first half is real: those on the real half, those on the other."""
+    """Splits the scores of a batch whose first half is real: those of the real half, those of the other."""
     halves = [
         (score.chunk(2), [feature.chunk(2) for feature in features]) for score, features in verdicts
     ]  # fmt: skip
@@ -95,14 +95,14 @@ def split(verdicts: list[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
 
 
 def judge_loss(real: list[Verdict], fake: list[Verdict]) -> Tensor:
-    """What the discriminators minimise: real is one, fake is nought."""
+    """The discriminators' loss: real should score one, fake zero."""
     scores = [(r.float(), f.float()) for (r, _), (f, _) in zip(real, fake, strict=True)]
     losses = [(r - 1).pow(2).mean() + f.pow(2).mean() for r, f in scores]
     return torch.stack(losses).mean()
 
 
 def fooling_loss(fake: list[Verdict]) -> Tensor:
-    """What the decoder minimises: its audio is judged one."""
+    """The decoder's loss: its audio should score one."""
     return torch.stack([(f.float() - 1).pow(2).mean() for f, _ in fake]).mean()
 
 

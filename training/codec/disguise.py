@@ -1,6 +1,6 @@
-"""What a voice is heard through, on the training device: another vocal tract, another room, another microphone.
+"""Augments voices on the training device: another vocal tract, another room, another microphone.
 
-Every function takes audio (rows, samples) at 44.1 kHz and keeps its length; it can stand in a CUDA graph.
+Every function takes audio (rows, samples) at 44.1 kHz and keeps its length; it can be part of a CUDA graph.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _window(device: torch.device) -> Tensor:
 
 
 def warped(audio: Tensor, factors: Tensor) -> Tensor:
-    """Formants times factors (rows,), the pitch and the timing kept: the spectrum's envelope is stretched."""
+    """Stretch the spectral envelope, and so the formants, by factors (rows,); pitch and timing stay."""
     samples = audio.shape[1]
     window = _window(audio.device)
     padded = F.pad(audio, (SIZE, SIZE + -samples % HOP))
@@ -51,7 +51,7 @@ def warped(audio: Tensor, factors: Tensor) -> Tensor:
     back = torch.fft.irfft(spectrum * gain) * window
     length = padded.shape[1]
     total = F.fold(back.transpose(1, 2), (1, length), (1, SIZE), stride=(1, HOP))[:, 0, 0]
-    total = total[:, SIZE : SIZE + samples] / 1.5  # what squared Hann windows a quarter apart add up to
+    total = total[:, SIZE : SIZE + samples] / 1.5  # the sum of squared Hann windows a quarter apart
     level = audio.square().mean(1, keepdim=True).sqrt() / (total.square().mean(1, keepdim=True).sqrt() + 1e-6)
     return total * level.clamp(max=4.0)
 
@@ -63,7 +63,7 @@ def drawn_factors(rows: int, share: float, device: torch.device) -> Tensor:
 
 
 def roughened(audio: Tensor, share: float) -> Tensor:
-    """This share of the rows through a poor microphone and a room, with noise 10 to 30 dB below them."""
+    """Pass this share of the rows through a poor microphone and a room, with noise 10 to 30 dB below them."""
     rows, samples = audio.shape
     device = audio.device
     size = 1 << (samples + round(ECHO_SECONDS * SAMPLE_RATE)).bit_length()
@@ -91,7 +91,7 @@ def _microphone(frequencies: Tensor, rows: int) -> Tensor:
 
 
 def _echoes(rows: int, device: torch.device) -> Tensor:
-    """Impulse responses (rows, samples): the sound itself, then for most of them noise that dies away."""
+    """Impulse responses (rows, samples): the direct sound, then for most rows decaying noise."""
     seconds = torch.arange(round(ECHO_SECONDS * SAMPLE_RATE), device=device) / SAMPLE_RATE
     decay = 0.1 + 0.25 * torch.rand(rows, 1, device=device)
     tail = torch.randn(rows, len(seconds), device=device) * (-3 * math.log(10) * seconds / decay).exp()

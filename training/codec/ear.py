@@ -1,6 +1,6 @@
-"""A small phone recogniser, trained beside the codebooks and then frozen: what it hears must survive the codec.
+"""A small phone recogniser, trained with the codebooks and then frozen: the codec must preserve the phones it hears.
 
-Matching a frozen speech encoder's features of input and output is what keeps words at low rates (JHCodec, 2026).
+Matching a frozen speech encoder's features of input and output preserves words at low rates (JHCodec, 2026).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ear(SpectrumListener):
         return F.cross_entropy(logits.float(), phones.flatten(1), ignore_index=UNKNOWN)
 
     def distance(self, ours: Tensor, theirs: Tensor) -> Tensor:
-        """How differently two signals are heard: relative distance of the features, averaged over the upper layers."""
+        """The difference of two signals' phones: relative distance of the features, averaged over the upper layers."""
         with torch.no_grad():
             real = self.features(theirs)
         return apart(self.features(ours), real)

@@ -1,4 +1,4 @@
-"""The codec's convolution stacks as two-dimensional, channels-last convolutions: the same numbers, faster to train."""
+"""The codec's convolution stacks as two-dimensional, channels-last convolutions: the same results, faster to train."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.codec.timbre import Colours, coloured
 
 
 def through_images(stack: Encoder | Decoder, x: Tensor, colours: Colours | None = None) -> Tensor:
-    """What stack(x) gives, for x (rows, channels, steps); a decoder with the colours that are left for it."""
+    """The result of stack(x), for x (rows, channels, steps); a decoder also uses the remaining colours."""
     y = x.unsqueeze(2).contiguous(memory_format=torch.channels_last)
     if colours is None:
         return _run(stack, y).squeeze(2)

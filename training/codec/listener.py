@@ -1,4 +1,4 @@
-"""What the ear and the voiceprint share: convolutions over a log-mel spectrum, and how far their features are apart."""
+"""The base of ear and voiceprint: convolutions over a log-mel spectrum, and the distance of their features."""
 
 from __future__ import annotations
 

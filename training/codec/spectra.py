@@ -46,7 +46,7 @@ def _half_band(device: torch.device) -> Tensor:
 
 
 def halved(audio: Tensor) -> Tensor:
-    """Audio (rows, 1, samples) at 44.1 kHz → (rows, 1, samples / 2) at 22.05: all that the teacher's voices have."""
+    """Audio (rows, 1, samples) at 44.1 kHz → (rows, 1, samples / 2) at 22.05: the full band of the teacher's voices."""
     return F.conv1d(audio, _half_band(audio.device), stride=2, padding=47)
 
 
@@ -60,7 +60,7 @@ def _narrow_band(device: torch.device) -> Tensor:
 
 
 def low_passed(audio: Tensor) -> Tensor:
-    """Audio (rows, 1, samples) at 22.05 kHz with only what a recording at 16 kHz has too."""
+    """Audio (rows, 1, samples) at 22.05 kHz, limited to the band of a recording at 16 kHz."""
     return F.conv1d(audio, _narrow_band(audio.device), padding=47)
 
 
@@ -70,7 +70,7 @@ _SCALES = ((1024, 128), (512, 96), (256, 64), (128, 32), (64, 16))
 def reconstruction_loss(audio: Tensor, target: Tensor) -> Tensor:
     """Mean over five window sizes of the log-mel distance, plus the relative STFT distance of the longer ones.
 
-    Of signals at 22.05 kHz.
+    For signals at 22.05 kHz.
     """
     total = audio.new_zeros(())
     for size, bands in _SCALES:
@@ -85,7 +85,7 @@ def reconstruction_loss(audio: Tensor, target: Tensor) -> Tensor:
 
 
 def overtones(audio: Tensor, target: Tensor) -> Tensor:
-    """Distance of the spectra above 10.5 kHz, of signals at 44.1 kHz: what `halved` does not see."""
+    """Distance of the spectra above 10.5 kHz, for signals at 44.1 kHz: the band that `halved` removes."""
     first = round(10500 / SAMPLE_RATE * 1024)
     ours, theirs = (magnitudes(x, 1024, 512)[:, first:] for x in (audio, target))
     return (ours - theirs).abs().mean()

@@ -51,11 +51,11 @@ def prepare_decoder(codec: Codec, latents: Tensor) -> None:
 
 @torch.no_grad()
 def start_codebooks(codec: Codec, latents: Tensor, phones: Tensor) -> list[float]:
-    """Fit every codebook to latents (n, dim): the first to what tells phones (n,) apart, the others to residuals.
+    """Fit every codebook to latents (n, dim): the first to the classes of phones (n,), the others to residuals.
 
-    The semantic codebook lies in the eight directions of a linear discriminant analysis of phones, so that it says
-    what is spoken; each further one in the eight principal directions of what is left. Returns the share of the
-    variance left after each.
+    The semantic codebook uses the eight directions of a linear discriminant analysis of phones, so that it encodes the
+    words; each other one the eight principal directions of the remainder. Returns the share of the variance left after
+    each.
     """
     quantizer = codec.quantizer
     left, total, shares = latents, latents.var(dim=0).sum(), []
@@ -85,7 +85,7 @@ def _fit(stage: VectorQuantizer, z: Tensor, directions: Tensor) -> None:
 
 
 def _spherical_k_means(points: Tensor, clusters: int, rounds: int = 15) -> Tensor:
-    """Entries (clusters, dim): means of the points whose direction is nearest, empty ones drawn anew."""
+    """Entries (clusters, dim): means of the points whose direction is nearest; empty ones are drawn again."""
     entries = points[torch.randperm(len(points), device=points.device)[:clusters]].clone()
     for _ in range(rounds):
         nearest = (F.normalize(points) @ F.normalize(entries).t()).argmax(1)
@@ -103,7 +103,8 @@ def _principal(z: Tensor, count: int) -> Tensor:
 
 
 def _discriminants(z: Tensor, labels: Tensor, count: int) -> Tensor:
-    """Directions (dim, count) with the largest between-class to within-class variance; negative labels do not count."""
+    """Directions (dim, count) with the highest ratio of between-class to within-class variance; negative labels are
+    ignored."""
     z, labels = z[labels >= 0], labels[labels >= 0]
     classes = int(labels.max()) + 1
     size = torch.bincount(labels, minlength=classes).clamp(min=1)[:, None]

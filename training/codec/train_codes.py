@@ -1,11 +1,11 @@
-"""Stage a: encoder and codebooks, trained so that spectra and phones can be read off the codes; no waveform yet.
+"""Stage a: trains encoder and codebooks so that codes predict spectra and phones; no waveform yet.
 
     python -m training.codec.train_codes DATA OUT --continuous 240 --quantised 240
 
-Writes OUT/ear.pt and OUT/voiceprint.pt, the phone recogniser and the judge of speakers of stage b, and OUT/codes.pt:
-the codec's tensors with everything that decides codes rounded to half precision, so that the exported half-precision
-file gives the very same codes. Prints the gate's figures last. With --earlier FOLDER it goes on from that folder's
-codes.pt and ear.pt, whose codebooks keep their meaning then, and has no continuous phase.
+Writes OUT/ear.pt and OUT/voiceprint.pt, the phone recogniser and the speaker network of stage b, and OUT/codes.pt:
+the codec's tensors, with everything that affects codes rounded to half precision, so that the exported half-precision
+file gives the same codes. Prints the gate's figures last. With --earlier FOLDER it continues from that folder's
+codes.pt and ear.pt, whose codebooks then keep their meaning, and skips the continuous phase.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from training.sizes import CODEC
 
 MEL_BANDS, NARROW_BANDS = 80, 160
 ONLY_JUDGES_SECONDS = 30.0
-"""In which readers and judges learn what an earlier run's codes mean, before the codec moves."""
+"""Share of the time in which the predictors learn an earlier run's codes, before the codec changes."""
 DECIDES_CODES = (
     "encoder.", "quantizer.downsample.", "quantizer.pre_module.",
     "quantizer.semantic_quantizer.", "quantizer.quantizer.",
@@ -41,9 +41,9 @@ DECIDES_CODES = (
 
 
 class Readers(nn.Module):
-    """What must be readable: spectra from the upsampled latents, phones from latents and from semantic codes.
+    """Predictors: spectra from the upsampled latents, phones from latents and from semantic codes.
 
-    And whose voice it is from the latents of a whole segment.
+    And the speaker from the latents of a whole segment.
     """
 
     def __init__(self, dim: int) -> None:
@@ -59,13 +59,13 @@ class Readers(nn.Module):
         self.voiceprint = nn.Linear(512, DIMENSIONS)
 
     def whose(self, latents: Tensor) -> Tensor:
-        """Latents (rows, dim, frames) → the direction (rows, 128) that the voiceprint has."""
+        """Latents (rows, dim, frames) → the voiceprint's direction (rows, 128)."""
         return F.normalize(self.voiceprint(over_time(self.voice(latents))), dim=-1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Quantised:
-    """Latents through the codebooks: the sum, the first one's part, and what training adds to the loss."""
+    """Latents through the codebooks: the sum, the first one's part, and the additional training loss."""
 
     latent: Tensor
     semantic: Tensor
@@ -75,7 +75,7 @@ class Quantised:
 
 
 def quantise(codec: Codec, z: Tensor) -> Quantised:
-    """Every codebook in turn on what is left of z (rows, dim, frames), with the losses that train entries."""
+    """Every codebook in turn on the remainder of z (rows, dim, frames), with the losses that train entries."""
     total, penalty, codes = torch.zeros_like(z), z.new_zeros(()), []
     stages = [*codec.quantizer.semantic_quantizer.quantizers, *codec.quantizer.quantizer.quantizers]
     semantic = total
@@ -107,7 +107,7 @@ def phone_loss(logits: Tensor, phones: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Stage:
-    """The codec, its readers and one optimiser through both phases."""
+    """The codec, its predictors and one optimiser through both phases."""
 
     def __init__(self, corpus: Corpus, rows: int, frames: int, device: torch.device, compiled: bool) -> None:
         self.corpus, self.rows, self.frames, self.device = corpus, rows, frames, device
@@ -175,14 +175,14 @@ class Stage:
         optimiser = adamw(self.judges, 1.2e-3, (0.9, 0.98), weight_decay=0.01) if only_judges else self.optimiser
         update = Replayed(lambda: self.update(quantised, optimiser), self.device)
         set_rate(optimiser, 0.0)
-        update()  # compiling takes a minute, which is nobody's time to learn
+        update()  # compiling takes a minute, which does not count
         clock, said, first, recent = Clock(seconds), 0.0, self.step, []
         while clock.elapsed < seconds:
             set_rate(optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
             recent.append(update())
             self.step += 1
             if self.step % 16 == 0:
-                recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
+                recent[-1].sum().item()  # wait for the GPU, else the clock is meaningless
             if clock.elapsed > said:
                 said = clock.elapsed + max(5.0, seconds / 25)
                 report(self.step, clock.elapsed, recent)
@@ -191,14 +191,14 @@ class Stage:
         self.corpus.grow()
 
     def resume(self, folder: Path) -> None:
-        """Take the codec and the ear of an earlier run."""
+        """Load the codec and the ear of an earlier run."""
         for name, part in (("codes", self.codec), ("ear", self.ear)):
             state = torch.load(folder / f"{name}.pt", map_location=self.device)
             part.load_state_dict({k: v.float() for k, v in state.items()})
 
     @torch.no_grad()
     def start_codebooks(self, batches: int) -> None:
-        """Fit the codebooks to the latents as they are now."""
+        """Fit the codebooks to the present latents."""
         found = [self.corpus.segments(self.rows, self.frames) for _ in range(batches)]
         z = torch.cat([self.latents(audio).transpose(1, 2).flatten(0, 1) for audio, *_ in found])
         phones = torch.cat([p.flatten(0, 1)[:, SLOTS // 2] for _, p, _ in found])
@@ -207,14 +207,14 @@ class Stage:
 
     @torch.no_grad()
     def freeze(self) -> None:
-        """Round to half what decides codes."""
+        """Round everything that affects codes to half precision."""
         for name, tensor in self.codec.state_dict().items():
             if name.startswith(DECIDES_CODES):
                 tensor.copy_(tensor.half().float())
 
     @torch.no_grad()
     def gate(self, batches: int) -> None:
-        """Print the figures on fresh segments, and how evenly each codebook is used."""
+        """Print the figures on new segments, and how evenly each codebook is used."""
         self.codec.eval()
         plain, quantised = (
             torch.stack([self.losses(q)[1] for _ in range(batches)]).mean(0).tolist() for q in (False, True)
@@ -235,7 +235,7 @@ class Stage:
 
 
 def noisy(audio: Tensor) -> Tensor:
-    """Audio (rows, 1, samples), two rows in five with noise of 12 to 40 dB below them, white or duller."""
+    """Audio (rows, 1, samples), of which two rows in five get noise 12 to 40 dB below them, white or duller."""
     rows = len(audio)
     noise = torch.randn_like(audio)
     dull = F.avg_pool1d(noise, 9, stride=1, padding=4) * 3

@@ -1,9 +1,9 @@
-"""Stage b: from frozen codes to the waveform; multi-scale spectra first, then discriminators as well.
+"""Stage b: trains the decoder from frozen codes to the waveform; multi-scale spectra first, then also discriminators.
 
     python -m training.codec.train_decoder DATA WORK --seconds 900
 
 Reads WORK/codes.pt, WORK/ear.pt and WORK/voiceprint.pt. Writes WORK/decoder.pt (averaged weights of post_module,
-upsampling and decoder) every minute; started again with WORK/decoder.pt and WORK/judges.pt there, it goes on from them.
+upsampling and decoder) every minute; if WORK/decoder.pt and WORK/judges.pt exist, it continues from them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ from training.teacher.synthesise import FRAME_SAMPLES
 
 TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.")
 RECONSTRUCTION, HEARD, WHOSE, OVERTONES, FOOLED, FEATURES = 30.0, 2.0, 2.0, 0.3, 1.5, 4.0
-"""Weights of the losses; the reconstruction's falls to a third while the judges are at work, which know better."""
+"""Weights of the losses; that of the reconstruction falls to a third while the discriminators, which judge better,
+work."""
 JUDGED_ROWS = 16
-"""Of a batch; the others teach by reconstruction alone."""
+"""Rows of a batch that the discriminators see; the others train only by reconstruction."""
 ONLY_JUDGES = 300
-"""Steps in which only the discriminators learn, before the decoder listens to them."""
+"""Steps in which only the discriminators train, before they count in the decoder's loss."""
 
 
 class Segments:
-    """Aligned random pieces of codes and audio; `warm` frames of context in front give no audio."""
+    """Aligned random pieces of codes and audio; `warm` frames of context before them have no audio."""
 
     def __init__(self, corpus: Corpus, codes: Tensor, rows: int, frames: int) -> None:
         self.corpus, self.codes, self.rows, self.frames = corpus, codes, rows, frames
@@ -52,7 +53,7 @@ class Segments:
     def draw(self, from_start: bool) -> tuple[Tensor, Tensor]:
         """Codes (rows, codebooks, warm + frames) and audio (rows, 1, frames · 2048).
 
-        With from_start, utterances' first frames without any warm ones: what a take begins with.
+        With from_start, the first frames of utterances without warm ones: the beginnings of takes.
         """
         warm = 0 if from_start else self.warm
         if from_start:
@@ -66,7 +67,7 @@ class Segments:
 
 
 class Stage:
-    """The codec's decode side, its judges, and one step of either kind."""
+    """The codec's decoder, its discriminators, and one step of each kind."""
 
     def __init__(
         self, codec: Codec, ear: Ear, voiceprint: Voiceprint, segments: Segments, device: torch.device
@@ -95,9 +96,9 @@ class Stage:
         return self.codec.quantizer.decode(codes)
 
     def speak(self, codes: Tensor, frames: int) -> Tensor:
-        """Audio of the last frames; warm ones only feed the transformer, all but four of them.
+        """Audio of the last frames; of the warm ones only four reach past the transformer.
 
-        What takes begin with has no warm frames; silent ones stand in, so that every batch has one shape.
+        Beginnings of takes have no warm frames; silent ones replace them, so that every batch has one shape.
         """
         latents = self.latents(codes)
         steps = latents.shape[-1] // codes.shape[-1]
@@ -110,7 +111,7 @@ class Stage:
         return audio[..., -frames * FRAME_SAMPLES :].float()
 
     def step(self, index: int, judged: bool, fooling: bool) -> Tensor:
-        """One update of the decoder, of the judges too when `judged`; they count for the decoder when `fooling`.
+        """One update of the decoder, and of the discriminators when `judged`; they count in its loss when `fooling`.
 
         Returns [spectral, heard, whose, fooling, features, judges].
         """
@@ -141,7 +142,7 @@ class Stage:
                 (push,) = torch.autograd.grad(FOOLED * fooled + FEATURES * features, shown)
                 loss = loss + (low[:JUDGED_ROWS] * push).sum()
             for weight, gradient in zip(self.weights, gradients, strict=True):
-                weight.grad = torch.empty_like(weight).copy_(gradient)  # in its strides, as the fused optimiser wants
+                weight.grad = torch.empty_like(weight).copy_(gradient)  # strides for the fused optimiser
             torch.nn.utils.clip_grad_norm_(self.weights, 10.0)
             self.judging.step()
             figures[3:] = fooled, features, judges
@@ -155,7 +156,7 @@ class Stage:
         return torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False)
 
     def save(self, out: Path) -> None:
-        """Averaged decode side and the judges, half precision."""
+        """Averaged decoder and the discriminators, in half precision."""
         self.average.swap()
         state = {k: v.half() for k, v in self.codec.state_dict().items() if k.startswith(TRAINED)}
         self.average.swap()
@@ -163,7 +164,7 @@ class Stage:
         write_state({k: v.half() for k, v in self.judges.state_dict().items()}, out / "judges.pt")
 
     def resume(self, out: Path) -> bool:
-        """Take up OUT/decoder.pt and OUT/judges.pt when they are there."""
+        """Continue from OUT/decoder.pt and OUT/judges.pt if they exist."""
         if not (out / "decoder.pt").exists():
             return False
         self.codec.load_state_dict(read_state(out / "decoder.pt", self.device), strict=False)
@@ -184,7 +185,7 @@ def read_state(path: Path, device: torch.device) -> dict[str, Tensor]:
 
 
 def progress(clock: Clock, every: float) -> Iterator[bool]:
-    """Steps until the time is over; True where a line is due."""
+    """Steps until the time is over; True when a line of output is due."""
     due = 0.0
     while clock.elapsed < clock.seconds:
         now = clock.elapsed
@@ -211,7 +212,7 @@ def main() -> None:
     while corpus.hours < arguments.gather and not corpus.is_full:
         time.sleep(1)
         corpus.grow()
-    (arguments.work / "loaded").write_text("")  # the shards' audio is not needed here any more
+    (arguments.work / "loaded").write_text("")  # the shards' audio is no longer needed here
     codec, ear, voiceprint = Codec(CODEC).to(device), Ear().to(device), Voiceprint().to(device)
     for name, part in (("codes", codec), ("ear", ear), ("voiceprint", voiceprint)):
         part.load_state_dict(read_state(arguments.work / f"{name}.pt", device))
@@ -223,7 +224,7 @@ def main() -> None:
     spectral_share = arguments.spectral
     if stage.resume(arguments.work):
         spectral_share = 0.0
-        print("going on from", arguments.work / "decoder.pt", flush=True)
+        print("continuing from", arguments.work / "decoder.pt", flush=True)
     else:
         with torch.no_grad():
             prepare_decoder(codec, stage.latents(stage.segments.draw(False)[0]))
@@ -244,7 +245,7 @@ def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out:
         stage.plain.fill_(1.0 if not judged else 0.5 if clock.share < 0.7 else 0.33)
         recent.append(stage.step(index, judged, fooling))
         if index % 16 == 0:
-            recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
+            recent[-1].sum().item()  # wait for the GPU, else the clock is meaningless
         if due:
             named = zip(
                 ("spectral", "heard", "whose", "fooling", "features", "judges"),

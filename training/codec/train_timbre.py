@@ -1,11 +1,11 @@
-"""The decode side with a timbre vector: codes of one voice and a vector of another come out as the other.
+"""Trains the decoder with a timbre vector: codes of one voice and the vector of another give the other voice.
 
     python -m training.codec.train_timbre SETS WORK --seconds 1500
 
-Reads WORK/codes.pt and WORK/decoder.pt, which training.resume makes of a checkpoint without a vector; the codes stay
-what they are. First the listeners learn (ear, voiceprint, the timbre encoder) as long as WORK lacks them, then the
-decode side against spectra, then against discriminators too. Writes WORK/timbre.pt (averaged decode side and timbre
-part) every minute, WORK/listeners.pt once and WORK/judges.pt; where all are there it goes on from them.
+Reads WORK/codes.pt and WORK/decoder.pt, which training.resume extracts from a checkpoint without a vector; the codes do
+not change. First trains the listeners (ear, voiceprint, the timbre encoder) unless WORK has them, then the decoder
+against spectra, then also against discriminators. Writes WORK/timbre.pt (averaged decoder and timbre part) every
+minute, WORK/listeners.pt once and WORK/judges.pt; if all of them exist it continues from them.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from training.teacher.synthesise import FRAME_SAMPLES
 
 TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.", "timbre.")
 ROWS, PEOPLE, JUDGED_ROWS = 24, 4, 16
-"""Of a batch; people's are the last, and no discriminator sees them: they lack what is above 8 kHz."""
+"""Rows of a batch; people's are the last, and the discriminators skip them: they lack everything above 8 kHz."""
 FRAMES, CLIP_FRAMES, WARM = 16, 80, WINDOW + WINDOW // 2
 WHOSE, CONTRAST, DESCRIBING = 4.0, 1.0, 0.5
-"""Weights of the voiceprint's distance, of the vectors' contrast, and of the teacher's own values read from them."""
+"""Weights of the voiceprint's distance, the vectors' contrast, and the prediction of the teacher's values from them."""
 SAME, WARPED, ROUGH, WRONG = 0.12, 0.4, 0.6, 0.05
-"""Shares: of rows that keep their voice, of voices in another vocal tract, of rough clips, of wrong residual codes."""
+"""Shares: rows that keep their voice, voices with another vocal tract, degraded clips, wrong residual codes."""
 ONLY_JUDGES = 400
-"""Steps in which only the discriminators learn."""
+"""Steps in which only the discriminators train."""
 TEMPERATURE = 0.1
 
 
 def widened(work: Path, device: torch.device) -> Codec:
-    """A codec with a timbre part, which still sounds as the one in WORK does: what is new does nothing yet."""
+    """A codec with a timbre part, which still sounds like the one in WORK: the new parts have no effect yet."""
     codec = Codec(WITH_TIMBRE)
     state = read_state(work / "codes.pt", torch.device("cpu")) | read_state(work / "decoder.pt", torch.device("cpu"))
     missing, unexpected = codec.load_state_dict(state, strict=False)
@@ -64,7 +64,7 @@ def widened(work: Path, device: torch.device) -> Codec:
         f"quantizer.post_module.layers.{i}." for i in range(CODEC.post_module.n_layer, WITH_TIMBRE.post_module.n_layer)
     ]
     if unexpected or any(not name.startswith(("timbre.", *added)) for name in missing):
-        raise SystemExit(f"{work} does not fit training/sizes.py: {[*unexpected, *missing][:5]}")
+        raise SystemExit(f"{work} does not match training/sizes.py: {[*unexpected, *missing][:5]}")
     with torch.no_grad():
         for name, parameter in codec.named_parameters():
             if name.startswith(tuple(added)) and name.endswith("gamma"):
@@ -73,7 +73,8 @@ def widened(work: Path, device: torch.device) -> Codec:
 
 
 class Listeners(nn.Module):
-    """What is learnt before any sound is made: the ear, the voiceprint, and what reads the teacher's values."""
+    """The parts trained before any audio is generated: the ear, the voiceprint, and the predictor of the teacher's
+    values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +86,7 @@ class Listeners(nn.Module):
         self.register_buffer("spread", torch.ones(TIMBRE_VALUES))
 
     def describing(self, vectors: Tensor, styles: Tensor, is_plain: Tensor) -> Tensor:
-        """How badly the teacher's values (rows, 128) are read from the vectors of voices that it spoke unchanged."""
+        """The error of predicting the teacher's values (rows, 128) from the vectors of unchanged teacher voices."""
         known = is_plain & styles[:, 0].isfinite()
         wanted = ((styles - self.mean) / self.spread).nan_to_num(0.0)
         error = (self.values(vectors) - wanted).square().mean(-1)
@@ -93,7 +94,8 @@ class Listeners(nn.Module):
 
 
 def contrasted(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """Contrast of two vectors of each row (rows, dim) with those of all others, and the share that finds its own."""
+    """Contrast of two vectors per row (rows, dim) with those of all others, and the share whose nearest is their
+    own."""
     ours, theirs = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
     likeness = ours @ theirs.t() / TEMPERATURE
     own = torch.arange(len(ours), device=ours.device)
@@ -102,7 +104,7 @@ def contrasted(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Stage:
-    """Codec, listeners, discriminators, and one step of either kind."""
+    """Codec, listeners, discriminators, and one step of each kind."""
 
     def __init__(self, codec: Codec, listeners: Listeners, corpus: SetCorpus, device: torch.device) -> None:
         assert codec.timbre is not None
@@ -132,7 +134,7 @@ class Stage:
         self._pool = torch.cuda.graph_pool_handle() if is_gpu else None
 
     def listen(self, seconds: float) -> None:
-        """Teach the listeners and the timbre encoder."""
+        """Train the listeners and the timbre encoder."""
         encoder = list(self.timbre.encoder.parameters())
         learning = [*self.listeners.parameters(), *encoder]
         optimiser = adamw(learning, 1e-3, (0.9, 0.98), weight_decay=0.01)
@@ -170,13 +172,14 @@ class Stage:
         self.average = Average(self.parameters)
 
     def _changed(self, rows: Rows, factors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Target (rows, samples) and clips (2, rows, samples) in the changed voice; the first clip as if recorded."""
+        """Target (rows, samples) and clips (2, rows, samples) in the changed voice; the first clip as if recorded in a
+        room."""
         target = _warped_some(rows.target, factors)[:, MARGIN:-MARGIN]
         clips = torch.stack([_warped_some(clip, factors) for clip in rows.clips])
         return target, clips, roughened(clips[0], ROUGH)
 
     def speak(self, codes: Tensor, frames: int, colours: Colours) -> Tensor:
-        """Audio (rows, 1, samples) of the last frames; warm ones only feed the transformer, all but four of them."""
+        """Audio (rows, 1, samples) of the last frames; of the warm ones only four reach past the transformer."""
         left = iter(colours)
         latents = self.codec.quantizer.decode(codes, None, left)
         steps = latents.shape[-1] // codes.shape[-1]
@@ -187,7 +190,7 @@ class Stage:
         return audio[..., -frames * FRAME_SAMPLES :].float()
 
     def step(self, index: int, judged: bool, fooling: bool) -> Tensor:
-        """One update of the decode side, of the discriminators too when `judged`, which count for it when `fooling`."""
+        """One update of the decoder, and of the discriminators when `judged`; they count in its loss when `fooling`."""
         kind = (index % 8 == 7, judged, fooling)
         if kind not in self._steps:
             self._steps[kind] = Replayed(lambda: self._update(*kind), self.device, self._pool)
@@ -225,7 +228,7 @@ class Stage:
         return torch.stack(figures).detach()
 
     def _judge(self, low: Tensor, true: Tensor, fooling: bool) -> tuple[Tensor, list[Tensor]]:
-        """Teach the discriminators; what they would have the first rows changed by, and [fooling, features, judges]."""
+        """Train the discriminators; returns their gradient for the first rows, and [fooling, features, judges]."""
         shown = low[:JUDGED_ROWS].detach().requires_grad_(True)
         with self._half():
             seen_true, seen = split(self.judges(torch.cat([true[:JUDGED_ROWS], shown])))
@@ -235,7 +238,7 @@ class Stage:
         if fooling:
             (push,) = torch.autograd.grad(FOOLED * fooled + FEATURES * features, shown)
         for weight, gradient in zip(self.weights, gradients, strict=True):
-            weight.grad = torch.empty_like(weight).copy_(gradient)  # in its strides, as the fused optimiser wants
+            weight.grad = torch.empty_like(weight).copy_(gradient)  # with its strides, as the fused optimiser requires
         torch.nn.utils.clip_grad_norm_(self.weights, 10.0)
         self.judging.step()
         return push, [fooled, features, judges]
@@ -244,7 +247,7 @@ class Stage:
         return torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False)
 
     def save(self, out: Path) -> None:
-        """Averaged decode side and timbre part, and the discriminators, half precision."""
+        """Averaged decoder and timbre part, and the discriminators, in half precision."""
         self.average.swap()
         state = {k: v.half() for k, v in self.codec.state_dict().items() if k.startswith(TRAINED)}
         self.average.swap()
@@ -257,14 +260,14 @@ def _warped_some(audio: Tensor, factors: Tensor) -> Tensor:
 
 
 def _corrupted(codes: Tensor) -> Tensor:
-    """Codes with some residual ones drawn at random, as an autoregressive model gets them wrong."""
+    """Codes with some residual ones replaced at random, like the errors of an autoregressive model."""
     wrong = torch.rand(codes.shape, device=codes.device) < WRONG
     wrong[:, 0] = False
     return torch.where(wrong, torch.randint_like(codes, CODEC.residual_codebook_size), codes)
 
 
 def report(index: int, clock: Clock, recent: list[Tensor], names: tuple[str, ...]) -> None:
-    """Print the means of recent figures, and forget them."""
+    """Print the means of recent figures, and clear them."""
     means = torch.stack(recent).mean(0).tolist()
     print(
         f"{index} {clock.elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in zip(names, means, strict=True)), flush=True
@@ -286,7 +289,7 @@ def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out:
         stage.plain.fill_(1.0 if not judged else 0.5 if clock.share < 0.7 else 0.33)
         recent.append(stage.step(index, judged, fooling))
         if index % 16 == 0:
-            recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
+            recent[-1].sum().item()  # wait for the GPU, else the clock is meaningless
         if due:
             report(index, clock, recent, names)
             stage.corpus.grow()

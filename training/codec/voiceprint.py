@@ -1,7 +1,8 @@
-"""A small network that tells speakers apart, trained beside the codebooks and then frozen: a voice must stay itself.
+"""A small network that distinguishes speakers, trained with the codebooks and then frozen, to preserve voices.
 
-A codec that has only spectra to match gives a stranger the nearest voice that it knows. Taught by supervised
-contrastive learning (Khosla et al., 2020): the halves of a segment are one speaker's, and so are all of equal number.
+A codec trained only on spectra gives an unknown speaker the nearest voice it knows. Trained by supervised
+contrastive learning (Khosla et al., 2020): both halves of a segment belong to one speaker, as do all with equal
+numbers.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Voiceprint(SpectrumListener):
         return F.normalize(self.pooled(over_time(features[-1])).float(), dim=-1), features
 
     def loss(self, audio: Tensor, speakers: Tensor) -> tuple[Tensor, Tensor]:
-        """How badly the halves of segments are told from those of others, and the share whose nearest is its own.
+        """The contrastive loss of segments' halves, and the share whose nearest half is their own.
 
-        Segments of speakers (rows,) below nought, which are two persons', do not count.
+        Segments with negative speakers (rows,), which belong to two people, do not count.
         """
         halves = torch.cat(audio.chunk(2, dim=-1))
         prints, _ = self(halves)
@@ -46,7 +47,7 @@ class Voiceprint(SpectrumListener):
         return (of_each * counted).sum() / total, (nearest & counted).sum() / total
 
     def distance(self, ours: Tensor, theirs: Tensor) -> Tensor:
-        """How unlike two signals' speakers are: one minus the cosine, and the relative distance of the features."""
+        """The difference of two signals' speakers: one minus the cosine, and the relative distance of the features."""
         with torch.no_grad():
             real, real_features = self(theirs)
         fake, fake_features = self(ours)

@@ -1,1 +1,1 @@
-"""The corpus as training reads it: sound on the device, phones, codes."""
+"""The corpus in the form used by training: audio on the device, phones, codes."""

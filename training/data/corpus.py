@@ -1,4 +1,4 @@
-"""The synthesised corpus on the training device: one long int16 signal, its phones, and where utterances lie."""
+"""The synthesised corpus on the training device: one long int16 signal, its phones, and the utterances' positions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOTS = FRAME_SAMPLES // SLOT_SAMPLES
 
 
 class Corpus:
-    """All shards of a folder that are complete when it is made (or `grow` is called), as far as they fit.
+    """All shards of a folder that are complete when it is created (or `grow` is called), as far as they fit.
 
     audio (samples,) int16, phones (samples / 512,) int8 and speakers (samples / 2048,) int32, a number for each name,
     are on `device`; every utterance starts on a frame boundary.
@@ -25,7 +25,7 @@ class Corpus:
     def __init__(
         self, folder: Path, device: torch.device, capacity_hours: float, names: list[str] | None = None
     ) -> None:
-        """``names``: these shards and no others, in this order."""
+        """``names``: only these shards, in this order."""
         samples = int(capacity_hours * 3600 * SAMPLE_RATE) // FRAME_SAMPLES * FRAME_SAMPLES
         self.folder = folder
         self.audio = torch.zeros(samples, dtype=torch.int16, device=device)
@@ -44,7 +44,7 @@ class Corpus:
             self.grow()
 
     def grow(self) -> None:
-        """Take in shards that were finished since the last call, while there is room."""
+        """Load shards completed since the last call, while there is room."""
         for meta in sorted(self.folder.glob("meta_*.json"), key=lambda path: path.stat().st_mtime):
             name = meta.stem.removeprefix("meta_")
             if name in self._seen or self.is_full:
@@ -77,8 +77,8 @@ class Corpus:
     def segments(self, rows: int, frames: int) -> tuple[Tensor, Tensor, Tensor]:
         """Random pieces: audio (rows, 1, frames · 2048) in [-1, 1], phones (rows, frames, 4) int64, speakers (rows,).
 
-        They start on any multiple of 512 samples, so that codes do not depend on one frame phase. The speaker is that
-        of the first frame, or -1 where another one has spoken before the last.
+        They start at any multiple of 512 samples, so that codes do not depend on one frame phase. The speaker is that
+        of the first frame, or -1 if the piece has more than one.
         """
         device = self.audio.device
         length = frames * FRAME_SAMPLES

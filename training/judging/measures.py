@@ -1,4 +1,4 @@
-"""What evaluation measures without a judge: pitch, how much of a take is voiced, intervals; and reading WAV files."""
+"""Measurements without a judge: pitch, voiced share, confidence intervals; and reading WAV files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from training.codec.spectra import SAMPLE_RATE
 
 
 def pitches(audio: np.ndarray) -> np.ndarray:
-    """Pitch in Hz of every loud frame (frames,), by normalised autocorrelation; 0 where it has none."""
+    """Pitch in Hz of every loud frame (frames,), by normalised autocorrelation; 0 for unvoiced frames."""
     size, hop = 2048, 1024
     low, high = SAMPLE_RATE // 420, SAMPLE_RATE // 60
     pieces = np.lib.stride_tricks.sliding_window_view(audio, size)[::hop]
@@ -20,13 +20,13 @@ def pitches(audio: np.ndarray) -> np.ndarray:
     spectrum = np.fft.rfft(pieces - pieces.mean(1, keepdims=True), 2 * size)
     correlation = np.fft.irfft(np.abs(spectrum) ** 2)[:, :size]
     correlation = correlation / (correlation[:, :1] + 1e-9) * (size / (size - np.arange(size)))
-    found = np.zeros(len(pieces))
+    pitch = np.zeros(len(pieces))
     for index, lags in enumerate(correlation[:, low:high]):
         if lags.max() > 0.5:
-            # The first lag that is nearly as good: a multiple of the period fits as well as the period does.
+            # The first lag that is nearly as good, since multiples of the period fit as well.
             early = int(np.flatnonzero(lags > 0.85 * lags.max())[0])
-            found[index] = SAMPLE_RATE / (early + int(lags[early : early + 40].argmax()) + low)
-    return found
+            pitch[index] = SAMPLE_RATE / (early + int(lags[early : early + 40].argmax()) + low)
+    return pitch
 
 
 def median_pitch(audio: np.ndarray) -> float:
@@ -36,9 +36,9 @@ def median_pitch(audio: np.ndarray) -> float:
 
 
 def voiced_share(audio: np.ndarray) -> float:
-    """Of the loud frames, those with a pitch."""
-    found = pitches(audio)
-    return float((found > 0).mean()) if len(found) else 0.0
+    """The share of loud frames that have a pitch."""
+    pitch = pitches(audio)
+    return float((pitch > 0).mean()) if len(pitch) else 0.0
 
 
 def interval(over: Sequence[float], under: Sequence[float] | None = None, draws: int = 2000) -> tuple[float, float]:
@@ -46,8 +46,8 @@ def interval(over: Sequence[float], under: Sequence[float] | None = None, draws:
     top = np.asarray(over, float)
     bottom = np.ones_like(top) if under is None else np.asarray(under, float)
     picked = np.random.default_rng(0).integers(0, len(top), (draws, len(top)))
-    found = top[picked].sum(1) / bottom[picked].sum(1)
-    low, high = np.percentile(found, (2.5, 97.5))
+    ratios = top[picked].sum(1) / bottom[picked].sum(1)
+    low, high = np.percentile(ratios, (2.5, 97.5))
     return float(low), float(high)
 
 

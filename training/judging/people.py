@@ -1,8 +1,8 @@
-"""How much clones of real people sound like them: by two judges, among people recorded in the same way.
+"""Measures how similar clones of real people sound: by two judges, among people recorded in the same way.
 
-Files are named CORPUS-PERSON-NUMBER.* and hold one person each. A person's first recording is the reference and the
-second one is what a clone must be like; where there is only one, these are its halves. Everybody of the folder is
-enrolled, so that a copied microphone is not taken for a copied voice.
+Files are named CORPUS-PERSON-NUMBER.* and contain one person each. A person's first recording is the reference and the
+second is compared with the clone; a single recording is split into halves. Everyone in the folder is enrolled, so that
+a copied microphone does not count as a copied voice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from training.judging.judges import VoiceJudge
 from training.judging.measures import interval
 
 LONGEST_SECONDS = 12.0
-"""Of a recording that is listened to."""
+"""Seconds used of a recording."""
 LEVEL = 0.09
 
 
@@ -36,7 +36,7 @@ class Person:
 
 
 def read_people(folder: Path) -> list[Person]:
-    """Everybody of a folder of sound files. Needs the package soundfile."""
+    """Everyone in a folder of audio files. Needs the package soundfile."""
     import soundfile
 
     paths: dict[str, list[Path]] = defaultdict(list)
@@ -58,23 +58,24 @@ def read_people(folder: Path) -> list[Person]:
 
 @dataclass(frozen=True, slots=True)
 class Cloning:
-    """What the engine does for the test: clones, and the codec alone."""
+    """The engine's part in the test: clones, and the codec alone."""
 
     encode: Callable[[np.ndarray], Awaitable[Reference]]
-    """A recording as a reference, its words found by a listener."""
+    """A recording as a reference, with a transcript by a recogniser."""
     say: Callable[[Reference, int], Awaitable[np.ndarray]]
     """A sentence, by its number, in the voice of a reference."""
     decode: Callable[[Reference], np.ndarray]
-    """A reference's own codes in its own voice."""
+    """A reference's own codes, decoded in its own voice."""
 
 
 async def judge_people(
     people: Sequence[Person], cloning: Cloning, judges: Mapping[str, VoiceJudge], tested: int, sentences: int
 ) -> dict[str, object]:
-    """real_clone_cos, real_clone_top1 and real_roundtrip_cos by each judge, whose name follows but for the first's.
+    """real_clone_cos, real_clone_top1 and real_roundtrip_cos by each judge, whose name is appended except for the
+    first.
 
-    The first ``tested`` people say so many sentences each. The cosines are with the person's other recording, and of
-    the round trip with the recording itself.
+    The first ``tested`` people speak this many sentences each. Cosines compare with the person's other recording, and
+    for the round trip with the recording itself.
     """
     enrolled = {name: {p.name: judge.print(p.other) for p in people} for name, judge in judges.items()}
     cosines, hits, trips = (defaultdict[str, list[float]](list) for _ in range(3))

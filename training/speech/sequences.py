@@ -24,18 +24,18 @@ from training.speech.vocabulary import build_tokenizer
 from training.teacher.voices import DEFAULT, NAMED
 
 LENGTHS = (256, 384, 576, 896, 1472)
-"""Sequences are padded to the next of these, so that compiled steps see few shapes."""
+"""Sequences are padded to the next of these, so that compiled steps have few shapes."""
 REFERENCE_FRAMES = (40, 330)
 LONGEST_TARGET = 450
 REFERENCE_WEIGHT = 0.3
-"""Of the loss on a reference's own frames, whose text stands before them; the target's is 1."""
+"""Weight of the loss on a reference's own frames, whose text precedes them; the target's is 1."""
 
 
 WITHOUT_REFERENCE, NAMED_SHARE = 0.5, 0.5
-"""Of the sequences, the default voice without a reference; of the others, those in a named voice.
+"""Shares of the sequences: the default voice without a reference; of the others, those in a named voice.
 
-The default voice has two thirds of the hours where its quick teacher speaks beside the other; with a share far below
-that the rest is learnt by heart first.
+The default voice has two thirds of the hours if its fast teacher speaks too; with a share far below that, the model
+memorises the rest first.
 """
 
 
@@ -73,7 +73,7 @@ class Speech:
         self.starts = np.concatenate([[0], np.cumsum(self.frames)]).tolist()
 
     def phones_of(self, index: int) -> np.ndarray:
-        """(2, frames) int8: each frame's phone, and the next other one."""
+        """(2, frames) int8: each frame's phone, and the next different one."""
         now = self._phones[self.starts[index] : self.starts[index + 1]]
         changes = np.flatnonzero(now[1:] != now[:-1]) + 1
         following = np.searchsorted(changes, np.arange(len(now)), side="right")
@@ -85,9 +85,9 @@ class Speech:
         return self.codes[self.starts[index] : self.starts[index + 1]].T
 
     def split(self) -> tuple[list[int], list[int]]:
-        """Indices for training and for validation: by text without tags, so that no voice gives a sentence away."""
-        held = [_is_for_validation(text) for text in self.texts]
-        return [i for i, h in enumerate(held) if not h], [i for i, h in enumerate(held) if h]
+        """Indices for training and for validation: by text without tags, so that no sentence is in both."""
+        validation = [_is_for_validation(text) for text in self.texts]
+        return [i for i, h in enumerate(validation) if not h], [i for i, h in enumerate(validation) if h]
 
 
 def _is_for_validation(text: str) -> bool:
@@ -96,11 +96,11 @@ def _is_for_validation(text: str) -> bool:
 
 
 class Composer:
-    """Draws utterances and lays them out as sequences."""
+    """Picks utterances and arranges them as sequences."""
 
     def __init__(self, speech: Speech, indices: list[int], seed: int) -> None:
         self.speech, self.rng = speech, random.Random(seed)
-        # The engine's tokenizer wraps the same object that is written to tokenizer.json.
+        # The engine's tokenizer wraps the object that is written to tokenizer.json.
         self.tokenizer = Tokenizer(build_tokenizer(), MODEL, "tokenizer.json")
         self.targets: dict[str, list[int]] = {}
         self.references: dict[str, list[int]] = {}
@@ -139,7 +139,7 @@ class Composer:
         return Sequence(tokens, np.concatenate([prompt.codes, codes, stop], axis=1), weights, phones)
 
     def _target(self, voice: str) -> list[int]:
-        """One utterance, or in one of six cases two or three in a row."""
+        """One utterance, or in one of six cases two or three consecutive ones."""
         chosen = [self.rng.choice(self.targets[voice])]
         if self.rng.random() < 0.17 and len(self.targets[voice]) > 50:
             for _ in range(self.rng.randint(1, 2)):
@@ -221,7 +221,7 @@ def collate(sequences: list[Sequence], length: int, fast_frames: int, rng: np.ra
 
 
 class Batches(IterableDataset[Batch]):
-    """Endless batches of about `positions` positions, one length each, from as many workers as the loader has."""
+    """Endless batches of about `positions` positions, each of one length, from as many workers as the loader has."""
 
     def __init__(self, speech: Speech, indices: list[int], positions: int, fast_frames: int, seed: int = 0) -> None:
         self.speech, self.indices = speech, indices

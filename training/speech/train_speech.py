@@ -1,9 +1,9 @@
-"""Stage c: the slow and the fast autoregressive model, on the encoded corpus.
+"""Stage c: trains the slow and the fast autoregressive model on the encoded corpus.
 
     python -m training.speech.train_speech SPEECH_FOLDER OUT --seconds 1000
 
-Writes OUT/speech.pt (averaged weights, bfloat16) whenever validation is better than before; started again with
-OUT/speech.pt there, it goes on from it.
+Writes OUT/speech.pt (averaged weights, bfloat16) whenever validation improves; if OUT/speech.pt exists, it continues
+from it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAUSAL = Causal()
 
 
 def start_weights(model: DualAR) -> None:
-    """Small embeddings; projections that keep variance; branches that start at nought."""
+    """Initial weights: small embeddings; projections that preserve variance; branches that start at zero."""
     for name, parameter in model.named_parameters():
         if "embeddings" in name or name == "fast_output.weight":
             nn.init.normal_(parameter, std=0.05)
@@ -70,9 +70,10 @@ class Trainer:
         return transformer.norm(x)
 
     def losses(self, batch: Batch, corruption: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Slow loss a weighted position, fast loss a codebook (codebooks − 1,), stop loss where a take ends, phones.
+        """Slow loss per weighted position, fast loss per codebook (codebooks − 1,), stop loss where a take ends,
+        phones.
 
-        That a state must tell the phone it is at and the one that follows keeps its place in the text (VALL-E R, 2024).
+        States must also predict their own phone and the next, which keeps their place in the text (VALL-E R, 2024).
         """
         tokens, codes = corrupted(batch, corruption)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -82,12 +83,12 @@ class Trainer:
             stop = answers == MODEL.eos_token
             answers = torch.where(stop, MODEL.semantic_size, answers - MODEL.semantic_start)
             wanted = batch.weights > 0
-            each = F.cross_entropy(
+            losses = F.cross_entropy(
                 logits.float().flatten(0, 1), answers.where(wanted, 0).flatten(), reduction="none"
             ).view_as(batch.weights)
-            slow = (each * batch.weights).sum() / batch.weights.sum()
+            slow = (losses * batch.weights).sum() / batch.weights.sum()
             ends = (stop & wanted).float()
-            stopped = (each.detach() * ends).sum() / ends.sum().clamp(min=1)
+            stopped = (losses.detach() * ends).sum() / ends.sum().clamp(min=1)
             fast = self._fast_loss(hidden, batch)
             heard = (
                 self.phone_heads(hidden).float().unflatten(-1, (2, -1)).permute(0, 3, 2, 1)
@@ -115,15 +116,15 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self, batches: list[Batch]) -> float:
-        """Print the averaged weights' losses on unheard sentences; returns slow + fast."""
+        """Print the averaged weights' losses on validation sentences; returns slow + fast."""
         self.average.swap()
-        compiled, self._block = self._block, _run_block  # other shapes: not worth compiling for
+        compiled, self._block = self._block, _run_block  # other shapes, which are not worth compiling
         self._dropped = 0.0
-        found = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
+        figures = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
         self._block, self._dropped = compiled, self._dropout
         self.average.swap()
-        slow, stop, spoken = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2, 3))
-        fast = torch.stack([f[1] for f in found]).mean(0)
+        slow, stop, spoken = (torch.stack([f[i] for f in figures]).mean().item() for i in (0, 2, 3))
+        fast = torch.stack([f[1] for f in figures]).mean(0)
         books = " ".join(f"{v:.2f}" for v in fast.tolist())
         print(
             f"VALID slow {slow:.4f} stop {stop:.4f} phones {spoken:.4f} fast {fast.mean().item():.4f} [{books}]",
@@ -132,7 +133,7 @@ class Trainer:
         return slow + fast.mean().item()
 
     def save_if_better(self, batches: list[Batch], out: Path) -> None:
-        """Validate, and keep these weights when no earlier ones were better."""
+        """Validate, and store these weights if they are the best so far."""
         loss = self.validate(batches)
         if loss < self.best:
             self.best = loss
@@ -157,13 +158,13 @@ class Trainer:
 
 
 def _run_block(block: Block, x: Tensor, rope: Tensor, dropped: float) -> Tensor:
-    """One block; of what it adds to x, the share `dropped` is left out at random."""
+    """One block; the share `dropped` of its addition to x is dropped at random."""
     y = block(x, rope, 0, CAUSAL)
     return x + F.dropout(y - x, dropped) if dropped else y
 
 
 def corrupted(batch: Batch, share: float) -> tuple[Tensor, Tensor]:
-    """Tokens and codes with this share of the codes replaced at random: takes must survive their own mistakes."""
+    """Tokens and codes with this share of the codes replaced at random: takes must recover from their own errors."""
     if share == 0:
         return batch.tokens, batch.codes
     wrong = torch.rand(batch.codes.shape, device=batch.codes.device) < share
@@ -180,34 +181,34 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=32768, help="a batch")
     parser.add_argument("--fast-frames", type=int, default=6144, help="a batch")
     parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn: another one where a run is gone on with")
+    parser.add_argument("--seed", type=int, default=0, help="of random choices; use another one when continuing a run")
     parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
-    parser.add_argument("--dropout", type=float, default=0.1, help="of what each block adds, while training")
+    parser.add_argument("--dropout", type=float, default=0.1, help="share of each block's addition, while training")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=torch.cuda.is_available())
     arguments = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = True
     if arguments.compile:
-        from torch import _dynamo  # seconds, which who wants only the models need not wait
+        from torch import _dynamo  # takes seconds, which loading only the models does not need
 
         _dynamo.config.recompile_limit = 64
     torch.manual_seed(0)
     speech = Speech(arguments.speech)
-    training, held = speech.split()
+    training, validating = speech.split()
     dataset = Batches(speech, training, arguments.positions, arguments.fast_frames, arguments.seed)
     loader = DataLoader(
         dataset, batch_size=None, num_workers=arguments.workers, pin_memory=device.type == "cuda",
         prefetch_factor=4 if arguments.workers else None,
     )  # fmt: skip
-    drawn = iter(Batches(speech, held, arguments.positions // 2, arguments.fast_frames // 2, seed=9))
+    drawn = iter(Batches(speech, validating, arguments.positions // 2, arguments.fast_frames // 2, seed=9))
     validation = [next(drawn) for _ in range(4)]
     trainer = Trainer(device, arguments.compile, arguments.dropout)
     arguments.out.mkdir(parents=True, exist_ok=True)
     hold = 0.25
     if trainer.resume(arguments.out):
         hold = 0.0
-        print("going on from", arguments.out / "speech.pt", flush=True)
+        print("continuing from", arguments.out / "speech.pt", flush=True)
     count = sum(p.numel() for p in trainer.parameters) / 1e6
     print(f"{len(training)} utterances, {speech.starts[-1]} frames, {count:.2f} M parameters", flush=True)
     train(trainer, loader, validation, arguments.seconds, arguments.rate, hold, arguments.out)
@@ -223,13 +224,13 @@ def train(
     out: Path,
 ) -> None:
     """Step until the time is over, the rates falling after the share `hold` of it; validate every minute."""
-    clock, said, saved, recent = Clock(seconds), 0.0, 60.0, []
+    clock, reported, saved, recent = Clock(seconds), 0.0, 60.0, []
     for index, batch in enumerate(loader):
         for optimiser in trainer.optimisers:
             set_rate(optimiser, rate * clock.rate(index, 200, hold=hold, last=0.02))
         recent.append(trainer.step(batch.to(trainer.device)))
-        if clock.elapsed >= said:
-            said = clock.elapsed + max(5.0, seconds / 80)
+        if clock.elapsed >= reported:
+            reported = clock.elapsed + max(5.0, seconds / 80)
             slow, fast, stop, spoken = torch.stack(recent).mean(0).tolist()
             print(
                 f"{index} {clock.elapsed:.0f}s slow {slow:.4f} fast {fast:.4f} stop {stop:.4f} phones {spoken:.4f}",

@@ -1,1 +1,1 @@
-"""The teacher: Kokoro in plain torch, its voices, and the corpus and clips that it speaks."""
+"""The teacher: Kokoro in plain torch, its voices, and the synthesis of corpus and clips."""

@@ -1,4 +1,4 @@
-"""The reference clips of the bundled voices, spoken by the teacher, with their words.
+"""Synthesises the reference clips of the bundled voices with the teacher, and writes their transcripts.
 
     python -m training.teacher.clips TEACHER.pt VOICES assets/fry/voices
 

@@ -1,7 +1,7 @@
-"""A second, quick teacher of one voice: hibari, a small model distilled from Kokoro's af_heart, on one CPU core.
+"""A second, fast teacher for one voice: hibari, a small model distilled from Kokoro's af_heart, on one CPU core.
 
-The package hibari-tts (Apache-2.0) has its graph and the arithmetic that makes a waveform of what it predicts. It is
-some seventy times cheaper than Kokoro, so that the default voice can say every prompt there is.
+The package hibari-tts (Apache-2.0) has its graph and converts its predictions to a waveform. It is some seventy times
+cheaper than Kokoro, so that the default voice can speak every prompt.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import numpy as np
 from training.teacher.kokoro import Spoken
 
 VOICE = "af_heart"
-"""The voice of Kokoro's that it was distilled from."""
+"""The Kokoro voice from which it was distilled."""
 LENGTHS = "/Cast_32_output_0"
-"""The node that says how many units of 600 samples each token takes."""
+"""The node that returns each token's duration in units of 600 samples."""
 
 
 class Hibari:
@@ -35,8 +35,8 @@ class Hibari:
         self._noise = np.random.default_rng(seed)
 
     def speak(self, tokens: np.ndarray, speed: float = 1.0) -> Spoken:
-        """Say tokens (n,), padding not included; speed 2 is twice as fast."""
+        """Speak tokens (n,), without padding; speed 2 is twice as fast."""
         inputs = {"ids": np.array([[0, *tokens, 0]], np.int64), "speed": np.array([speed], np.float32)}
         *spectra, lengths = self._session.run(None, inputs)
-        audio = self._wave(*(each[0] for each in spectra), self._noise)
+        audio = self._wave(*(spectrum[0] for spectrum in spectra), self._noise)
         return Spoken(audio.astype(np.float32), lengths.reshape(-1).astype(np.int64))

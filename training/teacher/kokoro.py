@@ -1,9 +1,9 @@
-"""The teacher: Kokoro-82M's published int8 ONNX graph, made float32 and run in plain torch on a CPU or a GPU.
+"""The teacher: Kokoro-82M's published int8 ONNX graph, converted to float32 and run in plain torch on a CPU or a GPU.
 
     python -m training.teacher.kokoro KOKORO.onnx OUT.pt
 
-rewrites the graph once; `Kokoro(OUT.pt, device)` speaks. The packages that hold the graph are listed in
-training/README.md. The graph's own names are kept; integers that only shape tensors stay on the CPU.
+converts the graph once; `Kokoro(OUT.pt, device)` speaks. The packages that contain the graph are listed in
+training/README.md. The graph's own names are kept; integers that only define shapes stay on the CPU.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from training.teacher.kokoro_graph import Node, read_graph
 
 SAMPLE_RATE = 24000
 LENGTHS = "/encoder/Clip_output_0"
-"""The node that says how many units of 600 samples each token takes."""
+"""The node that returns each token's duration in units of 600 samples."""
 _ANGLE = "/decoder/decoder/generator/Greater"
 _PITCH = "/encoder/F0_proj/Conv_output_0"
-"""The melody, in hertz, from which the teacher makes its harmonics."""
+"""The pitch in hertz from which the teacher generates its harmonics."""
 _RATIO = "/decoder/decoder/generator/Div"
 MIXED = {
     "Add", "And", "Concat", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "MatMul", "Mul", "Pow", "Sub", "Where",
 }  # fmt: skip
-"""Operations whose inputs may lie on two devices: constants that shape tensors stay on the CPU."""
+"""Operations whose inputs may be on two devices: constants that define shapes stay on the CPU."""
 _TYPES = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16, 11: torch.float64}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Spoken:
-    """audio (samples,) float32 at 24 kHz on the CPU, and for each token its length in units of 600 samples."""
+    """audio (samples,) float32 at 24 kHz on the CPU, and each token's duration in units of 600 samples."""
 
     audio: np.ndarray
     lengths: np.ndarray
@@ -49,7 +49,7 @@ class Kokoro:
     def __init__(self, path: Path, device: torch.device) -> None:
         saved = torch.load(path, map_location="cpu", weights_only=False, mmap=True)
         self.device = device
-        self.nodes: list[Node] = [Node(*each) for each in saved["nodes"]]
+        self.nodes: list[Node] = [Node(*fields) for fields in saved["nodes"]]
         self.weights: dict[str, Tensor] = {
             name: value.to(device) if value.dtype == torch.float32 or value.dim() >= 2 else value
             for name, value in saved["weights"].items()
@@ -67,13 +67,13 @@ class Kokoro:
 
     @torch.inference_mode()
     def speak(self, tokens: np.ndarray, style: np.ndarray, speed: float = 1.0, pitch: float = 1.0) -> Spoken:
-        """Say tokens (n,), padding not included, in a style (256,); speed 2 is twice as fast, pitch 2 an octave up."""
+        """Speak tokens (n,), without padding, in a style (256,); speed 2 is twice as fast, pitch 2 an octave up."""
         values: dict[str, Any] = {
             "tokens": torch.tensor([[0, *tokens.tolist(), 0]]),
             "style": torch.from_numpy(style.astype(np.float32))[None].to(self.device),
             "speed": torch.tensor([speed], dtype=torch.float32, device=self.device),
         }
-        kept: dict[str, np.ndarray] = {}
+        constants: dict[str, np.ndarray] = {}
         for node, done in zip(self.nodes, self._last_used, strict=True):
             inputs = [(values.get(n) if n in values else self.weights[n]) if n else None for n in node.inputs]
             outputs = self._run(node, inputs)
@@ -81,10 +81,10 @@ class Kokoro:
             if node.outputs[0] == _PITCH:
                 values[_PITCH] = values[_PITCH] * pitch
             if node.outputs[0] in (LENGTHS, "audio"):
-                kept[node.outputs[0]] = values[node.outputs[0]].reshape(-1).cpu().numpy()
+                constants[node.outputs[0]] = values[node.outputs[0]].reshape(-1).cpu().numpy()
             for name in done:
                 values.pop(name, None)
-        return Spoken(kept["audio"].astype(np.float32), kept[LENGTHS].astype(np.int64))
+        return Spoken(constants["audio"].astype(np.float32), constants[LENGTHS].astype(np.int64))
 
     def _run(self, node: Node, x: list[Any]) -> tuple[Tensor, ...]:
         if node.kind == "LSTM":
@@ -97,8 +97,8 @@ class Kokoro:
         return y if isinstance(y, tuple) else (y,)
 
     def _on_one_device(self, x: list[Any]) -> list[Any]:
-        if len({each.device for each in x}) > 1:
-            return [each.to(self.device) for each in x]
+        if len({tensor.device for tensor in x}) > 1:
+            return [tensor.to(self.device) for tensor in x]
         return x
 
     def _lstm(self, node: Node, x: list[Any]) -> Tensor:
@@ -164,7 +164,7 @@ def _pow(node: Node, x: list[Any], device: torch.device) -> Tensor:
 
 
 def _greater(node: Node, x: list[Any], device: torch.device) -> Tensor:
-    # A negative real number's phase is +π, as torch.angle has it; the graph says −π, which its STFT's rounding hides.
+    # A negative real number's phase is +π in torch.angle; the graph gives −π, which its STFT's rounding hides.
     return x[0] >= x[1] if node.name == _ANGLE else x[0] > x[1]
 
 
@@ -282,7 +282,7 @@ def _stft(node: Node, x: list[Any], device: torch.device) -> Tensor:
     signal = x[0].squeeze(-1) if x[0].dim() == 3 else x[0]
     window = x[2].to(device) if x[2] is not None else None
     size = int(x[3]) if x[3] is not None else x[2].shape[0]
-    found = torch.stft(
+    spectrum = torch.stft(
         signal,
         size,
         int(x[1]),
@@ -292,7 +292,7 @@ def _stft(node: Node, x: list[Any], device: torch.device) -> Tensor:
         onesided=bool(node.attributes.get("onesided", 1)),
         return_complex=True,
     )
-    return torch.view_as_real(found).permute(0, 2, 1, 3)
+    return torch.view_as_real(spectrum).permute(0, 2, 1, 3)
 
 
 def _scatter(node: Node, x: list[Any], device: torch.device) -> Tensor:

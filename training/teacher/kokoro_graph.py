@@ -1,4 +1,4 @@
-"""Reads Kokoro's int8 ONNX graph as float32: every integer product becomes the float product that it stands for."""
+"""Reads Kokoro's int8 ONNX graph as float32: every integer product becomes the float product it approximates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTEGER_PRODUCTS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
 
 
 class Node(NamedTuple):
-    """One operation: its ONNX kind, the names of what it reads and makes, its attributes, its own name."""
+    """One operation: its ONNX kind, the names of its inputs and outputs, its attributes, its own name."""
 
     kind: str
     inputs: list[str]
@@ -24,18 +24,18 @@ class Node(NamedTuple):
 
 
 class _Graph:
-    """The ONNX file's nodes and constants, with the maps that rewriting needs."""
+    """The ONNX file's nodes and constants, with the maps needed for rewriting."""
 
     def __init__(self, path: Path) -> None:
         import onnx
 
         graph = onnx.load(str(path)).graph
-        self.constants = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+        self.constants = {item.name: onnx.numpy_helper.to_array(item) for item in graph.initializer}
         self.nodes = [
-            Node(each.op_type, list(each.input), list(each.output), _attributes(each), each.name) for each in graph.node
+            Node(item.op_type, list(item.input), list(item.output), _attributes(item), item.name) for item in graph.node
         ]
-        self.outputs = [each.name for each in graph.output]
-        self.inputs = {each.name for each in graph.input}
+        self.outputs = [item.name for item in graph.output]
+        self.inputs = {item.name for item in graph.input}
         self.producer = {name: node for node in self.nodes for name in node.outputs}
         self.consumers: dict[str, list[Node]] = defaultdict(list)
         for node in self.nodes:
@@ -43,23 +43,25 @@ class _Graph:
                 self.consumers[name].append(node)
 
     def only_consumer(self, node: Node, kind: str) -> Node:
-        """The one node that reads what this one makes."""
-        (found,) = self.consumers[node.outputs[0]]
-        if found.kind != kind:
-            raise ValueError(f"{node.name} is followed by {found.kind}, not by {kind}: another export of the model?")
-        return found
+        """The only node that reads this one's output."""
+        (consumer,) = self.consumers[node.outputs[0]]
+        if consumer.kind != kind:
+            raise ValueError(f"{node.name} is followed by {consumer.kind}, not by {kind}: another export of the model?")
+        return consumer
 
 
 def _attributes(node: Any) -> dict[str, Any]:
     import onnx
 
-    found = {}
-    for each in node.attribute:
-        value = onnx.helper.get_attribute_value(each)
+    attributes = {}
+    for attribute in node.attribute:
+        value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, onnx.TensorProto):
             value = torch.from_numpy(onnx.numpy_helper.to_array(value).copy())
-        found[each.name] = value.decode() if isinstance(value, bytes) else list(value) if _is_list(value) else value
-    return found
+        attributes[attribute.name] = (
+            value.decode() if isinstance(value, bytes) else list(value) if _is_list(value) else value
+        )
+    return attributes
 
 
 def _is_list(value: Any) -> bool:
@@ -67,7 +69,7 @@ def _is_list(value: Any) -> bool:
 
 
 def read_graph(path: Path) -> tuple[list[Node], dict[str, Tensor]]:
-    """Nodes in an order that runs, and the constants that they read, all products in float32."""
+    """Nodes in an executable order, and their constants, all products in float32."""
     graph = _Graph(path)
     replaced: dict[str, Node] = {}  # by the output of the last node of a replaced chain
     dropped: set[str] = set()
@@ -75,7 +77,7 @@ def read_graph(path: Path) -> tuple[list[Node], dict[str, Tensor]]:
         if node.kind in _INTEGER_PRODUCTS:
             new, chain = _float_product(graph, node)
             replaced[new.outputs[0]] = new
-            dropped |= {each.outputs[0] for each in chain}
+            dropped |= {member.outputs[0] for member in chain}
         elif node.kind == "DynamicQuantizeLSTM":
             replaced[node.outputs[0]] = _float_lstm(graph, node)
     nodes = [replaced.get(node.outputs[0], node) for node in graph.nodes if node.outputs[0] not in dropped]
@@ -86,7 +88,7 @@ def read_graph(path: Path) -> tuple[list[Node], dict[str, Tensor]]:
 
 
 def _float_product(graph: _Graph, node: Node) -> tuple[Node, list[Node]]:
-    """Quantise, multiply, (add a bias,) cast, scale: as one float product; and the nodes that it makes needless."""
+    """Replace quantise, multiply, (add a bias,) cast, scale by one float product; returns it and the nodes replaced."""
     quantised = graph.producer[node.inputs[0]]
     follower = graph.consumers[node.outputs[0]][0]
     chain, bias = [node], []
@@ -141,17 +143,17 @@ def _by_direction(x: np.ndarray) -> np.ndarray:
 def _needed(nodes: list[Node], outputs: list[str]) -> list[Node]:
     """The nodes that the outputs depend on."""
     producer = {name: index for index, node in enumerate(nodes) for name in node.outputs}
-    wanted, found = list(outputs), set()
+    wanted, needed = list(outputs), set()
     while wanted:
         index = producer.get(wanted.pop())
-        if index is not None and index not in found:
-            found.add(index)
+        if index is not None and index not in needed:
+            needed.add(index)
             wanted += nodes[index].inputs
-    return [node for index, node in enumerate(nodes) if index in found]
+    return [node for index, node in enumerate(nodes) if index in needed]
 
 
 def _in_order(nodes: list[Node], graph: _Graph) -> list[Node]:
-    """Each node after those whose results it reads."""
+    """Sort nodes so that each comes after those whose results it reads."""
     known = {*graph.constants, *graph.inputs, ""}
     ordered: list[Node] = []
     rest = nodes
@@ -164,6 +166,6 @@ def _in_order(nodes: list[Node], graph: _Graph) -> list[Node]:
             else:
                 later.append(node)
         if len(later) == len(rest):
-            raise ValueError(f"the graph has a circle at {rest[0].name}")
+            raise ValueError(f"the graph has a cycle at {rest[0].name}")
         rest = later
     return ordered

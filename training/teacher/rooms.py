@@ -1,4 +1,4 @@
-"""A clean recording as a stranger's microphone in a room would have it: tone, band, echo and a little noise."""
+"""Makes a clean recording sound like a microphone in a room: tone, band, echo and a little noise."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 
 TONE_OCTAVES = tuple(1.5 * step for step in range(8))
-"""Above 40 Hz: where a tone's decibels stand."""
+"""Octaves above 40 Hz at which a tone's decibels are given."""
 
 
 def coloured(audio: np.ndarray, rate: int, decibels: Sequence[float]) -> np.ndarray:
-    """Audio (samples,) float32 with a smooth curve of gains laid over its spectrum."""
+    """Apply a smooth curve of gains to the spectrum of audio (samples,) float32."""
     size = 1 << (len(audio) + rate // 20).bit_length()
     spectrum = np.fft.rfft(audio, size) * _smooth(np.fft.rfftfreq(size, 1 / rate), decibels)
     return np.fft.irfft(spectrum, size)[: len(audio)].astype(np.float32)
 
 
 def roughened(audio: np.ndarray, rate: int, rng: random.Random) -> np.ndarray:
-    """Audio (samples,) float32 coloured at random, of the same length and level."""
+    """Degrade audio (samples,) float32 at random, with the same length and level."""
     generator = np.random.default_rng(rng.getrandbits(32))
     size = 1 << (len(audio) + rate // 2).bit_length()
     spectrum = np.fft.rfft(audio, size) * _tone(np.fft.rfftfreq(size, 1 / rate), rng)
@@ -49,7 +49,7 @@ def _smooth(frequencies: np.ndarray, decibels: Sequence[float]) -> np.ndarray:
 
 
 def _echo(rate: int, rng: random.Random, generator: np.random.Generator) -> np.ndarray:
-    """A room's impulse response: the direct sound, then noise that dies away within 0.1 to 0.35 s."""
+    """A room's impulse response: the direct sound, then noise that decays within 0.1 to 0.35 s."""
     decay = rng.uniform(0.1, 0.35)
     seconds = np.arange(int(decay * rate)) / rate
     tail = generator.standard_normal(len(seconds)) * 10 ** (-3 * seconds / decay)

@@ -1,8 +1,8 @@
-"""Speak sets: one sentence, one melody, three timbres, so that the three sounds differ in their voice alone.
+"""Synthesises sets: one sentence, one melody, three timbres, so that the three differ only in their voice.
 
     python -m training.teacher.sets TEACHER.pt VOICES PROMPTS.npz OUT --processes 15
 
-The teacher's style has a half for timbre and a half for prosody; with the prosody kept, its utterances are equal in
+The teacher's style has one half for timbre and one for prosody; with the same prosody, its utterances have the same
 length to the sample. Three timbres stay together for three sentences, a group, so that each has clips of other words.
 Ends when OUT/enough appears or the time is over; writes OUT/done last. A shard is written by `write_sets`.
 """
@@ -39,44 +39,44 @@ from training.teacher.voices import DEFAULT, SPEAKERS, Speaker, Style, mixture
 from training.texts.store import Prompts
 
 TIMBRES, SENTENCES = 3, 3
-"""In a set, and in a group."""
+"""Timbres in a set, and sets in a group."""
 TIMBRE_VALUES = 128
-"""Of a style, the first ones."""
+"""Leading values of a style that are its timbre."""
 USUAL_TOKENS = 80
-"""Whose row of a style table stands for a voice."""
+"""The row of a style table that represents a voice."""
 LEAST_SECONDS = 1.2
 NAMED_SHARE, DEFAULT_SHARE = 0.6, 0.35
-"""Of the groups those with a named voice, and of these those with the default one."""
+"""Share of the groups with a named voice, and of these with the default one."""
 STRAY_SHARE, STRAY = 0.25, 0.35
-"""Of the timbres those that noise moves, by this share of the voices' own spread; more costs naturalness."""
+"""Share of the timbres moved by noise, and its size as a share of the voices' own spread; more costs naturalness."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SpokenSet:
-    """One sentence in several timbres: audio (timbres, samples) int16, whole frames; a phone for each 512 samples."""
+    """One sentence in several timbres: audio (timbres, samples) int16, whole frames; a phone per 512 samples."""
 
     audio: np.ndarray
     phones: np.ndarray
     styles: np.ndarray
-    """(timbres, 128) float32: the teacher's own values, not a number where nobody knows them."""
+    """(timbres, 128) float32: the teacher's own values, NaN where unknown."""
     is_person: bool = False
 
 
 class SetReader:
-    """Groups of sets, spoken by one process in timbres and melodies drawn for each group."""
+    """Groups of sets, synthesised by one process in timbres and melodies chosen for each group."""
 
     def __init__(self, teacher: Kokoro, folder: Path, prompts: Prompts, rows: Sequence[int], seed: int) -> None:
-        """``rows``: of the prompts, to be said in this order, and then again from the start."""
+        """``rows``: of the prompts, in speaking order, then again from the start."""
         self._teacher, self._folder, self._prompts, self._rows = teacher, folder, prompts, rows
         self._rng = random.Random(seed)
         self._noise = np.random.default_rng(seed)
         self._tables: dict[str, np.ndarray] = {}
-        voices = [self._table(each.timbre[0][0])[USUAL_TOKENS] for each in SPEAKERS]
+        voices = [self._table(speaker.timbre[0][0])[USUAL_TOKENS] for speaker in SPEAKERS]
         self._spread = np.std(voices, axis=0)[:TIMBRE_VALUES]
         self._next = 0
 
     def groups(self) -> Iterator[list[SpokenSet]]:
-        """Without end: a group's sets, one a sentence."""
+        """Endless: a group's sets, one per sentence."""
         while True:
             speakers = self._speakers()
             strays = [self._stray(speaker) for speaker in speakers]
@@ -97,7 +97,7 @@ class SetReader:
         return speakers
 
     def _stray(self, speaker: Speaker) -> np.ndarray:
-        """What is added to a timbre: nothing for most, and for all named ones."""
+        """The change of each timbre: zero for most, and for all named ones."""
         is_moved = speaker not in SPEAKERS and self._rng.random() < STRAY_SHARE
         return is_moved * STRAY * self._spread * self._noise.standard_normal(TIMBRE_VALUES)
 
@@ -135,15 +135,15 @@ class SetReader:
 def aligned(
     spoken: Sequence[Spoken], tokens: np.ndarray, rate: float, tones: Sequence[tuple[float, ...]], styles: np.ndarray
 ) -> SpokenSet | None:
-    """What a teacher said in several timbres, all cut alike and at one level; None where they are not equally long."""
+    """A teacher's output in several timbres, trimmed alike and at one level; None if the lengths differ."""
     played = round(TEACHER_RATE * rate / 100) * 100
-    cuts = [speech_bounds(each.audio, played) for each in spoken]
-    if len({len(each.audio) for each in spoken}) > 1 or None in cuts:
+    cuts = [speech_bounds(item.audio, played) for item in spoken]
+    if len({len(item.audio) for item in spoken}) > 1 or None in cuts:
         return None
     first, last = min(cut[0] for cut in cuts if cut), max(cut[1] for cut in cuts if cut)
     sounds = []
-    for each, tone in zip(spoken, tones, strict=True):
-        raw = each.audio[first:last]
+    for item, tone in zip(spoken, tones, strict=True):
+        raw = item.audio[first:last]
         raw = coloured(raw, TEACHER_RATE, tone) if tone else raw
         audio = resampled(raw * (LEVEL / (np.sqrt(np.mean(raw**2)) + 1e-9)), played)
         sounds.append(audio * min(1.0, 0.95 / np.abs(audio).max()))
@@ -158,22 +158,22 @@ def aligned(
 
 
 def write_sets(out: Path, name: str, sets: Sequence[SpokenSet]) -> None:
-    """audio_NAME.npy, every set's timbres one after the other, and last sets_NAME.npz, which says where they lie."""
-    np.save(out / f"audio_{name}.npy", np.concatenate([each.audio.reshape(-1) for each in sets]))
+    """Write audio_NAME.npy, every set's timbres in order, and last sets_NAME.npz with their positions."""
+    np.save(out / f"audio_{name}.npy", np.concatenate([item.audio.reshape(-1) for item in sets]))
     unfinished = out / f"{name}.part"
     with unfinished.open("wb") as file:
         np.savez(
             file,
-            frames=np.array([each.audio.shape[1] // FRAME_SAMPLES for each in sets], np.int64),
-            phones=np.concatenate([np.tile(each.phones, TIMBRES) for each in sets]),
-            styles=np.stack([each.styles for each in sets]),
-            is_person=np.array([each.is_person for each in sets]),
+            frames=np.array([item.audio.shape[1] // FRAME_SAMPLES for item in sets], np.int64),
+            phones=np.concatenate([np.tile(item.phones, TIMBRES) for item in sets]),
+            styles=np.stack([item.styles for item in sets]),
+            is_person=np.array([item.is_person for item in sets]),
         )
     unfinished.rename(out / f"sets_{name}.npz")
 
 
 def _write_share(worker: int, arguments: argparse.Namespace) -> None:
-    """One process's shards, which appear whole."""
+    """One process's shards, which appear only when complete."""
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
@@ -186,7 +186,7 @@ def _write_share(worker: int, arguments: argparse.Namespace) -> None:
     shard, seconds, limit = 0, 0.0, 60.0
     for group in reader.groups():
         sets += group
-        seconds += sum(each.audio.size for each in group) / SAMPLE_RATE
+        seconds += sum(item.audio.size for item in group) / SAMPLE_RATE
         enough = (arguments.out / "enough").exists() or time.monotonic() > arguments.end
         if seconds >= limit or enough:
             write_sets(arguments.out, f"{worker:02d}_{shard:04d}", sets)

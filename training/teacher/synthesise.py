@@ -1,11 +1,11 @@
-"""Speak the corpus with the teacher: shards of 44.1 kHz audio, phone labels and texts, from many processes on one GPU.
+"""Synthesises the corpus with the teacher: shards of 44.1 kHz audio, phone labels and texts, in many processes.
 
     python -m training.teacher.synthesise TEACHER.pt VOICES PROMPTS.npz OUT --processes 14 --students 12
 
-VOICES is the folder of style tables of the npm package kokoro-js, PROMPTS what training.texts.prompts wrote. Students
-are processes in which the default voice's quick teacher says every prompt, on a CPU core each. Ends when every prompt
-is spoken or OUT/enough appears; writes OUT/done.PART last. With several GPUs, one command for each, told which part of
-how many it is.
+VOICES is the folder of style tables of the npm package kokoro-js, PROMPTS the output of training.texts.prompts.
+Students are processes in which the default voice's fast teacher speaks every prompt, on one CPU core each. Ends when
+every prompt is spoken or OUT/enough appears; writes OUT/done.PART last. With several GPUs, one command for each, with
+its part and the number of parts.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ from training.texts.store import Prompts
 SAMPLE_RATE = 44100
 FRAME_SAMPLES = 2048
 SLOT_SAMPLES = 512
-"""Samples that a phone label stands for: a quarter of a frame."""
+"""Samples per phone label: a quarter of a frame."""
 LEAD_SECONDS, TAIL_SECONDS = 0.05, 0.12
 LEVEL = 0.09
-"""Root mean square of every utterance, full scale being 1."""
+"""Root mean square of every utterance; full scale is 1."""
 MIN_SECONDS, MAX_SECONDS = 0.35, 16.0
 IN_A_ROW = 4
-"""Sentences that a speaker says one after the other, so that every mixture has references."""
+"""Consecutive sentences of one speaker, so that every mixture has references."""
 ROUGH_SHARE = 0.15
-"""Of the sentences of all but the default voice: heard through a poor room and microphone, as references are."""
+"""Share of the sentences, except the default voice's, with a poor room and microphone, like references."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Utterance:
-    """One spoken sentence: audio int16 at 44.1 kHz, whole frames long, and a phone for each 512 samples."""
+    """One spoken sentence: audio int16 at 44.1 kHz, whole frames long, and a phone per 512 samples."""
 
     text: str
     audio: np.ndarray
@@ -92,7 +92,7 @@ class Synthesiser:
         return np.sum(rows, axis=0)
 
     def speak(self, speaker: Speaker, text: str, tokens: np.ndarray, manner: Manner = PLAIN) -> Utterance | None:
-        """Say tokens, the reading of a text without any tag in it; None when nothing usable came."""
+        """Speak tokens, the reading of a text without tags; None without a usable result."""
         prosody = WHISPERING if manner.whispered else speaker.prosody
         style = np.concatenate(
             [self._style(speaker.timbre, len(tokens))[:128], self._style(prosody, len(tokens))[128:]]
@@ -103,13 +103,13 @@ class Synthesiser:
 
 
 class Student:
-    """The default voice's quick teacher, in the place of a synthesiser; it knows no other voice and no manner."""
+    """The default voice's fast teacher, in place of a synthesiser; it has no other voice and no manner."""
 
     def __init__(self, seed: int) -> None:
         self._teacher = Hibari(seed)
 
     def speak(self, speaker: Speaker, text: str, tokens: np.ndarray, manner: Manner = PLAIN) -> Utterance | None:
-        """Say tokens; None when nothing usable came."""
+        """Speak tokens; None without a usable result."""
         assert speaker is DEFAULT and manner is PLAIN
         return finished(self._teacher.speak(tokens), text, tokens)
 
@@ -122,7 +122,7 @@ def finished(
     is_whispered: bool = False,
     tone: tuple[float, ...] = (),
 ) -> Utterance | None:
-    """What a teacher said, cut, coloured, at the level and the rate of the corpus; None when it is not usable."""
+    """A teacher's output, trimmed, coloured, at the level and rate of the corpus; None if it is not usable."""
     played = round(TEACHER_RATE * rate / 100) * 100
     cut = speech_bounds(spoken.audio, played)
     if cut is None:
@@ -140,7 +140,7 @@ def finished(
 
 
 def _framed(text: str, audio: np.ndarray, phones: np.ndarray) -> Utterance:
-    """Filled up to whole frames with silence, no sample beyond full scale."""
+    """The audio padded to whole frames with silence, and limited to full scale."""
     audio = audio * min(1.0, 0.95 / np.abs(audio).max())
     audio = np.pad(audio, (0, -len(audio) % FRAME_SAMPLES))
     slots = np.zeros(len(audio) // SLOT_SAMPLES, np.int8)
@@ -149,14 +149,15 @@ def _framed(text: str, audio: np.ndarray, phones: np.ndarray) -> Utterance:
 
 
 def by_slot(phones: np.ndarray, first: int, rate: int, samples: int) -> np.ndarray:
-    """The phone at the middle of each 512 samples of the played sound, which begins at the teacher's sample `first`."""
+    """The phone at the middle of every 512 samples of the played audio, which begins at the teacher's sample
+    `first`."""
     middles = (np.arange(-(-samples // SLOT_SAMPLES)) + 0.5) * SLOT_SAMPLES / SAMPLE_RATE
     units = ((first + middles * rate) / LENGTH_SAMPLES).astype(np.int64)
     return np.where(units < len(phones), phones[np.minimum(units, len(phones) - 1)], 0).astype(np.int8)
 
 
 def resampled(audio: np.ndarray, rate: int) -> np.ndarray:
-    """To 44.1 kHz, band-limited, through the spectrum of the whole clip; rate is a multiple of 50 Hz."""
+    """Resample to 44.1 kHz, band-limited, through the spectrum of the whole clip; rate is a multiple of 50 Hz."""
     divisor = math.gcd(SAMPLE_RATE, rate)
     up, down = SAMPLE_RATE // divisor, rate // divisor
     padded = len(audio) + 400 + -(len(audio) + 400) % (2 * down)
@@ -194,12 +195,12 @@ def joined(first: Utterance, second: Utterance) -> Utterance:
 
 
 class Reader:
-    """One process's share of the prompts, each spoken once, by speakers drawn for a few sentences at a time."""
+    """One process's share of the prompts, each spoken once, by speakers chosen for a few sentences at a time."""
 
     def __init__(
         self, synthesiser: Synthesiser | Student, prompts: Prompts, rows: range, number: int, seed: int
     ) -> None:
-        """``rows``: of the prompts, to be said in this order. ``number``: of the process, of all parts' processes."""
+        """``rows``: of the prompts, in speaking order. ``number``: of the process, over all parts."""
         self.synthesiser, self.prompts = synthesiser, prompts
         self.rng = random.Random(1000 * seed + number)
         self._only_default = isinstance(synthesiser, Student)
@@ -217,7 +218,7 @@ class Reader:
         return mixture(f"{self._mixture}.{self._mixtures}", self.rng)
 
     def utterances(self) -> Iterator[tuple[str, Utterance]]:
-        """(speaker's name, utterance) until the prompts are used up."""
+        """(speaker's name, utterance) until no prompts are left."""
         while True:
             speaker = self._speaker()
             for _ in range(IN_A_ROW):
@@ -234,12 +235,12 @@ class Reader:
         return self.synthesiser.speak(speaker, text, tokens, manner)
 
     def _draw(self, speaker: Speaker) -> Utterance | None:
-        """One utterance, its text as a user would write it, tags included."""
+        """One utterance, with its text as a user would write it, including tags."""
         kind = self.rng.random()
         if kind < PAUSE_SHARE:
             first, second = self._say(speaker), self._say(speaker)
             return joined(first, second) if first and second else None
-        manner = PLAIN if self._only_default else self.rng.choices(MANNERS, [each.share for each in MANNERS])[0]
+        manner = PLAIN if self._only_default else self.rng.choices(MANNERS, [option.share for option in MANNERS])[0]
         spoken = self._say(speaker, manner)
         if spoken is None:
             return None
@@ -253,9 +254,9 @@ class Reader:
 
 
 def write_share(worker: int, arguments: argparse.Namespace) -> None:
-    """One process's shards, which appear whole."""
+    """One process's shards, which appear only when complete."""
     torch.set_num_threads(1)
-    number = worker + arguments.part * (arguments.processes + arguments.students)  # of all parts' processes
+    number = worker + arguments.part * (arguments.processes + arguments.students)  # over all parts
     reader = _reader(worker, number, arguments)
     items: list[tuple[str, Utterance]] = []
     shard, seconds, limit = 0, 0.0, 30.0
@@ -273,13 +274,13 @@ def write_share(worker: int, arguments: argparse.Namespace) -> None:
 
 
 def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
-    """The first processes of a part have the teacher, the others the student, who begin where the prompts end.
+    """The first processes of a part use the teacher, the others the student, which starts at the end of the prompts.
 
-    Each kind shares out all prompts, and the time is over before both have said them all: most are said by one of them.
+    Each kind divides all prompts, and the time ends before both have spoken all: most are spoken by one of them.
     """
     prompts = Prompts(arguments.prompts)
     is_student = worker >= arguments.processes
-    each = arguments.students if is_student else arguments.processes
+    count = arguments.students if is_student else arguments.processes
     place = worker - arguments.processes if is_student else worker
     if is_student:
         speaking: Synthesiser | Student = Student(1000 * arguments.seed + number)
@@ -287,13 +288,13 @@ def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         speaking = Synthesiser(arguments.teacher, arguments.voices, device)
-    place += arguments.part * each
-    rows = range(place, len(prompts), arguments.parts * each)
+    place += arguments.part * count
+    rows = range(place, len(prompts), arguments.parts * count)
     return Reader(speaking, prompts, rows[::-1] if is_student else rows, number, arguments.seed)
 
 
 def write_shard(out: Path, name: str, items: list[tuple[str, Utterance]]) -> None:
-    """audio_NAME.npy and phones_NAME.npy, one signal each, and last meta_NAME.json: a row an utterance."""
+    """Write audio_NAME.npy and phones_NAME.npy, one signal each, and last meta_NAME.json: one row per utterance."""
     np.save(out / f"audio_{name}.npy", np.concatenate([u.audio for _, u in items]))
     np.save(out / f"phones_{name}.npy", np.concatenate([u.phones for _, u in items]))
     rows = [[speaker, len(u.audio) // FRAME_SAMPLES, u.text, int(u.is_rough)] for speaker, u in items]
@@ -309,7 +310,7 @@ def main() -> None:
     parser.add_argument("prompts", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--students", type=int, default=0, help="processes of the quick teacher besides")
+    parser.add_argument("--students", type=int, default=0, help="additional processes of the fast teacher")
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Who speaks in the corpus: the teacher's voices, mixtures of them, four kept back; and the tags that change how."""
+"""The speakers of the corpus: the teacher's voices, mixtures of them, four held out; and the tags for manners."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TEACHER_VOICES = (
 """Kokoro's English voices: a or b for American or British, f or m for women and men."""
 
 HELD_OUT = ("af_aoede", "am_onyx", "bf_lily", "bm_lewis")
-"""Voices that no stage hears, not even in a mixture: whether a stranger can be cloned is tried with them."""
+"""Voices held out of all stages, even of mixtures: for testing clones of unknown speakers."""
 
 TIMBRES = (
     "ef_dora", "em_alex", "ff_siwis", "hf_alpha", "hf_beta", "hm_omega", "hm_psi", "if_sara", "im_nicola", "jf_alpha",
     "jf_gongitsune", "jm_kumo", "pf_dora", "pm_alex", "zf_xiaobei", "zf_xiaoxiao", "zm_yunjian", "zm_yunxi",
 )  # fmt: skip
-"""Kokoro's voices of other languages, which lend their sound to mixtures but not their way of speaking."""
+"""Kokoro's voices of other languages, which give mixtures their timbre but not their prosody."""
 
 Style = tuple[tuple[str, float], ...]
 """Voices of the teacher and their weights, which add up to one."""
@@ -29,23 +29,23 @@ Style = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """One way to sound. The teacher's style has two halves: the sound of a voice, and its melody and pace."""
+    """One way to sound. The teacher's style has two halves: the timbre of a voice, and its melody and pace."""
 
     name: str
     timbre: Style
     prosody: Style
     british: bool
     rate: float = 1.0
-    """Playback rate: pitch and formants move by it, the tempo is kept."""
+    """Playback rate: changes pitch and formants; the tempo is kept."""
     pitch: float = 1.0
     """Factor on the melody alone, beside `rate`."""
     tone: tuple[float, ...] = ()
-    """Decibels at the knots of `rooms.TONE_OCTAVES`, or none: what a head and a chest add to a sound."""
+    """Decibels at the knots of `rooms.TONE_OCTAVES`, or none: the resonance of a head and a chest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A voice that is shipped: what it is called, what it is made of, and how a person would tell it apart."""
+    """A bundled voice: its name, its composition, and a description."""
 
     name: str
     style: Style
@@ -84,21 +84,21 @@ def _in_style(name: str, style: Style) -> Speaker:
     return Speaker(name, style, style, is_british(style))
 
 
-SPEAKERS = tuple(_in_style(each.name, each.style) for each in NAMED)
+SPEAKERS = tuple(_in_style(named.name, named.style) for named in NAMED)
 DEFAULT = SPEAKERS[0]
 STRANGERS = tuple(_in_style(voice, _one(voice)) for voice in HELD_OUT)
 DEFAULT_SHARE, NAMED_SHARE = 0.1, 0.45
-"""Of the sentences; the rest is spoken by mixtures, each of them heard in a few sentences and never again.
+"""Share of the sentences by named voices; the rest is spoken by mixtures, each used for a few sentences only.
 
-The default voice's student speaks besides, more than all others together.
+The default voice's student speaks in addition, more than all others together.
 """
 
 
 def mixture(name: str, rng: random.Random) -> Speaker:
-    """A new speaker: the sound of two to four voices, the manner of one or two English ones.
+    """A new speaker: the timbre of two to four voices, the manner of one or two English ones.
 
-    A mixture lies between voices, and a stranger need not: half of them are pushed out from the middle, and most are
-    moved in formants, in pitch, in tone, each by itself.
+    A mixture lies between voices, but an unknown speaker may not: half of them are moved away from the mean, and most
+    are changed in formants, in pitch, in tone, each independently.
     """
     english = [voice for voice in TEACHER_VOICES if voice not in HELD_OUT]
     sounds = rng.sample([*english, *english, *TIMBRES], rng.randint(2, 4))
@@ -119,7 +119,7 @@ def _exaggerated(style: Style, share: float, voices: list[str]) -> Style:
 
 
 def _weighted(voices: list[str], rng: random.Random) -> Style:
-    """Weights uniform over all mixtures (a flat Dirichlet), or half of the time with one voice before the others."""
+    """Weights uniform over all mixtures (a flat Dirichlet), or half of the time with one dominant voice."""
     concentration = rng.choice((1.0, 0.35))
     drawn = [rng.gammavariate(concentration, 1.0) + 1e-9 for _ in voices]
     return tuple((voice, weight / sum(drawn)) for voice, weight in zip(voices, drawn, strict=True))
@@ -127,11 +127,11 @@ def _weighted(voices: list[str], rng: random.Random) -> Style:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a tag changes the speaking: factors on duration and on pitch, and breath instead of voice."""
+    """The effect of a tag on speech: factors on duration and pitch, and breath instead of voice."""
 
     tag: str
     share: float
-    """Of the sentences."""
+    """Share of the sentences with each tag."""
     duration: float = 1.0
     rate: float = 1.0
     whispered: bool = False
@@ -148,7 +148,7 @@ MANNERS = (
 )
 
 WHISPERING: Style = _one("af_nicole")
-"""Whose breathy manner a whispered sentence has."""
+"""The voice whose breathy manner is used for whispered sentences."""
 
 PAUSE_TAG, PAUSE_SECONDS, PAUSE_SHARE = "[pause]", 0.7, 0.02
 """[pause] between two sentences is this much silence."""
@@ -158,6 +158,6 @@ UNKNOWN_TAGS = (
     "[chuckle]", "[emphasis]", "[professional broadcast tone]", "[clear throat]", "[in a hurry]", "[calm]",
     "[singing]", "[delight]", "[echo]", "[inhale]", "[exhale]", "[nervous]", "[tired]", "[gentle]", "[serious]",
 )  # fmt: skip
-"""Tags that the teacher cannot act: the sentence is said as without them, so the model skips them."""
+"""Tags that the teacher cannot act: the sentence is spoken without them, so the model learns to skip them."""
 
 UNKNOWN_SHARE = 0.03

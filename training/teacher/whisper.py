@@ -1,4 +1,4 @@
-"""Voiced speech to a whisper: keep the spectral envelope, replace the voice by noise."""
+"""Turns voiced speech into a whisper: keeps the spectral envelope, replaces the voice by noise."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the bundled model is taught to say, and how its teacher reads it: prose, templates, figures, short phrases."""
+"""The texts that the bundled model is trained on, and their readings: prose, templates, figures, short phrases."""

@@ -1,4 +1,4 @@
-"""Sentences out of prose: split, set in plain characters, and kept only when a person could type them to be spoken."""
+"""Extracts sentences from prose: split, in plain characters, and kept only if a person could type them to be spoken."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UNSAVOURY = re.compile(
 
 
 def is_held_out(text: str) -> bool:
-    """True for the one in sixty texts, chosen by hash, that no training stage may hear."""
+    """True for the one in sixty texts, chosen by hash, that is held out of training."""
     return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), 16) % HELD_OUT_ONE_IN == 0
 
 
@@ -51,12 +51,12 @@ def words(text: str) -> list[str]:
 
 
 def key(text: str) -> str:
-    """What two texts share that differ in capitals, stops and spaces only."""
+    """The common form of texts that differ only in capitals, final stops and spaces."""
     return " ".join(re.findall(r"[a-zé0-9]+", text.lower().replace("'", "")))
 
 
 def passages(prose: str, known: Collection[str]) -> Iterator[str]:
-    """Clean sentences of a running text; about every fourth takes the next one along, as people write them."""
+    """Clean sentences of a running text; about every fourth is joined with the next, as people write them."""
     waiting = ""
     for sentence in map(clean, _split(prose)):
         if sentence is None or not _known_enough(sentence, known):
@@ -78,7 +78,7 @@ def passages(prose: str, known: Collection[str]) -> Iterator[str]:
 
 
 def clean(sentence: str) -> str | None:
-    """One sentence in plain characters with a capital and a final stop; None when it is not worth speaking."""
+    """One sentence in plain characters with a capital and a final stop; None if it is not worth speaking."""
     text = re.sub(r"\s*\([^()]*\)|\s*\[[^\[\]]*\]", "", sentence.translate(_PLAIN))
     text = re.sub(r"\s+", " ", re.sub(r"\s*(?:--+|—)\s*", "—", text)).strip(" -—,;:")
     text = re.sub(r"([!?])\.$", r"\1", re.sub(r"\s+([,;:.!?])", r"\1", _plain_quotes(text)))
@@ -104,26 +104,26 @@ def clean(sentence: str) -> str | None:
 
 
 def years_read(text: str) -> str:
-    """A clean text with its years, the only figures it may hold, as they are read."""
-    return _YEAR.sub(lambda found: found[1] + year(int(found[2])), text)
+    """A clean text with its years, the only figures it may contain, written as they are read."""
+    return _YEAR.sub(lambda match: match[1] + year(int(match[2])), text)
 
 
 def as_sentence(fragment: str) -> str | None:
-    """A definition or a clause as a sentence of its own, or None."""
+    """A definition or a clause as a sentence, or None."""
     fragment = fragment.strip()
     return clean(fragment[0].upper() + fragment[1:]) if fragment else None
 
 
 def _split(prose: str) -> Iterator[str]:
-    """Sentences as they stand; those too long are cut at semicolons and dashes."""
+    """Sentences as they are; long ones are split at semicolons and dashes."""
     prose = re.sub(r"\s+", " ", prose.translate(_PLAIN)).strip()
     start = 0
-    for found in _BREAK.finditer(prose):
-        last = prose[start : found.end()].split()[-1].lower().lstrip("\"'(")
-        if last in _TITLES or re.fullmatch(r"[a-z]\.", last) or found.group().startswith("..."):
+    for match in _BREAK.finditer(prose):
+        last = prose[start : match.end()].split()[-1].lower().lstrip("\"'(")
+        if last in _TITLES or re.fullmatch(r"[a-z]\.", last) or match.group().startswith("..."):
             continue
-        yield from _pieces(prose[start : found.end()].strip())
-        start = found.end()
+        yield from _pieces(prose[start : match.end()].strip())
+        start = match.end()
     yield from _pieces(prose[start:])
 
 
@@ -131,8 +131,8 @@ def _pieces(sentence: str) -> Iterator[str]:
     if len(sentence) <= MAX_CHARS:
         yield sentence
         return
-    for found in re.split(r";\s+|\s*(?:--+|—)\s*", sentence):
-        piece = found.strip().replace('"', "")
+    for clause in re.split(r";\s+|\s*(?:--+|—)\s*", sentence):
+        piece = clause.strip().replace('"', "")
         yield piece[:1].upper() + piece[1:]
 
 
@@ -146,7 +146,7 @@ def _plain_quotes(text: str) -> str:
 
 
 def _known_enough(sentence: str, known: Collection[str]) -> bool:
-    """At most one word in six, and one in all, is in no dictionary (names, inventions); no plain word in capitals."""
+    """At most one word in six, and one in total, is in no dictionary (names, inventions); no plain word in capitals."""
     spoken = _WORD.findall(sentence)
     if any(word.lower() in known for word in _SHOUTED.findall(sentence)):
         return False

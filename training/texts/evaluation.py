@@ -1,4 +1,4 @@
-"""The sentences that the finished model is judged by: written for it, none of them ever in training."""
+"""The sentences for evaluating the finished model: written for it, none of them in training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from training.texts.templates import lines
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is typed, what should be heard (figures as words), and its kind: number, prose, dialogue and so on."""
+    """The text as typed, the expected transcript (figures as words), and its kind: number, prose, dialogue and so
+    on."""
 
     kind: str
     text: str
@@ -17,6 +18,6 @@ class Judged:
 
 
 def evaluation_sentences() -> list[Judged]:
-    """All of data/evaluation.txt, in its order."""
+    """All sentences of data/evaluation.txt, in order."""
     rows = [line.split(" | ") for line in lines("evaluation.txt")]
     return [Judged(kind, text, *(words or [text])) for kind, text, *words in rows]

@@ -1,4 +1,4 @@
-"""Written forms and how each is read, always the same way: prices, times, dates, units, phone numbers and the like."""
+"""Written forms and their readings, always the same: prices, times, dates, units, phone numbers and the like."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MONTHS = "January February March April May June July August September October No
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What stands in the text, and the words that it is read as."""
+    """The text as written, and the words it is read as."""
 
     text: str
     words: str
 
 
-# Written unit -> read for one, for more; a space before it or none, as people write both.
+# Written unit -> read for one, for more; with or without a space before it, as people write both.
 UNITS = {
     "km": ("kilometer", "kilometers"), "m": ("meter", "meters"), "cm": ("centimeter", "centimeters"),
     "mm": ("millimeter", "millimeters"), "kg": ("kilogram", "kilograms"), "g": ("gram", "grams"),
@@ -133,13 +133,13 @@ def time(rng: random.Random) -> Form:
     hour = rng.randint(1, 12)
     half = rng.choice(("am", "pm"))
     written = rng.choice((f" {half}", f"{half}", f" {half.upper()}", f" {half[0]}.m.")) if rng.random() < 0.6 else ""
-    said = f" {half.upper()}" if written else ""
+    suffix = f" {half.upper()}" if written else ""
     if not minute:
         if written and rng.random() < 0.6:
-            return Form(f"{hour}{written}", cardinal(hour) + said)
-        return Form(f"{hour}:00{written}", cardinal(hour) + (said or " o'clock"))
+            return Form(f"{hour}{written}", cardinal(hour) + suffix)
+        return Form(f"{hour}:00{written}", cardinal(hour) + (suffix or " o'clock"))
     zero = "0" if not written and hour < 10 and rng.random() < 0.1 else ""
-    return Form(f"{zero}{hour}:{minute:02d}{written}", f"{cardinal(hour)} {pair(minute)}{said}")
+    return Form(f"{zero}{hour}:{minute:02d}{written}", f"{cardinal(hour)} {pair(minute)}{suffix}")
 
 
 def date(rng: random.Random) -> Form:
@@ -316,7 +316,7 @@ def _minus(rng: random.Random) -> Form:
 
 
 def _initials(rng: random.Random) -> Form:
-    """'J. K.': the model hears the letters; the phonemiser reads them so."""
+    """'J. K.': the text has the letters; the phonemiser reads them so."""
     text = " ".join(f"{rng.choice('ABCDEFGHJKLMNPRSTW')}." for _ in range(rng.choice((1, 2, 2))))
     return Form(text, text)
 

@@ -1,4 +1,4 @@
-"""Whole numbers as words, one reading each: counted, in order, as a year, as a room, digit by digit."""
+"""Whole numbers as words, one reading each: cardinal, ordinal, as a year, as a room, digit by digit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def room(number: int) -> str:
 
 
 def digits(text: str) -> str:
-    """Every digit by its name, other characters left out."""
+    """Every digit by its name, without other characters."""
     return " ".join(ONES[int(character)] for character in text if character.isdigit())
 
 

@@ -1,4 +1,4 @@
-"""Write the prompts that the model is taught with: sentences of free texts and templates, with the teacher's phonemes.
+"""Writes the prompts for training the model: sentences from free texts and templates, with the teacher's phonemes.
 
 python -m training.texts.prompts WORK/prompts.npz --root ROOT      ROOT: the unpacked Debian packages of sources.py
 """
@@ -23,7 +23,7 @@ from training.texts.templates import fill, lines, slots
 
 NUMBERS, SPELLED, EVERYDAY, SHORT = 75_000, 15_000, 24_000, 19_000
 JOINED_ONE_IN, CURLY_ONE_IN, DASH_ONE_IN, RESTOPPED_ONE_IN, CASUAL_ONE_IN = 5, 8, 3, 3, 20
-# Read aloud letter by letter or sign by sign: nobody writes them out.
+# Read aloud letter by letter or character by character: nobody writes these out.
 _NOT_WRITTEN_OUT = re.compile(r"\b[A-Z] [A-Z0-9]|\b[A-Z]{2,}\b(?<!AM)(?<!PM)| dot |\b[A-Z] (?:zero|one|two)|Miz")
 
 Row = tuple[str, Form]  # kind, and the text with what is read
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--root", type=Path, required=True, help="folder of the unpacked Debian packages")
     parser.add_argument("--only", type=int, help="keep no more rows than this")
-    parser.add_argument("--seed", type=int, default=20, help="another one draws other rows, in another order")
+    parser.add_argument("--seed", type=int, default=20, help="another one picks other rows, in another order")
     arguments = parser.parse_args()
     rows = rows_to_read(arguments.root, arguments.seed)[: arguments.only]
     prompts = list(read(rows, Phonemiser()))
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def rows_to_read(root: Path, seed: int) -> list[Row]:
-    """Every training row in its final order, none held out, none twice, none of the evaluation's."""
+    """Every training row in its final order, without held-out texts, duplicates and evaluation sentences."""
     rng = random.Random(seed)
     known = known_words(root)
     taken = {key(written) for judged in evaluation_sentences() for written in (judged.text, judged.words)}
@@ -56,7 +56,7 @@ def rows_to_read(root: Path, seed: int) -> list[Row]:
 
 
 def read(rows: list[Row], phonemiser: Phonemiser) -> Iterator[Prompt]:
-    """Rows with the teacher's tokens; those it cannot read in both accents are left out."""
+    """Rows with the teacher's tokens; those that it cannot read in both accents are left out."""
     for kind, form in rows:
         american, british = (phonemiser.tokens(form.words, british) for british in (False, True))
         if american is not None and british is not None:
@@ -122,7 +122,7 @@ def _templates(words: list[str], taken: set[str], rng: random.Random) -> list[Ro
 
 
 def _distinct(kind: str, wanted: int, draw: Callable[[], Form], taken: set[str]) -> Iterator[Row]:
-    """Rows that differ in words or in their final stop, none of them held out."""
+    """Rows that differ in words or in their final stop, without held-out texts."""
     tries = 0
     while wanted and tries < 100_000:
         form = draw()

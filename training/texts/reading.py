@@ -1,4 +1,4 @@
-"""How the teacher reads a text: Kokoro's phonemes, American and British, as ids of its vocabulary."""
+"""The teacher's reading of a text: Kokoro's phonemes, American and British, as ids of its vocabulary."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Phonemiser:
         return phonemes if phonemes[-1:] in tuple(".!?…,;:—") else f"{phonemes}."
 
     def tokens(self, words: str, british: bool) -> np.ndarray | None:
-        """Token ids, uint8; None when a sound is not in the vocabulary or there are more than MAX_TOKENS."""
-        found = [self._ids.get(phoneme) for phoneme in self.phonemes(words, british)]
-        if None in found or not 2 <= len(found) <= MAX_TOKENS:
+        """Token ids, uint8; None if a sound is not in the vocabulary or there are more than MAX_TOKENS."""
+        ids = [self._ids.get(phoneme) for phoneme in self.phonemes(words, british)]
+        if None in ids or not 2 <= len(ids) <= MAX_TOKENS:
             return None
-        return np.array(found, np.uint8)
+        return np.array(ids, np.uint8)
 
     def _marked(self, name: re.Match[str], british: bool) -> str:
-        """A name with its phonemes, in the phonemiser's own notation; a genitive ends as its last sound asks."""
+        """A name with its phonemes, in the phonemiser's notation; a genitive's ending depends on the last sound."""
         phonemes = self._pronunciations[name[1]][british]
         if name[2]:
             phonemes += "ɪz" if phonemes[-1] in "szʃʒʧʤ" else "s" if phonemes[-1] in "ptkfθ" else "z"

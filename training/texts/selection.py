@@ -1,4 +1,4 @@
-"""Which sentences are taken: every frequent word a few times first, then whatever fills each source's share."""
+"""Selects sentences: every frequent word a few times first, then up to each source's share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Candidate:
 
 
 def choose(candidates: Sequence[Candidate], shares: Mapping[int, int], rng: random.Random) -> list[Candidate]:
-    """At most shares[source] sentences of every source, so that frequent words come WANTED times where they can.
+    """At most shares[source] sentences of every source, so that frequent words occur WANTED times if possible.
 
-    Rare words among the frequent ones are served first: what holds them holds common words too.
+    Rare words among the frequent ones come first: sentences with them contain common words too.
     """
     vocabulary = [set(words(candidate.text)) for candidate in candidates]
-    frequency = Counter(word for found in vocabulary for word in found)
+    frequency = Counter(word for sentence_words in vocabulary for word in sentence_words)
     holders: dict[str, list[int]] = defaultdict(list)
     wanted = sorted(frequency, key=lambda word: (-frequency[word], word))[:FREQUENT_WORDS]
     order = list(range(len(candidates)))

@@ -1,4 +1,4 @@
-"""Readers of free prose in unpacked Debian packages: books, dictionaries, manuals, fortunes, the talk of games."""
+"""Readers of free prose in unpacked Debian packages: books, dictionaries, manuals, fortunes, dialogue of games."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reader = Callable[[Path], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Debian package, what its rows count as, how many of them are taken at most, where and how they are read."""
+    """A Debian package: the kind of its rows, their maximum number, where they are and how they are read."""
 
     package: str
     kind: str  # prose, dialogue, manual or gloss
@@ -29,12 +29,12 @@ class Source:
 
 
 def known_words(root: Path) -> set[str]:
-    """Words that a dictionary knows, in their own capitals (package wamerican-large)."""
+    """The words of a dictionary, with their capitals (package wamerican-large)."""
     return set((root / "usr/share/dict/american-english-large").read_text(encoding="utf-8").split())
 
 
 def sentences(source: Source, root: Path, known: Collection[str]) -> Iterator[str]:
-    """Every clean sentence of a source; raises FileNotFoundError when the package is not there."""
+    """Every clean sentence of a source; raises FileNotFoundError when the package is missing."""
     paths = [path for path in sorted(root.glob(source.pattern)) if not re.search(source.without, str(path))]
     if not paths:
         raise FileNotFoundError(f"{root} has no {source.pattern}: unpack the Debian package {source.package} there")
@@ -52,7 +52,7 @@ def paragraphs(path: Path) -> Iterator[str]:
 
 
 def fortunes(path: Path) -> Iterator[str]:
-    """Entries between lines of a percent sign, without who said it."""
+    """Entries between lines of a percent sign, without the speaker's name."""
     for entry in _text(path).split("\n%\n"):
         yield re.split(r"\n\s*(?:-- |—)", entry)[0]
 
@@ -94,12 +94,12 @@ def quoted(path: Path) -> Iterator[str]:
 
 
 def back_quoted(path: Path) -> Iterator[str]:
-    """Texts in back quotes, as Endless Sky writes what is said."""
+    """Texts in back quotes, as Endless Sky writes dialogue."""
     yield from re.findall(r"`([^`\n]+)`", _text(path))
 
 
 def json_texts(path: Path) -> Iterator[str]:
-    """Texts of JSON files, comments left out."""
+    """Texts of JSON files, without comments."""
     without_comments = re.sub(r'"//[^"]*":\s*"(?:[^"\\\n]|\\.)*"', "", _text(path))
     for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', without_comments):
         if " " in text and "<" not in text:
@@ -113,7 +113,7 @@ def lua_texts(path: Path) -> Iterator[str]:
 
 
 def crawl_speech(path: Path) -> Iterator[str]:
-    """Lines of Dungeon Crawl's databases: comments, keys and texts with gaps are left out."""
+    """Lines of Dungeon Crawl's databases, without comments, keys and texts with gaps."""
     for line in re.split(r"\n\s*\n|%%%%", _text(path)):
         quotes = re.findall(r'"([^"@]+)"', line)
         if "#" not in line and "@" not in line:

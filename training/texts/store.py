@@ -1,4 +1,4 @@
-"""The file of prompts: texts, kinds, and phonemes in two accents; readable with NumPy alone, without pickling."""
+"""The file of prompts: texts, kinds, and phonemes in two accents; readable with NumPy alone, without pickle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACCENTS = ("american", "british")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row: what the model is given, what it counts as, and Kokoro's tokens by accent."""
+    """A row: the model's input, its kind, and Kokoro's tokens by accent."""
 
     text: str
     kind: str
@@ -23,7 +23,7 @@ class Prompt:
 
 
 class Prompts:
-    """Rows of a prompt file, in an order whose every beginning is a good mixture."""
+    """Rows of a prompt file, in an order in which every prefix is a good mixture."""
 
     def __init__(self, path: Path) -> None:
         with np.load(path, allow_pickle=False) as file:
@@ -34,7 +34,7 @@ class Prompts:
         return len(self._arrays["kinds"])
 
     def text(self, row: int) -> str:
-        """What the model is given."""
+        """The model's input."""
         return bytes(self._slice("text", row)).decode()
 
     def kind(self, row: int) -> str:
@@ -42,7 +42,7 @@ class Prompts:
         return self.kind_names[self._arrays["kinds"][row]]
 
     def tokens(self, row: int, british: bool) -> np.ndarray:
-        """Kokoro's token ids (n,) int64, without the 0 that the model wants before and after them."""
+        """Kokoro's token ids (n,) int64, without the 0 that the model needs before and after them."""
         return self._slice(ACCENTS[british], row).astype(np.int64)
 
     def _slice(self, name: str, row: int) -> np.ndarray:
@@ -51,7 +51,7 @@ class Prompts:
 
 
 def write_prompts(path: Path, rows: Sequence[Prompt]) -> None:
-    """Write the file whole: under another name first, so that a reader never meets half of it."""
+    """Write the file completely: under another name first, so that a reader never sees an incomplete file."""
     kind_names = sorted({row.kind for row in rows})
     arrays: dict[str, Any] = {
         "kind_names": np.array(kind_names),

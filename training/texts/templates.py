@@ -1,4 +1,5 @@
-"""Sentences from templates: slots filled with words and with forms that are written one way and read another."""
+"""Sentences from templates: slots filled with words and with forms that are read differently from how they are
+written."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ def lines(name: str) -> list[str]:
 
 
 def slots(words: Sequence[str]) -> Slots:
-    """Everything that a template may name: the lists of slots.txt, the forms, and {word} out of a dictionary."""
-    found: dict[str, list[str]] = {"word": list(words)}
+    """Everything that a template may name: the lists of slots.txt, the forms, and {word} from a dictionary."""
+    lists: dict[str, list[str]] = {"word": list(words)}
     for line in lines("slots.txt"):
         name, _, values = line.partition(": ")
-        found.setdefault(name, []).extend(values.split(", "))
-    return {name: _drawn_from(values) for name, values in found.items()} | FORMS
+        lists.setdefault(name, []).extend(values.split(", "))
+    return {name: _drawn_from(values) for name, values in lists.items()} | FORMS
 
 
 def fill(template: str, choices: Slots, rng: random.Random) -> Form:
-    """A template with its slots filled, no two slots of a name alike, as it is written and as it is read."""
+    """A template with its slots filled, slots of one name differently, as written and as read."""
     text = words = ""
     position = 0
     used: set[tuple[str, str]] = set()
@@ -85,6 +86,6 @@ def _capital(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """The article before a vowel, and one stop at the end."""
+    """Correct the article before a vowel, and reduce final stops to one."""
     text = re.sub(r"\b([Aa]) (?=[aeiouAEIO]|8|1[18]\b)(?!uni(?!n|m)|use|usu|eu|one\b)", r"\1n ", text)
     return re.sub(r"\.\.$", ".", text)

@@ -1,4 +1,4 @@
-// How the views of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
+// How the views of voices and the Studio's voice field work together: where a voice is created, chosen, saved or changed.
 
 import { VoiceDefaults } from "./voice-defaults.js";
 import { Latest } from "../lib/latest.js";

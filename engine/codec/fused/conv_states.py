@@ -9,14 +9,15 @@ _ALIGNMENT = 256
 
 
 class ConvStates:
-    """Layers reserve their columns one by one; then memory is taken for all of them and all slots at once."""
+    """Layers reserve their columns one by one; then memory is allocated for all layers and slots at once."""
 
     def __init__(self) -> None:
         self._layouts: list[tuple[int, int, int, torch.dtype]] = []  # offset in bytes, context, channels, type
         self.bytes_per_slot = 0
 
     def reserve(self, context: int, channels: int, dtype: torch.dtype) -> int:
-        """Room for `context` columns, twice, as one half is read while the other is written; the layer's number."""
+        """Reserve `context` columns, twice, as one half is read while the other is written; returns the layer's
+        number."""
         self._layouts.append((self.bytes_per_slot, context, channels, dtype))
         size = 2 * context * channels * dtype.itemsize
         self.bytes_per_slot += -(-size // _ALIGNMENT) * _ALIGNMENT

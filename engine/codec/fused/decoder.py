@@ -1,4 +1,4 @@
-"""The codec's decoder for many streams at once, as some eighty launches of a handful of fused kernels.
+"""The codec's decoder for many streams at once, as some eighty launches of a few fused kernels.
 
 Activations are (rows, steps, channels), so that every layer is a matrix product. Nothing is read back to the host
 and every state has a fixed address: a call can be captured as a CUDA graph for its numbers of rows and frames.
@@ -56,7 +56,7 @@ class SoundConv:
 
 
 class FusedDecoder:
-    """`count` streams and a spare slot, `count` itself, that fills batches up."""
+    """`count` streams and a spare slot, number `count`, for padding batches."""
 
     def __init__(self, codec: Codec, count: int, precision: Precision = "float32", frames: int = 8) -> None:
         self.device, self.num_codebooks = next(codec.decoder.parameters()).device, codec.config.num_codebooks
@@ -68,7 +68,7 @@ class FusedDecoder:
         blocks: Any = post.layers
         self._blocks = [FusedBlock(block, setup) for block in blocks]
         self._projection = None
-        norm: RMSNorm | None = post.norm  # goes into the first product after it
+        norm: RMSNorm | None = post.norm  # folded into the next product
         if isinstance(post.output_proj, nn.Linear):
             product = as_product(post.output_proj).of_normed(post.norm.weight)
             self._projection, norm = FusedConv(product, setup, norm_eps=post.norm.eps), None
@@ -96,7 +96,7 @@ class FusedDecoder:
         """The next codes (rows, codebooks, frames) int64 of slots (rows,) → float32 (rows, samples) in [-1, 1]."""
         frames = codes.shape[2]
         if frames > self.frames:
-            raise ValueError(f"{frames} frames are more than the {self.frames} that this decoder was made for")
+            raise ValueError(f"{frames} frames are too many for this decoder, which has room for {self.frames}")
         streams = StreamSlots(self._states, slots, self._clock[0], self._clock[1])
         x = kernels.look_up(codes, self._table, self._starts, self._sizes)
         for block, keys, values in zip(self._blocks, self._keys, self._values, strict=True):
@@ -116,7 +116,8 @@ class FusedDecoder:
 
 
 def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], SoundConv]:
-    """Every convolution with what follows it, and the last; activations are computed where their input is at hand."""
+    """Every convolution with its fused operations, and the last; activations are computed where their input is
+    loaded."""
     model: Any = codec.decoder.model
     first, *blocks, last_snake, last, _ = model
     starts = [block.block[0] for block in blocks] + [last_snake]
@@ -129,7 +130,7 @@ def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], SoundConv]:
 
 
 def _table(codec: Codec, precision: Precision) -> tuple[Tensor, Tensor, Tensor]:
-    """All codebooks' entries as they go into the transformer, where each book starts, and its size."""
+    """All codebooks' entries as the transformer's inputs, where each book starts, and its size."""
     quantizer, post = codec.quantizer, codec.quantizer.post_module
     books: list[Any] = [*quantizer.semantic_quantizer.quantizers, *quantizer.quantizer.quantizers]
     entries = [book.out_proj(book.codebook.weight.t()[None])[0].t() for book in books]

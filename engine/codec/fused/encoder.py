@@ -1,7 +1,7 @@
-"""The codec's encoder for clips over fused kernels: convolutions piece by piece, so that no clip is too long.
+"""The codec's encoder over fused kernels: convolutions piece by piece, so that clips may have any length.
 
-Pieces change nothing: every convolution is causal and goes on from what it saw last, and its tiles do not depend on
-how many steps there are, so that a clip is the same alone and beside others.
+Pieces do not change the result: every convolution is causal and continues from its state, and its tiles do not depend
+on the number of steps, so that a clip's result is the same alone and in a batch.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from engine.codec.model import Codec
 
 
 class FusedEncoder:
-    """As `Codec.encode`, for up to `rows` clips at a time; one thread only."""
+    """Like `Codec.encode`, for up to `rows` clips at a time; for one thread only."""
 
     def __init__(self, codec: Codec, rows: int) -> None:
-        """Takes over most of the codec's weights, so that nothing is held twice: `Codec.encode` works no more."""
+        """Takes over most of the codec's weights, so that memory has one copy: `Codec.encode` no longer works."""
         self._rows, self._frame = rows, codec.config.frame_samples
         device = next(codec.parameters()).device
         self._states = ConvStates()
@@ -34,7 +34,7 @@ class FusedEncoder:
         setup, quantizer = LayerSetup(self._states, "float32"), codec.quantizer
         self._layers, self._transformers, piece_steps = _convolutions(first, blocks, setup)
         self.steps = piece_steps * self._frame // PIECE_SAMPLES
-        """Of what `convolve` makes, a frame."""
+        """Of the result of `convolve`, per frame."""
         last = self._layers[-1]
         assert isinstance(last, FusedConv)
         self.channels = len(last.bias)
@@ -46,12 +46,12 @@ class FusedEncoder:
 
     @staticmethod
     def reads(codec: Codec) -> bool:
-        """Whether this codec has transformers nowhere but after its last convolution, as S2 Pro's has."""
+        """Whether this codec has no transformers except after its last convolution, like S2 Pro's."""
         return not any(codec.config.encoder_transformer_layers[:-1])
 
     @torch.inference_mode()
     def __call__(self, audio: Tensor) -> Tensor:
-        """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64; the last frame is filled up."""
+        """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64; the last frame is padded."""
         return self.codes(self.convolve(audio))
 
     @torch.inference_mode()
@@ -59,7 +59,7 @@ class FusedEncoder:
         """The first part: audio (rows, 1, samples) → (rows, frames · steps, channels)."""
         rows, _, samples = audio.shape
         if rows > self._rows:
-            raise ValueError(f"{rows} clips are more than the {self._rows} that this encoder was made for")
+            raise ValueError(f"{rows} clips are too many for this encoder, which has room for {self._rows}")
         self._states.clear(slice(rows))
         self._clock.zero_()
         audio = F.pad(audio, (0, -samples % self._frame))
@@ -68,7 +68,7 @@ class FusedEncoder:
 
     @torch.inference_mode()
     def codes(self, x: Tensor) -> Tensor:
-        """The rest: what `convolve` made → codes (rows, codebooks, frames). Nothing behind a frame changes it."""
+        """The rest: the result of `convolve` → codes (rows, codebooks, frames). Later steps do not change a frame."""
         for transformer in self._transformers:
             x = transformer(x)
         x = self._downsample(self._last(self._snake(x.transpose(1, 2))))
@@ -84,7 +84,7 @@ class FusedEncoder:
 
 
 def _convolutions(first: Any, blocks: list[Any], setup: LayerSetup) -> tuple[list[Layer], list[WholeTransformer], int]:
-    """Every convolution with what follows it, the transformer at the end, if there is one, and its steps a piece."""
+    """Every convolution with its fused operations, the final transformer, if any, and its steps per piece."""
     starts = [block.block[0].block[0] for block in blocks] + [None]
     layers: list[Layer] = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)]
     steps = PIECE_SAMPLES

@@ -1,4 +1,4 @@
-"""The codec's transformers over fused layers: a block, and a transformer that sees all of a clip at once."""
+"""The codec's transformers over fused layers: a block, and a transformer that sees a whole clip at once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engine.codec.transformer import WindowBlock, WindowTransformer
 from engine.model.layers import rope_angles
 
 Attend = Callable[[Tensor], Tensor]
-"""qkv (rows, steps, 3, heads, head_dim), channels of queries and keys even ones first → (rows, steps, width)."""
+"""qkv (rows, steps, 3, heads, head_dim), in queries and keys even channels first → (rows, steps, width)."""
 
 
 class FusedBlock:
-    """Attention and feed-forward, four products and what attends."""
+    """Attention and feed-forward: four products and an attention function."""
 
     def __init__(self, block: WindowBlock, setup: LayerSetup, total: int | None = None) -> None:
         attention, wide, between = block.attention, block.feed_forward, setup.activation_dtype
         self.window, self.heads = attention.window, attention.n_head
         q, k, v = attention.wqkv.weight.detach().unflatten(0, (3, self.heads, -1))
-        q, k = (torch.cat([t[:, 0::2], t[:, 1::2]], 1) for t in (q, k))  # so that halves turn, not pairs
+        q, k = (torch.cat([t[:, 0::2], t[:, 1::2]], 1) for t in (q, k))  # so that halves rotate, not pairs
         qkv = Product(torch.stack([q, k, v]).flatten(0, 2)[:, None]).of_normed(block.attention_norm.weight)
         gates = torch.stack([wide.w1.weight.detach(), wide.w3.weight.detach()], 1).flatten(0, 1)
         gated = Product(gates[:, None]).of_normed(block.ffn_norm.weight)
@@ -37,14 +37,14 @@ class FusedBlock:
         self.down = FusedConv(down, setup, adds=True, total=total)
 
     def __call__(self, x: Tensor, attend: Attend, streams: StreamSlots | None = None) -> Tensor:
-        """x (rows, steps, dim), and so the result."""
+        """x (rows, steps, dim) → the same shape."""
         qkv = self.qkv.only(x, streams).unflatten(2, (3, self.heads, -1))
         x = self.out.only(attend(qkv), streams, x)
         return self.down.only(self.gated.only(x, streams), streams, x)
 
 
 class WholeTransformer:
-    """As `WindowTransformer` without a state, (rows, steps, channels) in and out. Takes over the blocks' weights."""
+    """`WindowTransformer` without state, (rows, steps, channels) in and out. Takes over the blocks' weights."""
 
     def __init__(self, plain: WindowTransformer, setup: LayerSetup, total: int) -> None:
         self._plain = plain

@@ -1,4 +1,4 @@
-"""Layers of the codec as launches of fused kernels, and what all layers of a decoder or an encoder share."""
+"""The codec's layers as launches of fused kernels, and what all layers of a decoder or an encoder share."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from engine.kernels.codec.conv_tiles import unit_parts
 from engine.kernels.codec.residual_unit import UnitWeights, residual_unit, unit_tiles
 
 ACTIVATION_DTYPES = {"float32": torch.float32, "tf32": torch.float16, "bfloat16": torch.bfloat16}
-"""What activations are kept in between layers, sums are made in float32. TF32 has the eleven bits of float16, which is
-twice as fast and half as large; the range that float16 lacks is not needed here."""
+"""The dtype of activations between layers; sums are float32. TF32 has the eleven bits of float16, which is twice as
+fast and half as large; the range that float16 lacks is not needed here."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSlots:
-    """Which slots a call is about, and their convolution state."""
+    """The slots of a call, and their convolution state."""
 
     states: ConvStates
     slots: Tensor
@@ -33,25 +33,25 @@ class StreamSlots:
     turns: Tensor
 
     def state(self, number: int) -> ConvState:
-        """That of the layer of this number."""
+        """The state of the layer with this number."""
         return ConvState(self.states.columns(number), self.slots, self.turns)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerSetup:
-    """Types and memory that all layers share."""
+    """Dtypes and memory shared by all layers."""
 
     states: ConvStates
     precision: Precision
 
     @property
     def activation_dtype(self) -> torch.dtype:
-        """Of activations between layers; the few of the transformer's residual stream stay in float32."""
+        """The dtype of activations between layers; the few of the transformer's residual stream stay in float32."""
         return ACTIVATION_DTYPES[self.precision]
 
 
 class FusedConv:
-    """A product and what is fused with it: norm before; activation, residual and the next layer's Snake after."""
+    """A product with fused operations: norm before; activation, residual and the next layer's Snake after."""
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class FusedConv:
         snake: Snake | None = None,
         total: int | None = None,
     ) -> None:
-        """``total``: steps for which tiles are chosen, so that their number changes nothing; None: as many as come."""
+        """``total``: steps for which tiles are chosen, so that the actual number has no effect; None: the actual
+        number."""
         self.weights = conv_weights(product.weight, setup.precision)
         self.bias = product.weight.new_zeros(len(product.weight)) if product.bias is None else product.bias
         self.stride, self.folds, self.dilation, self.total = product.stride, product.folds, product.dilation, total
@@ -91,18 +92,18 @@ class FusedConv:
         return self._unfolded(result), self._unfolded(active)
 
     def only(self, x: Tensor, streams: StreamSlots | None, base: Tensor | None = None) -> Tensor:
-        """The result alone."""
+        """Only the result, without its Snake."""
         result, _ = self(x, streams, base)
         assert result is not None
         return result
 
     def _unfolded(self, x: Tensor | None) -> Tensor | None:
-        """Outputs that hold several steps, as steps: memory stays as it is."""
+        """Views outputs that hold several steps as steps, in the same memory."""
         return x if x is None or self.stride == 1 else x.view(x.shape[0], x.shape[1] * self.stride, -1)
 
 
 class FusedUnit:
-    """Both convolutions of a residual unit: one launch where there are steps enough, else one each."""
+    """Both convolutions of a residual unit: one launch if there are enough steps, else one each."""
 
     def __init__(self, wide: FusedConv, narrow: FusedConv) -> None:
         assert wide.snake and narrow.snake and wide.number is not None
@@ -112,7 +113,7 @@ class FusedUnit:
         )
 
     def __call__(self, x: Tensor, streams: StreamSlots, base: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """x (rows, steps, channels), already active, and what its result is added to → the result and its Snake."""
+        """x (rows, steps, channels), already activated, and the base to add to → the result and its Snake."""
         if tiles := unit_tiles(x):
             out = self.narrow.result is not None
             return residual_unit(x, self.weights, base, streams.state(self.number), out, tiles)
@@ -125,7 +126,7 @@ Layer = FusedConv | FusedUnit
 
 
 def run_layers(layers: Iterable[Layer], x: Tensor, streams: StreamSlots) -> tuple[Tensor, Tensor]:
-    """x through these layers, each after the one before: the last result, which the next residual adds to, and x."""
+    """x through these layers in order: the last result, to which the next residual is added, and x."""
     base = x
     for layer in layers:
         result, active = layer(x, streams, base)
@@ -136,12 +137,12 @@ def run_layers(layers: Iterable[Layer], x: Tensor, streams: StreamSlots) -> tupl
 def residual_units(
     units: Iterable[ResidualUnit], end: Snake, setup: LayerSetup, total: int | None = None
 ) -> list[Layer]:
-    """Both convolutions of each unit, whose input is active already; `end` is the Snake after the last one."""
+    """Both convolutions of each unit, whose input is already activated; `end` is the Snake after the last one."""
     blocks: list[Any] = [unit.block for unit in units]
     layers: list[Layer] = []
     for (_, wide, snake, narrow), following in zip(blocks, [*(block[0] for block in blocks[1:]), end], strict=True):
         first = FusedConv(as_product(wide), setup, result=None, snake=snake, total=total)
-        result = None if following is end else setup.activation_dtype  # nothing adds to the last sum
+        result = None if following is end else setup.activation_dtype  # nothing is added to the last sum
         second = FusedConv(as_product(narrow), setup, adds=True, result=result, snake=following, total=total)
         whole = setup.precision != "float32" and unit_parts(narrow.conv.in_channels)
         layers += [FusedUnit(first, second)] if whole else [first, second]

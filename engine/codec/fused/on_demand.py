@@ -1,4 +1,4 @@
-"""The codec's encoder where memory is short: in the host's memory, and on the GPU only while a clip is encoded."""
+"""The codec's encoder for little memory: in host memory, and on the GPU only while it encodes a clip."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ log = logging.getLogger(__name__)
 
 
 class OnDemandEncoder:
-    """As `Codec.encode`, for audio on a GPU; where that lacks the memory, on the CPU, which takes far longer."""
+    """Like `Codec.encode`, for audio on a GPU; if that lacks memory, on the CPU, which takes far longer."""
 
     def __init__(self, codec: Codec, needed: int) -> None:
-        """codec: in the host's memory, where it stays. needed: bytes that must be free."""
+        """codec: in host memory, where it stays. needed: bytes that must be free."""
         self._codec, self._needed = codec, needed
 
     @torch.inference_mode()

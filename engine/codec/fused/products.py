@@ -18,7 +18,7 @@ from engine.kernels.codec.conv import ConvWeights, SnakeGains
 class Product:
     """out[t] = Σ weight[:, j] · x[t − (taps − 1 − j) · dilation] + bias.
 
-    stride: steps that an output holds; folds: steps that an input holds.
+    stride: steps per output; folds: steps per input.
     """
 
     weight: Tensor
@@ -32,7 +32,7 @@ class Product:
         return (self.weight.shape[1] - 1) * self.dilation
 
     def of_normed(self, gain: Tensor) -> Product:
-        """The same for inputs that are multiplied by gains (inputs,) first."""
+        """The same for inputs that are first multiplied by gains (inputs,)."""
         return replace(self, weight=self.weight * gain.detach())
 
     def scaled(self, gain: Tensor) -> Product:
@@ -43,7 +43,7 @@ class Product:
 
 
 def as_product(layer: nn.Module) -> Product:
-    """A linear, causal or transposed layer's, sharing its memory where nothing has to move."""
+    """A linear, causal or transposed layer's product, sharing its memory where no copy is needed."""
     if isinstance(layer, nn.Linear):
         return Product(layer.weight.detach()[:, None], _detached(layer.bias))
     if isinstance(layer, CausalConv1d):
@@ -57,7 +57,7 @@ def as_product(layer: nn.Module) -> Product:
 
 
 def _strided(layer: CausalConv1d) -> Product:
-    """As many steps as the stride has side by side make an input; the kernel's front is filled up with zeros."""
+    """An input is as many adjacent steps as the stride has; the kernel is padded with zeros at its start."""
     weight, stride = layer.conv.weight.detach(), layer.conv.stride[0]
     outputs, inputs, kernel = weight.shape
     weight = F.pad(weight, (-kernel % stride, 0)).transpose(1, 2)
@@ -65,7 +65,7 @@ def _strided(layer: CausalConv1d) -> Product:
 
 
 def _transposed(layer: CausalConvTranspose1d) -> Product:
-    """All `stride` outputs of a step side by side; the later part of the kernel meets the earlier input."""
+    """All `stride` outputs of a step side by side; the later part of the kernel applies to the earlier input."""
     weight, stride, taps = layer.conv.weight.detach(), layer.stride, layer.context + 1
     inputs, outputs, kernel = weight.shape
     parts = F.pad(weight, (0, taps * stride - kernel)).view(inputs, outputs, taps, stride).flip(2)
@@ -84,7 +84,7 @@ def snake_of(layer: Snake, times: int) -> SnakeGains:
 
 
 def conv_weights(weight: Tensor, precision: Precision) -> ConvWeights:
-    """(outputs, taps, inputs) as a precision wants it."""
+    """Weights (outputs, taps, inputs) in the layout of a precision."""
     weight = weight.float().contiguous()
     if precision == "bfloat16":
         return ConvWeights(weight.bfloat16())
@@ -93,7 +93,7 @@ def conv_weights(weight: Tensor, precision: Precision) -> ConvWeights:
 
 
 def split_float16(weight: Tensor, kind: torch.dtype = torch.float16) -> ConvWeights:
-    """As two halves; a power of two brings the largest weight near 2^14, so that the low half loses nothing."""
+    """Weights as two halves; a power of two brings the largest near 2^14, so that the low half loses nothing."""
     power = 14 - math.frexp(float(weight.abs().max()) or 1.0)[1]
     scaled = weight * 2.0**power
     high = scaled.to(kind)

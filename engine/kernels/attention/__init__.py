@@ -1,1 +1,1 @@
-"""Attention of a frame's rows and of prompts over the KV cache, and what rotates keys and queries before it."""
+"""Attention over the KV cache, for a frame's rows and for prompts, with rotation of keys and queries."""

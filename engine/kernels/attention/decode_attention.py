@@ -1,16 +1,16 @@
-"""Flash-decoding: grouped-query attention of one step a row over its slot of the KV cache, with all around it fused.
+"""Flash-decoding: grouped-query attention of one step per row over its slot of the KV cache, with all around it fused.
 
 out[r, h] = softmax(q[r, h] · Kᵀ / √head_dim) · V over positions 0 … positions[r], where K and V are of key head
 h // (heads / kv_heads) (GQA, Ainslie et al. 2023). The softmax is online, as in FlashAttention (Dao et al. 2022): of
 each block only the largest score m, the sum of weights l = Σ e^(s − m) and the weighted values are kept. A long context
-is cut into splits that programs take side by side, as in Flash-Decoding (Dao et al. 2023); their parts are combined as
-Σ e^(mᵢ − m) · accᵢ / Σ e^(mᵢ − m) · lᵢ, in the same launch, by the program that finishes last (`split_k`).
+is cut into splits that programs process in parallel, as in Flash-Decoding (Dao et al. 2023); their parts are combined
+as Σ e^(mᵢ − m) · accᵢ / Σ e^(mᵢ − m) · lᵢ, in the same launch, by the program that finishes last (`split_k`).
 
-The kernel norms and rotates queries and the new key itself (RoPE, Su et al. 2021) and puts key and value into the
+The kernel norms and rotates queries and the new key itself (RoPE, Su et al. 2021) and writes key and value to the
 cache, which is our own addition. Splits have a fixed number of keys and are combined in a fixed order, so a row's
-result depends on its own length and on the tiles alone.
+result depends only on its own length and on the tiles.
 
-A program has the query heads of one key head over SPLIT positions of a row's slot. Its qkv is (rows,
+A program handles the query heads of one key head over SPLIT positions of a row's slot. Its qkv is (rows,
 (N_HEAD + 2 · N_KV) · HEAD_DIM), keys and values (slots, context, N_KV, HEAD_DIM); partial (rows, N_HEAD, splits,
 HEAD_DIM) and stats (rows, N_HEAD, splits, 2) float32 are the parts of splits; out is (rows, N_HEAD, HEAD_DIM).
 ONE_BLOCK: a split is one block, loaded before the grid wait.
@@ -34,9 +34,9 @@ from engine.model.dual_ar import attention
 
 @dataclass(frozen=True, slots=True)
 class AttentionTiles:
-    """Keys of a split and of a block, which a program sees at a time; its warps and its stages.
+    """Keys per split and per block, which a program loads at a time; its warps and its stages.
 
-    Where a split is one block, its keys and values are loaded before the grid wait, while the qkv product still runs.
+    If a split is one block, its keys and values are loaded before the grid wait, while the qkv product still runs.
     """
 
     split: int
@@ -49,13 +49,13 @@ BATCH_INVARIANT = AttentionTiles(256, 64, 4, 3)
 """For any number of rows."""
 _BY_ROWS = ((4, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT), (32, AttentionTiles(1024, 128, 4, 2)))
 _MORE = AttentionTiles(768, 32, 2, 3)
-"""The best measured on an H200 in whole frames, with 600 keys a row and with 250 to 900."""
-_GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro fills 4
+"""The fastest measured on an H200 in whole frames, with 600 keys per row and with 250 to 900."""
+_GROUP = 16  # query heads per program: a tensor-core tile, of which S2 Pro fills 4
 
 
 @triton.jit
 def rotation(table, position, dim, HEAD_DIM: tl.constexpr):
-    """RoPE's factors (1, HEAD_DIM) of a position: of each value, and of the other one of its pair."""
+    """RoPE's factors (1, HEAD_DIM) at a position: for each value, and for the other one of its pair."""
     angle = table + (position * (HEAD_DIM // 2) + dim // 2) * 2
     cos, sin = tl.load(angle), tl.load(angle + 1)
     return cos, tl.where(dim % 2 == 0, -sin, sin)
@@ -63,7 +63,7 @@ def rotation(table, position, dim, HEAD_DIM: tl.constexpr):
 
 @triton.jit
 def norm_and_rotate(here, there, gains, cos, sin, dim, eps, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
-    """RMSNorm and RoPE of heads `here` (…, HEAD_DIM); `there` has the other one of each pair that is rotated."""
+    """RMSNorm and RoPE of heads `here` (…, HEAD_DIM); `there` has each value's partner in its rotated pair."""
     kind = here.dtype
     a, b = here.to(tl.float32), there.to(tl.float32)
     if HAS_NORM:
@@ -102,7 +102,7 @@ def _online_softmax(
 
 @triton.jit
 def _one_block(query, k, v, inside, scale):
-    """The same over one block of keys and values that is in registers already."""
+    """The same over one block of keys and values that is already in registers."""
     score = tl.dot(query, tl.trans(k), input_precision="ieee") * scale
     score = tl.where(inside[None, :], score, float("-inf"))
     best = tl.max(score, 1)
@@ -181,7 +181,7 @@ def _decode_attention(
     base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
     if PDL:
         launch_dependents()
-    if ONE_BLOCK:  # what the cache holds was put there before the kernel before this one began
+    if ONE_BLOCK:  # the cache's contents are older than the previous kernel
         at = start + tl.arange(0, BLOCK)
         known = at < position
         lines = base + at.to(tl.int64)[:, None] * position_stride + dim
@@ -193,7 +193,7 @@ def _decode_attention(
     if start <= position:
         line = qkv + row * (N_HEAD + 2 * N_KV) * HEAD_DIM
         mine = line + (kv_head * each + group)[:, None] * HEAD_DIM
-        here = tl.load(mine + dim, mask=used[:, None], other=0.0)  # all that qkv holds for this program, at once
+        here = tl.load(mine + dim, mask=used[:, None], other=0.0)  # all of this program's part of qkv, in one load
         there = tl.load(mine + (dim ^ 1), mask=used[:, None], other=0.0)
         own = line + (N_HEAD + kv_head) * HEAD_DIM
         key_here, key_there = tl.load(own + dim), tl.load(own + (dim ^ 1))
@@ -206,7 +206,7 @@ def _decode_attention(
             best, weight, total = _online_softmax(
                 query, keys + base, values + base, start, end, dim, scale, position_stride, GROUP, BLOCK
             )
-        if position < start + SPLIT:  # the newest key is not in the cache yet: it goes there, and into the sums
+        if position < start + SPLIT:  # the newest key is not in the cache yet: store it, and add it to the sums
             key = norm_and_rotate(key_here, key_there, k_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
             tl.store(keys + base + position * position_stride + dim, key)
             tl.store(values + base + position * position_stride + dim, value)

@@ -2,12 +2,12 @@
 
 out[r, h] = softmax(q[r, h] · Kᵀ / √head_dim) · V over positions 0 … positions[r] of slot slots[r], where K and V are
 of key head h // (heads / kv_heads) (GQA, Ainslie et al. 2023), with FlashAttention's online softmax (Dao et al. 2022).
-All query heads of a key head stand in one tile, as in FlashAttention's packed GQA, so that keys are read once for all
-of them; where one prompt ends and the next begins is told by the rows' slots, in the place of cumulative lengths.
+All query heads of a key head are in one tile, as in FlashAttention's packed GQA, so that keys are read once for all
+of them; the rows' slots show where one prompt ends and the next begins, instead of cumulative lengths.
 
-A program has ROWS rows and one key head. It takes runs of rows of the same slot one after the other, and for each run
-the slot's keys from position 0 on, BLOCK at a time. What is masked adds exactly nothing, so a row's result is the same
-whatever stands beside it (batch invariance).
+A program handles ROWS rows and one key head. It processes runs of rows of the same slot one after the other, and for
+each run the slot's keys from position 0 on, BLOCK at a time. Masked keys add exactly nothing, so a row's result is the
+same in any batch (batch invariance).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
 
 ROWS, BLOCK = 8, 64
-"""Rows of a tile and keys that it sees at a time. The best measured on an H200 from 32 to 512 rows: a prefill of 64
-positions after 300 others takes 3.07 ms; with 16 rows 3.55, with each row by itself (`decode_attention`) 3.25; one of
+"""Rows per tile and keys loaded at a time. The fastest measured on an H200 from 32 to 512 rows: a prefill of 64
+positions after 300 others takes 3.07 ms; with 16 rows 3.55, with each row separately (`decode_attention`) 3.25; one of
 512 takes 8.1, 8.1 and 11."""
 
 
@@ -57,7 +57,7 @@ def _prefill_attention(
     while begin < end:
         here = tl.load(slots + begin)
         after = tl.min(tl.where(used & (row > begin) & (slot != here), row, end))
-        last = tl.where((row >= begin) & (row < after), position, -1)  # what each row may see of this slot
+        last = tl.where((row >= begin) & (row < after), position, -1)  # each row's last visible position
         base = here * slot_stride + kv_head * HEAD_DIM
         for start in range(0, tl.max(last) + 1, BLOCK):
             at = start + tl.arange(0, BLOCK)
@@ -68,7 +68,7 @@ def _prefill_attention(
             score = tl.dot(query, tl.trans(k), input_precision="ieee") * scale
             score = tl.where(at[None, :] <= last[:, None], score, float("-inf"))
             new = tl.maximum(best, tl.max(score, 1))
-            shift = tl.where(new == float("-inf"), 0.0, new)  # of a row whose slot has not come yet
+            shift = tl.where(new == float("-inf"), 0.0, new)  # for a row whose slot has not been processed yet
             p = tl.exp(score - shift[:, None])
             shrink = tl.exp(best - shift)
             weight = weight * shrink + tl.sum(p, 1)
@@ -92,8 +92,8 @@ def prefill_attention(
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
-    Parameters as those of `decode_attention`, whose twin is this one's too; several rows may be of one slot, and a row
-    sees what the others put there up to its position. The longer the runs of rows of one slot, the less is read.
+    Same parameters and twin as `decode_attention`; several rows may share a slot, and a row sees the keys that the
+    others store there up to its position. The longer the runs of rows of one slot, the less is read.
     """
     queries = rope(qkv, norms, eps, table, slots, positions, keys, values)
     rows, n_head, head_dim = queries.shape

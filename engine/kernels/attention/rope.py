@@ -1,8 +1,9 @@
-"""RoPE between the qkv product and attention: norm and rotate queries and keys, put keys and values in their slots.
+"""RoPE between the qkv product and attention: norms and rotates queries and keys, stores keys and values in their
+slots.
 
 Of each head's pair (a, b) = (x[2i], x[2i + 1]) at position p: (a · cos − b · sin, a · sin + b · cos) at the angle
-p · base^(−2i / head_dim), as in RoFormer (Su et al. 2021), pairs side by side. Norms and the store into the cache are
-fused in, as vLLM's rotary_embedding and reshape_and_cache do in two kernels. A program has one head of one row.
+p · base^(−2i / head_dim), as in RoFormer (Su et al. 2021), with adjacent pairs. Norms and the store into the cache are
+fused in, as vLLM's rotary_embedding and reshape_and_cache do in two kernels. A program handles one head of one row.
 """
 
 from __future__ import annotations
@@ -92,10 +93,10 @@ def rope(
 
 
 def check_layout(qkv: Tensor, keys: Tensor, values: Tensor, table: Tensor) -> None:
-    """Raises ValueError unless the strides and the table are those that kernels of rotated heads take for granted."""
+    """Raises ValueError unless strides and table are as the kernels of rotated heads assume."""
     head_dim = keys.shape[3]
     if keys.stride() != values.stride() or keys.stride()[2:] != (head_dim, 1) or not qkv.is_contiguous():
-        raise ValueError(f"keys {keys.stride()} and values {values.stride()} must be laid out alike, heads together")
+        raise ValueError(f"keys {keys.stride()} and values {values.stride()} must have the same layout, heads together")
     if table.dtype != torch.float32 or table.shape[1:] != (head_dim // 2, 2):
         raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
 

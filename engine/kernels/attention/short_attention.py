@@ -1,12 +1,12 @@
-"""Attention of one step a row over few keys, as in the fast AR: in registers, each query head by itself.
+"""Attention of one step per row over few keys, as in the fast AR: in registers, each query head separately.
 
-out[r, h] = softmax(q[r, h] · Kᵀ / √head_dim) · V as in `decode_attention`, with all that is fused in there. A frame's
-fast AR sees ten keys at most: too few for tensor cores, whose tiles they would not fill and on whose layout they would
-wait. A program is one warp and has one query head of one row; the first of a key head stores the key. On an H200 a
-frame of one row takes 0.04 ms less than by `decode_attention`, one of 64 rows 0.12 (more heads or warps: less).
+out[r, h] = softmax(q[r, h] · Kᵀ / √head_dim) · V as in `decode_attention`, with the same fused operations. A frame's
+fast AR sees at most ten keys: too few to fill tensor cores' tiles, and not worth waiting for their layout. A program is
+one warp and handles one query head of one row; the first of a key head stores the key. On an H200 a frame of one row
+takes 0.04 ms less than by `decode_attention`, one of 64 rows 0.12 (more heads or warps: less).
 
-PAIRS: the rows' first half stands at position 0 and the second, of the same slots, at position 1, as the residual codes
-of a frame begin; then the earlier key is taken from the row that makes it, which need not have stored it yet.
+PAIRS: the first half of the rows is at position 0 and the second, of the same slots, at position 1, as the residual
+codes of a frame begin; then the earlier key is taken from the row that computes it, which may not have stored it yet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
 
 SHORT = 32
-"""Positions of a cache at most: each is a line of registers."""
+"""Maximum positions of a cache: each is a line of registers."""
 
 
 @triton.jit(do_not_specialize=["half"])
@@ -51,7 +51,7 @@ def _short_attention(
     known = at < position
     if PAIRS:
         cos_before, sin_before = rotation(table, tl.maximum(position - 1, 0), dim, HEAD_DIM)
-    else:  # what the cache holds was put there before the kernel before this one began
+    else:  # the cache's contents are older than the previous kernel
         lines = base + at.to(tl.int64)[:, None] * position_stride + dim
         k = tl.load(keys + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
         v = tl.load(values + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")

@@ -1,7 +1,7 @@
-"""The two ends of a pass over the codec's streams: codes to the sum of their vectors, and each stream's clock on.
+"""The two ends of a pass over the codec's streams: sums the vectors of codes, and advances each stream's clock.
 
 out[r, t] = Σ_b table[starts[b] + min(codes[r, b, t], sizes[b] − 1)]: the decoding of residual vector quantisation
-(SoundStream, Zeghidour et al. 2021) as an embedding bag. A program has a block of channels of one frame.
+(SoundStream, Zeghidour et al. 2021) as an embedding bag. A program handles a block of channels of one frame.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def _look_up(codes, table, starts, sizes, out, books, frames, channels, BLOCK: t
 def look_up(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) -> Tensor:
     """codes (rows, books, frames) int64 → the sum of their entries, (rows, frames, channels) float32.
 
-    table (entries, channels) holds all books, book b from starts[b] on; a code past its size means its last entry.
+    table (entries, channels) contains all books, book b from starts[b] on; a code past its size means its last entry.
     """
     rows, books, frames = codes.shape
     channels = table.shape[1]
     if len(starts) != books or len(sizes) != books or not codes.is_contiguous():
-        raise ValueError(f"codes {tuple(codes.shape)} are not those of {len(starts)} books, contiguous")
+        raise ValueError(f"codes {tuple(codes.shape)} must be contiguous codes of {len(starts)} books")
     out = torch.empty(rows, frames, channels, device=table.device)
     block = min(256, triton.next_power_of_2(channels))
     launch(
@@ -62,7 +62,7 @@ def _advance(slots, positions, turns, frames):
 
 
 def advance(slots: Tensor, positions: Tensor, turns: Tensor, frames: int) -> None:
-    """Move these slots (rows,) on by some frames and one turn; a slot named twice moves somehow."""
+    """Advance these slots (rows,) by some frames and one turn; for a slot named twice the result is undefined."""
     launch(_advance, (len(slots),), slots, positions, turns, frames, num_warps=1)
 
 

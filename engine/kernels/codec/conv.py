@@ -5,7 +5,7 @@ y + sin²(αy) / α (Ziyin et al. 2020), the next layer's activation, in the sam
 (Chetlur et al. 2014): a tile gathers its inputs tap by tap, and no unrolled copy is ever made.
 
 A linear layer is a convolution of one tap; a transposed one whose kernel is twice its stride has two taps and
-stride times the outputs, of which (steps, stride · channels) is (steps · stride, channels) as it lies in memory.
+stride times the outputs, of which (steps, stride · channels) is (steps · stride, channels) in the same memory.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Activation = Literal["none", "gelu", "silu_gate"]
 
 @dataclass(frozen=True, slots=True)
 class ConvWeights:
-    """(outputs, taps, inputs), to be multiplied by scale; products are made in the type of high and summed in float32.
+    """(outputs, taps, inputs), to be multiplied by scale; products use the type of high and are summed in float32.
 
-    With low, what float16 lost of high, both sides are halves of eleven bits each: three products make one of about
-    22 bits (Ootomo & Yokota 2022), at twice the speed of three in TF32. Inputs beyond 65,504 are cut off in float16.
+    With low, the part of a weight that float16 lost in high, both factors are halves of eleven bits each: three
+    products have about 22 bits (Ootomo & Yokota 2022), at twice the speed of three in TF32. Inputs beyond 65,504 are
+    clipped.
     """
 
     high: Tensor
@@ -62,10 +63,10 @@ def conv(
 ) -> tuple[Tensor | None, Tensor | None]:
     """x (rows, steps, inputs), after each row's state, by weights (outputs, taps, inputs) → (rows, steps, outputs).
 
-    out: the type of the result, None when only its snake is asked for; snake: the second result. The order is
-    norm (x over its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs).
-    silu_gate takes outputs in pairs gate, up and halves them. The state moves on by x, in the other of its halves.
-    total: steps, rows taken together, for which tiles are chosen; by default those of x.
+    out: the type of the result, None if only its snake is needed; snake: the second result. The order is norm (x over
+    its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs). silu_gate takes
+    outputs in pairs gate, up and halves their number. The state advances by x, into its other half. total: steps of all
+    rows together for which tiles are chosen; by default those of x.
     """
     rows, steps, inputs = x.shape
     outputs, taps, depth = weights.high.shape

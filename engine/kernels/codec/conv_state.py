@@ -1,6 +1,6 @@
-"""Convolution state: the left context of a streamed layer, read by its kernel and moved on in the same launch.
+"""Convolution state: the left context of a streamed layer, read by its kernel and advanced in the same launch.
 
-What Moshi's streaming modules keep of a convolution, in two halves: a launch reads one and writes the other, so that no
+The convolution state of Moshi's streaming modules, in two halves: a launch reads one and writes the other, so that no
 program waits for another. The halves are our own.
 """
 
@@ -16,10 +16,10 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class ConvState:
-    """Columns (slots, 2, context, channels) by slot, of which one half is read and one written.
+    """Columns (slots, 2, context, channels) by slot, of which one half is read and the other written.
 
     slots (rows,) int64 names the slot of every row; turns (slots,) int64 counts the chunks of each slot, and even
-    turns read half 0. Nothing is read and written in one pass, so the order of programs does not matter.
+    turns read half 0. Nothing is both read and written in one pass, so the order of programs does not matter.
     """
 
     columns: Tensor
@@ -32,13 +32,13 @@ class ConvState:
 
     @property
     def state_programs(self) -> int:
-        """Programs that a launch needs beside its own to move this state on."""
+        """Additional programs that a launch needs to advance this state."""
         return min(64, triton.cdiv(len(self.slots) * self.columns[0, 0].numel(), 1024))
 
 
 @triton.jit
 def read_half(state, slots, turns, row, inside, slot_stride, size):
-    """Pointers to the halves that these rows read; each half holds `size` values."""
+    """Pointers to the halves that these rows read; each half has `size` values."""
     slot = tl.load(slots + row, mask=inside, other=0)
     half = tl.load(turns + slot, mask=inside, other=0) % 2
     return state + slot * slot_stride + half * size
@@ -68,7 +68,7 @@ def advance_state(x, state, slots, turns, program, programs, rows, steps, channe
 
 
 def extend(x: Tensor, state: ConvState | None) -> Tensor:
-    """For the plain twins: the state in front of x (rows, context + steps, channels), which becomes the state."""
+    """For the plain twins: prepend the state to x (rows, context + steps, channels), and store the new state."""
     if state is None:
         return x
     half = state.turns[state.slots] % 2

@@ -1,7 +1,7 @@
 """The front of a ConvNeXt block (Liu et al. 2022): causal depthwise convolution over a stream, then LayerNorm.
 
 y[r, t, c] = bias[c] + Σ_j weight[j, c] · x[r, t − (taps − 1 − j), c], then (y − mean) / √(var + eps) · gain + shift
-over the channels. A program has all channels of one step, so that the norm needs nothing of another; the fusion is our
+over the channels. A program handles all channels of one step, so that the norm needs nothing of another; the fusion is
 own.
 """
 
@@ -23,7 +23,8 @@ def _depthwise_norm(
     rows, steps, channels, taps, slot_stride, tiles, state_programs, eps,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Grid (rows · steps + state programs,): the first each make a step of the result, the others move the state on."""
+    """Grid (rows · steps + state programs,): the first compute a step of the result each, the others advance the
+    state."""
     program = tl.program_id(0)
     if program < tiles:
         c = tl.arange(0, BLOCK)
@@ -56,12 +57,12 @@ def depthwise_norm(
 ) -> Tensor:
     """x (rows, steps, channels), after each row's state, by weight (taps, channels), plus bias, normed → like x.
 
-    LayerNorm over the channels with gain and shift (channels,). The state moves on by x.
+    LayerNorm over the channels with gain and shift (channels,). The state advances by x.
     """
     rows, steps, channels = x.shape
     taps = len(weight)
     if state.context != taps - 1 or state.columns.shape[3] != channels or state.columns.dtype != x.dtype:
-        raise ValueError(f"the state {tuple(state.columns.shape)} is not of {taps - 1} columns of {channels}")
+        raise ValueError(f"the state {tuple(state.columns.shape)} must have {taps - 1} columns of {channels}")
     result = torch.empty(rows, steps, channels, device=x.device, dtype=out)
     launch(
         _depthwise_norm, (rows * steps + state.state_programs,),

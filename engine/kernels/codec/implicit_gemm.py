@@ -1,8 +1,8 @@
-"""The device side of `conv`: a tile of a causal convolution as an implicit GEMM, and what is fused around it.
+"""The device side of `conv`: a tile of a causal convolution as an implicit GEMM, with its fused operations.
 
 acc[m, n] = Σ_j Σ_k x[row(m), step(m) − back(j), k] · W[n, j, k] for m over rows · steps, where inputs before a chunk's
 first step come from the stream's state. Tiles are ordered in groups that share weights in L2, as in Triton's tutorial
-"Matrix Multiplication"; the Snake's sine and moving the state on in the same launch are our own.
+"Matrix Multiplication"; the Snake's sine and advancing the state in the same launch are our own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.kernels.codec.conv_state import advance_state, read_half
 
 @triton.jit
 def saturated(x, kind: tl.constexpr):
-    """x in this type; what is too large for float16 is cut off at its largest number."""
+    """x in this type; values too large for float16 are clipped to its largest number."""
     if x.dtype == tl.float32 and kind == tl.float16:
         x = tl.clamp(x, -65504.0, 65504.0)
     return x.to(kind)
@@ -25,7 +25,7 @@ def saturated(x, kind: tl.constexpr):
 def snake(x, alpha, inverse):
     """x + sin²(αx) / α. sin² has the period π, so αx is brought into ±π/2, where sin² is r² · P(r²) to 2e-8."""
     y = alpha * x
-    turns = (y * 0.3183098861837907 + 12582912.0) - 12582912.0  # 1.5 · 2²³, beside which there are whole numbers only
+    turns = (y * 0.3183098861837907 + 12582912.0) - 12582912.0  # 1.5 · 2²³, near which float32 has only integers
     r = (y - turns * 3.140625) - turns * 0.0009676535897932
     q = r * r
     p = -3.6092474147153553e-6 * q + 1.3921206118538976e-4
@@ -48,7 +48,7 @@ def _tile_origin(program, total, outputs, BLOCK_M: tl.constexpr, BLOCK_N: tl.con
 
 @triton.jit
 def to_bfloat16(x):
-    """Rounded to bfloat16, still in float32."""
+    """x rounded to bfloat16, still in float32."""
     bits = x.to(tl.int32, bitcast=True)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -65536).to(tl.float32, bitcast=True)
 
@@ -57,7 +57,7 @@ def to_bfloat16(x):
 def _multiply_add(acc, a, b, low, HAS_LOW: tl.constexpr):
     """acc + a · bᵀ; with a low half of b, a is split too, and of the four products low · low is left out."""
     if HAS_LOW:
-        a = tl.clamp(a, -65504.0, 65504.0)  # else the rest would be what is too large
+        a = tl.clamp(a, -65504.0, 65504.0)  # else the remainder would be too large
         high = a.to(b.dtype)
         rest = (a - high.to(tl.float32)).to(b.dtype)
         acc = tl.dot(rest, tl.trans(b), acc)
@@ -134,7 +134,7 @@ def epilogue(
 
 @triton.jit
 def _gated_epilogue(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, HALF_N: tl.constexpr):
-    """silu(gate) · up of outputs that lie in pairs."""
+    """silu(gate) · up of outputs in adjacent pairs."""
     gate, up = tl.split(tl.reshape(acc, (BLOCK_M, HALF_N, 2)))
     n = first_n // 2 + tl.arange(0, HALF_N)
     at = m.to(tl.int64)[:, None] * (outputs // 2) + n[None, :]
@@ -153,7 +153,7 @@ def conv_kernel(
     EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Grid (tiles + state_programs,): the first each make a tile of the result, the others move the state on.
+    """Grid (tiles + state_programs,): the first compute a tile of the result each, the others advance the state.
 
     x (rows, steps, inputs); weight and low (outputs, taps, inputs); bias, alpha, inverse (outputs,); residual, out and
     active (rows, steps, outputs), with silu_gate half as many outputs; state, slots and turns as in `ConvState`.

@@ -1,8 +1,8 @@
 """A residual unit of the codec as one launch: dilated convolution, Snake, product of one tap, residual, next Snake.
 
 y[r, t] = x[r, t] + W₂ · snake(Σ_j W₁[:, j] · a[r, t − (taps − 1 − j) · dilation] + b₁) + b₂, where a is the Snake of x
-that the kernel before made: the residual unit of DAC (Kumar et al. 2023). A program has all channels of its steps, so
-that what lies between the products stays in registers, as in FlashAttention-2 (Dao 2023). This fusion is our own.
+from the previous kernel: the residual unit of DAC (Kumar et al. 2023). A program handles all channels of its steps, so
+that the values between the products stay in registers, as in FlashAttention-2 (Dao 2023). This fusion is our own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.kernels.launch import launch, shared_memory
 class UnitWeights:
     """The wide convolution (channels, taps, channels), the narrow one (channels, 1, channels), and a Snake after each.
 
-    Biases (channels,) float32. Both convolutions make one product of their weights' type; there are no low halves.
+    Biases (channels,) float32. Both convolutions use one product of their weights' type, without low halves.
     """
 
     wide: ConvWeights
@@ -69,7 +69,7 @@ def _dilated(
 
 @triton.jit
 def _active(acc, scale, bias, alpha, inverse, n, kind: tl.constexpr):
-    """The Snake of sums for outputs n, as the next product takes it."""
+    """The Snake of sums for outputs n, in the next product's type."""
     y = acc * scale + tl.load(bias + n)[None, :]
     return saturated(snake(y, tl.load(alpha + n)[None, :], tl.load(inverse + n)[None, :]), kind)
 
@@ -81,7 +81,7 @@ def residual_unit_kernel(
     HAS_OUT: tl.constexpr, CHANNELS: tl.constexpr,
     BLOCK_M: tl.constexpr, FIRST: tl.constexpr, CHUNK: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Grid (tiles + state_programs,): the first each make BLOCK_M steps, the others move the state on.
+    """Grid (tiles + state_programs,): the first compute BLOCK_M steps each, the others advance the state.
 
     x, out, active, residual (rows, steps, channels); weight1 (channels, taps, channels), weight2 (channels, channels);
     state, slots and turns as in `ConvState`. CHANNELS are FIRST, a power of two, and a smaller one or none.
@@ -101,7 +101,7 @@ def residual_unit_kernel(
         if REST:
             r = FIRST + tl.arange(0, REST)
             rest = _active(rest, scale1, bias1, alpha1, inverse1, r, kind)
-        for start in tl.range(0, CHANNELS, CHUNK, num_stages=1):  # the registers do not hold the sums of all outputs
+        for start in tl.range(0, CHANNELS, CHUNK, num_stages=1):  # the sums of all outputs do not fit into registers
             o = start + tl.arange(0, CHUNK)
             w = weight2 + o[None, :] * CHANNELS
             acc = tl.dot(first, tl.load(w + n[:, None]), input_precision="ieee")
@@ -119,10 +119,10 @@ def residual_unit_kernel(
 def residual_unit(
     x: Tensor, unit: UnitWeights, residual: Tensor, state: ConvState, out: bool, tiles: UnitTiles
 ) -> tuple[Tensor | None, Tensor]:
-    """x (rows, steps, channels), already active, after each row's state → the sum and its Snake, both of this shape.
+    """x (rows, steps, channels), already activated, after each row's state → the sum and its Snake, both of this shape.
 
-    The sum has the type of residual, of this shape, too; without `out` it is not kept. What lies between the two
-    convolutions and the second result have the type of x, which is the weights'. The state moves on by x.
+    The sum has the type of residual, which has this shape, too; without `out` it is not stored. The values between the
+    two convolutions and the second result have the type of x, which is the weights'. The state advances by x.
     """
     rows, steps, channels = x.shape
     taps, parts = unit.wide.high.shape[1], unit_parts(channels)
@@ -151,7 +151,7 @@ def residual_unit(
 
 
 def unit_tiles(x: Tensor) -> UnitTiles | None:
-    """Tiles for x (rows, steps, channels); None where `conv` twice is faster."""
+    """Tiles for x (rows, steps, channels); None if two launches of `conv` are faster."""
     total, channels = x.shape[0] * x.shape[1], x.shape[2]
     if x.device.type == "cpu":
         return pick_interpreter_unit_tiles(total, channels)

@@ -1,7 +1,8 @@
 """The decoder's last convolution: from all channels of a few steps to one sample each, on the CUDA cores.
 
 y[r, t] = tanh(Σ_j Σ_c weight[j, c] · x[r, t − (taps − 1 − j), c] + bias). With one output, tensor cores would have
-nothing to do but gather the input seven times; here what the taps of a tile share is read again from the L1 cache.
+nothing to do but gather the input seven times; here the inputs shared by a tile's taps are read again from the L1
+cache.
 A plain direct convolution.
 """
 
@@ -22,7 +23,7 @@ def _sound_conv(
     rows, steps, channels, taps, slot_stride, tiles, state_programs,
     BLOCK_M: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Grid (tiles + state_programs,): the first each make BLOCK_M samples, the others move the state on."""
+    """Grid (tiles + state_programs,): the first compute BLOCK_M samples each, the others advance the state."""
     program = tl.program_id(0)
     if program < tiles:
         m = program * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -51,14 +52,14 @@ def _sound_conv(
 def sound_conv(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState) -> Tensor:
     """x (rows, steps, channels), after each row's state, by weight (taps, channels) → (rows, steps) in [-1, 1].
 
-    weight and bias (1,) are float32, and so is the result. The state moves on by x.
+    weight and bias (1,) are float32, and so is the result. The state advances by x.
     """
     rows, steps, channels = x.shape
     taps = len(weight)
     if weight.shape[1] != channels or not (x.is_contiguous() and weight.is_contiguous()):
         raise ValueError(f"x {tuple(x.shape)} does not fit weights {tuple(weight.shape)}")
     if state.columns.shape[2:] != (taps - 1, channels) or state.columns.dtype != x.dtype or len(state.slots) != rows:
-        raise ValueError(f"the state {tuple(state.columns.shape)} is not of {taps - 1} columns of {channels}")
+        raise ValueError(f"the state {tuple(state.columns.shape)} must have {taps - 1} columns of {channels}")
     out = torch.empty(rows, steps, device=x.device)
     block_m = _samples(x)
     tiles = triton.cdiv(rows * steps, block_m)

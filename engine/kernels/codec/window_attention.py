@@ -1,9 +1,9 @@
-"""Streamed sliding-window attention: rotate a chunk's queries and keys, attend, put keys and values in a ring.
+"""Streamed sliding-window attention: rotates a chunk's queries and keys, attends, stores keys and values in a ring.
 
 y[r, t, h] = softmax(q · Kᵀ / √head_dim) · V over positions p with t − window < p ≤ t: the rolling buffer of Mistral 7B
-(Jiang et al. 2023), with RoPE on halves (GPT-NeoX's layout). A program has a head of a row, puts the chunk in the ring,
-and reads the window from there block by block, with an online softmax (Milakov & Gimelshein 2018). Fusing rotation,
-attention and the ring's update is our own.
+(Jiang et al. 2023), with RoPE on halves (GPT-NeoX's layout). A program handles a head of a row, stores the chunk in the
+ring, and reads the window from there block by block, with an online softmax (Milakov & Gimelshein 2018). Fusing
+rotation, attention and the ring's update is our own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.kernels.launch import launch
 
 @dataclass(frozen=True, slots=True)
 class WindowTiles:
-    """Positions that a program reads at a time, at least 16; its warps, and how many such reads are on their way."""
+    """Positions that a program reads at a time, at least 16; its warps, and its number of such reads in flight."""
 
     block: int
     warps: int
@@ -30,7 +30,7 @@ class WindowTiles:
 
 
 _ONE_STEP, _SEVERAL = WindowTiles(128, 4, 1), WindowTiles(16, 2, 3)
-"""The best measured on an H100: 64 rows of eight steps take 63 µs, one row of one 6."""
+"""The fastest measured on an H100: 64 rows of eight steps take 63 µs, one row of one 6."""
 
 
 @triton.jit
@@ -43,14 +43,14 @@ def _rotated(at, cos, sin, mask, half):
 
 @triton.jit
 def _table(positions, frequencies):
-    """Cosine and sine, rounded to bfloat16, as the tables were that the weights were trained with."""
+    """Cosine and sine, rounded to bfloat16, like the tables that the weights were trained with."""
     angle = positions.to(tl.float32) * frequencies
     return to_bfloat16(tl.cos(angle)), to_bfloat16(tl.sin(angle))
 
 
 @triton.jit
 def _take_in(best, total, y1, y2, q1, q2, k1, k2, v1, v2, seen):
-    """Some more keys and values: softmax online, over what is seen, in float32 without tensor cores."""
+    """Add keys and values to the online softmax, masked by seen, in float32 without tensor cores."""
     s = tl.dot(q1, tl.trans(k1), input_precision="ieee")
     s = tl.dot(q2, tl.trans(k2), s, input_precision="ieee")
     s = tl.where(seen, s, float("-inf"))
@@ -63,7 +63,7 @@ def _take_in(best, total, y1, y2, q1, q2, k1, k2, v1, v2, seen):
 
 @triton.jit
 def _read(cache, place, inside, half):
-    """The two halves of vectors in a ring; `place` is where the first begin."""
+    """The two halves of vectors in a ring; `place` is the start of the first."""
     return tl.load(cache + place, mask=inside, other=0.0), tl.load(cache + place + half, mask=inside, other=0.0)
 
 
@@ -91,11 +91,11 @@ def _window_attention(
     tl.store(keys + to + half, k2, mask=mask)
     tl.store(values + to, tl.load(value, mask=mask, other=0.0).to(tl.float32), mask=mask)
     tl.store(values + to + half, tl.load(value + half, mask=mask, other=0.0).to(tl.float32), mask=mask)
-    best = tl.full((STEPS,), -1e30, tl.float32)  # a number, as nothing may be seen before a stream's first steps
+    best = tl.full((STEPS,), -1e30, tl.float32)  # finite, as a stream's first steps may see nothing before them
     total = tl.zeros((STEPS,), tl.float32)
     y1, y2 = tl.zeros((STEPS, HALF), tl.float32), tl.zeros((STEPS, HALF), tl.float32)
-    tl.debug_barrier()  # the chunk's own keys and values are read by other threads than wrote them
-    earliest = tl.maximum(window - 1 - start, 0)  # before it there was nothing
+    tl.debug_barrier()  # the chunk's own keys and values are read by other threads than those that wrote them
+    earliest = tl.maximum(window - 1 - start, 0)  # nothing exists before it
     oldest = (start - window + 1 + ring) % ring
     for block in range(0, window - 1 + steps, BLOCK):
         i = block + p
@@ -115,11 +115,11 @@ def window_attention(
     qkv: Tensor, frequencies: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor, window: int,
     tiles: WindowTiles | None = None,
 ) -> Tensor:  # fmt: skip
-    """qkv (rows, steps, 3, heads, head_dim), each step over itself and the window − 1 before it → (rows, steps, width).
+    """qkv (rows, steps, 3, heads, head_dim), each step sees itself and the window − 1 before it → (rows, steps, width).
 
     Channels of queries and keys are even ones first, then odd ones; frequencies (head_dim / 2,) float32. keys, values:
-    rings (slots, ring, heads, head_dim) float32 of at least window − 1 + steps positions, so that nothing is written
-    that is still read; slots (rows,) and positions (slots,) int64: where each row is, and how far.
+    rings (slots, ring, heads, head_dim) float32 of at least window − 1 + steps positions, so that no position is
+    overwritten that is still read; slots (rows,) and positions (slots,) int64: each row's slot, and its progress.
     """
     rows, steps, _, heads, head_dim = qkv.shape
     ring = keys.shape[1]

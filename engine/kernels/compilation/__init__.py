@@ -1,1 +1,1 @@
-"""Kernels compiled before they are launched, side by side, and where nothing is kept yet in processes of their own."""
+"""Compiles kernels in parallel before they are launched, in separate processes if the cache has none yet."""

@@ -1,4 +1,4 @@
-"""Launches whose results do not count: kernels are compiled before the first is used, rehearsed before a capture."""
+"""Launches whose results are ignored: to compile kernels before the first use, and as trial runs before a capture."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def launched_alike(items: Sequence[Item]) -> Sequence[Item]:
 
 
 def layers_alike(layers: Sequence[Item]) -> Sequence[Item]:
-    """The same of layers, of which one may take another's place: inside `rehearsing` too."""
+    """The same for layers, of which one represents all: inside `rehearsing` too."""
     return [layers[0], layers[-1]] if _rehearsing.get() and len(layers) > 2 else launched_alike(layers)
 
 
 @contextmanager
 def rehearsing() -> Iterator[None]:
-    """What runs in here puts every kernel on the device and makes what kernels keep; its results do not count."""
+    """Code in this context loads every kernel onto the device and initialises what kernels keep; its results are
+    ignored."""
     token = _rehearsing.set(True)
     try:
         yield
@@ -46,12 +47,12 @@ def rehearsing() -> Iterator[None]:
 
 @contextmanager
 def compiling(processes: CompilerProcesses | None = None) -> Iterator[None]:
-    """Launches in here compute nothing: their kernels are compiled. Outputs keep what was in their memory.
+    """Launches in this context compute nothing: their kernels are compiled. Outputs keep their previous memory.
 
-    By ``processes``, else on as many threads as there are cores, which does for a few: much of Triton's compiler works
-    under Python's lock.
+    Uses ``processes``, else as many threads as there are cores, which is enough for a few kernels: much of Triton's
+    compiler holds Python's lock.
     """
-    with _Compiler(processes) as compiler, AsyncCompileMode(compiler):  # which waits for all
+    with _Compiler(processes) as compiler, AsyncCompileMode(compiler):  # waits for all kernels
         before, knobs.runtime.jit_cache_hook = knobs.runtime.jit_cache_hook, compiler.note
         token = _compiling.set(True)
         try:
@@ -62,14 +63,16 @@ def compiling(processes: CompilerProcesses | None = None) -> Iterator[None]:
 
 
 class _Compiler(ThreadPoolExecutor):
-    """What Triton hands its compiling to: first one of the processes does it, then this one finds it in the cache."""
+    """The executor that Triton uses for compiling: a process compiles first, then this one finds the kernel in the
+    cache."""
 
     def __init__(self, processes: CompilerProcesses | None) -> None:
         super().__init__(len(processes) if processes else os.cpu_count(), "compiler")
         self._processes, self._next = processes, Specialisation("", "", "")
 
     def note(self, *, fn: Any, compile: dict[str, Any], **about: Any) -> bool:
-        """Triton's hook, called before each `submit`: which kernel it is about, in words that other processes know."""
+        """Triton's hook, called before each `submit`: describes the next kernel so that other processes can compile
+        it."""
         self._next = Specialisation(fn.module, fn.name, compile["specialization_data"])
         return False
 

@@ -1,7 +1,8 @@
-"""A process that compiles kernels for a GPU that it does not touch: python -m engine.kernels.compilation.process TARGET
+"""Compiles kernels in a process that does not use the GPU: python -m engine.kernels.compilation.process TARGET
 
 TARGET is a GPUTarget in JSON. Each line of the input is a `Specialisation` in JSON; an empty line answers it, once the
-kernel is in Triton's cache. What cannot be compiled ends the process with Triton's error, and who asked tries it alone.
+kernel is in Triton's cache. A kernel that cannot be compiled ends the process with Triton's error, and the caller then
+compiles it alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.kernels.compilation.processes import Specialisation
 
 
 class CompilingDriver:
-    """As much of Triton's driver as compiling asks for: there is one GPU, of this target."""
+    """The part of Triton's driver that compiling needs: there is one GPU, of this target."""
 
     def __init__(self, target: GPUTarget) -> None:
         self._target = target
@@ -35,7 +36,7 @@ class CompilingDriver:
 
 def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that printed text is not taken for an answer
     driver.set_active(CompilingDriver(GPUTarget(**json.loads(sys.argv[1]))))
     import engine.kernels  # noqa: F401  (all of them, while nothing is asked for yet)
 

@@ -1,4 +1,4 @@
-"""Processes that compile kernels into the cache that this one reads, where an earlier start has left none."""
+"""Processes that compile kernels into this one's cache, if an earlier start has left none."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
 
 MOST = 12
-"""Processes: an H200's hundred kernels take a core half a minute; each process imports torch for 3 s, and 400 MB."""
+"""Maximum processes: an H200's hundred kernels take a core half a minute; each process imports torch for 3 s, and 400
+MB."""
 FEWEST_CORES = 4
-"""With fewer, threads are as good."""
+"""With fewer cores, threads are as good."""
 KERNELS = Path(__file__).resolve().parents[1]
 
 
@@ -37,13 +38,13 @@ class Specialisation(NamedTuple):
 
 
 class CompilerProcesses:
-    """`count` of them for a GPU of this target, importing what they need until they are asked. `close` ends them."""
+    """`count` processes for a GPU of this target, which import while they wait for work. `close` ends them."""
 
     def __init__(self, count: int, target: dict[str, object]) -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
         command = [sys.executable, "-m", "engine.kernels.compilation.process", json.dumps(target)]
         pipe = subprocess.PIPE
-        self._all = [  # in sessions of their own: Ctrl-C is for this process, and their input ends with it
+        self._all = [  # in their own sessions: Ctrl-C is for this process, and their input ends with it
             subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True, start_new_session=True)
             for _ in range(count)
         ]
@@ -55,7 +56,7 @@ class CompilerProcesses:
         return len(self._all)
 
     def compile(self, specialisation: Specialisation) -> None:
-        """Have it compiled by the next process that is free; blocking. One that has died compiles nothing."""
+        """Compile in the next free process; blocking. Does nothing if that process has died."""
         process = self._idle.get()
         assert process.stdin and process.stdout
         with contextlib.suppress(OSError):
@@ -77,18 +78,18 @@ class CompilerProcesses:
 
 @dataclass(frozen=True, slots=True)
 class KeptKernels:
-    """Whether all kernels that an engine needs are in the cache, and if not, the processes that compile them."""
+    """Whether the cache has all kernels of an engine, and if not, the processes that compile them."""
 
     are_complete: bool = False
     processes: CompilerProcesses | None = None
-    """None where cores are few: then threads are as good."""
+    """None with few cores: then threads are as good."""
 
 
 @contextmanager
 def kept_kernels(settings: str) -> Iterator[KeptKernels]:
-    """Those of the current GPU for an engine of these settings.
+    """The kernels for the current GPU and an engine with these settings.
 
-    A file in the cache tells that they are complete; it is written when this is left without an error.
+    A file in the cache marks them as complete; it is written if this context ends without an error.
     """
     threading.Thread(target=triton_key, daemon=True).start()  # hashes all of Triton, half a second before any kernel
     target = vars(driver.active.get_current_target())
@@ -103,13 +104,13 @@ def kept_kernels(settings: str) -> Iterator[KeptKernels]:
     finally:
         if processes:
             processes.close()
-    with contextlib.suppress(OSError):  # a cache that can only be read is looked through at each start
+    with contextlib.suppress(OSError):  # a read-only cache is checked at each start
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
 
 
 def _fingerprint(settings: str) -> str:
-    """Of what kernels are compiled from: their sources, Triton, and for what."""
+    """A hash of everything kernels are compiled from: their sources, Triton, and the target."""
     digest = hashlib.sha256(f"{triton.__version__} {settings}".encode())
     for path in sorted(KERNELS.rglob("*.py")):
         digest.update(path.read_bytes())

@@ -1,11 +1,11 @@
 """GEMM of gates and ups over packed 12-bit weights, for three to eight rows: silu(x · Gᵀ) · (x · Uᵀ).
 
 Eight rows fill one side of the tensor cores' smallest tile (PTX ISA, mma.sync m16n8k16), whose other side is sixteen
-columns of weights. Of that tile a thread holds eight weights, as four pairs of bfloat16; and a pair is what a word
-holds once it is unpacked. A thread loads eight weights of each of four columns and multiplies these, so nothing passes
-between threads: the depth of a tile is counted in the order that makes it so, in the weights and in x alike.
+columns of weights. Of that tile a thread holds eight weights, as four pairs of bfloat16; and a pair is an unpacked
+word. A thread loads eight weights of each of four columns and multiplies these, so nothing passes between threads:
+weights and x count the depth of a tile in the order that makes this possible.
 
-A program is one warp, with a tile of gates and the tile of ups that belongs to it, and goes through the whole depth:
+A program is one warp, with a tile of gates and the matching tile of ups, and covers the whole depth:
 nothing waits for other warps. Measured in a frame of eight rows on an H200 (2026-11-25): 5.23 → 4.99 ms. With more
 rows, or for products of fewer weights, `engine.kernels.gemm` is as fast or faster: docs/log/frames.md.
 """
@@ -23,18 +23,18 @@ from engine.kernels.packed12.weights import TILE_COLUMNS, TILE_DEPTH, Packed12, 
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
 
 PACKED12_ROWS = 8
-"""Rows at most."""
+"""Maximum rows."""
 STEPS, STAGES = 2, 4
-"""Tiles that are loaded together, and in how many stages."""
+"""Tiles loaded together, and number of stages."""
 EARLY_LINES: tl.constexpr = tl.constexpr(8)
-"""Lines of 128 bytes, of gates and of ups, that are fetched into the L2 cache before the grid wait."""
+"""Lines of 128 bytes, of gates and of ups, fetched into the L2 cache before the grid wait."""
 _WORDS: tl.constexpr = tl.constexpr(128)
-"""First words of a tile, and its second and third: a quad's sixteen beside the next quad's."""
+"""First words of a tile, and its second and third: a quad's sixteen next to the next quad's."""
 
 
 @triton.jit
 def _halves(pair, DTYPE: tl.constexpr):
-    """Words of two bfloat16 as (…, 2) of that type, or of float32."""
+    """Words of two bfloat16 as (…, 2) of this type, or of float32."""
     if tl.bfloat16 == DTYPE:  # the word as it is
         low = (pair & 0xFFFF).to(tl.uint16).to(DTYPE, bitcast=True)
         high = (pair >> 16).to(tl.uint16).to(DTYPE, bitcast=True)
@@ -70,7 +70,7 @@ def _gated_packed12(
 ):  # fmt: skip
     """Grid (columns / 32,): x (rows, depth), tiles and scales of gates over ups (2 · columns, depth), as `Packed12`."""
     tile = tl.program_id(0)
-    size = 3 * _WORDS * (depth // 32)  # words of a row of tiles, one below the other in depth
+    size = 3 * _WORDS * (depth // 32)  # words of a row of tiles along the depth
     gates = tiles.to(tl.pointer_type(tl.uint32)) + tile.to(tl.int64) * size
     ups = gates + (columns // 32).to(tl.int64) * size
     quad, group, four = tl.arange(0, 8)[:, None, None], tl.arange(0, 4)[None, :, None], tl.arange(0, 4)[None, None, :]
@@ -93,7 +93,7 @@ def _gated_packed12(
             y = tl.dot(ws, xs, y, input_precision="ieee")
             us = _weights(ups + lane + 3 * _WORDS * step, xs.dtype)
             u = tl.dot(us, xs, u, input_precision="ieee")
-    if PDL:  # a kernel that starts before is in its way
+    if PDL:  # a kernel that starts earlier would slow it down
         launch_dependents()
     line = tl.arange(0, 32)
     column = 32 * tile + 4 * (line % 8) + line // 8

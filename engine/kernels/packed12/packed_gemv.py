@@ -1,4 +1,4 @@
-"""GEMV over packed 12-bit weights, for one row or two: `engine.kernels.gemv` but for what it reads."""
+"""GEMV over packed 12-bit weights, for one row or two: `engine.kernels.gemv` except for reading the weights."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _gemv_packed12(
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     QUADS: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Grid (columns / (4 · QUADS),); words and scales as `Packed12` has them, PRELOAD groups read before the wait."""
+    """Grid (columns / (4 · QUADS),); words and scales as in `Packed12`, PRELOAD groups read before the wait."""
     groups = tl.multiple_of(depth // 8, 16)
     quads = tl.cdiv(columns, 4)
     quad = tl.minimum(tl.program_id(0) * QUADS + tl.arange(0, QUADS), quads - 1).to(tl.int64)[:, None, None]
@@ -58,7 +58,7 @@ def _gemv_packed12(
     squares_1 = tl.zeros((8 * GROUPS,), tl.float32)
     squares_2 = squares_1
     for start in tl.range(PRELOAD, groups, GROUPS, num_stages=STAGES):
-        # Inputs stand first, so that they are laid out as the weights want them: behind these they would be moved.
+        # Inputs come first, so that their layout suits the weights: after these they would be moved.
         wide_1, more = load_inputs(x, norm, 8 * start, depth, 8 * GROUPS, HAS_NORM)
         wide_1 = tl.reshape(wide_1, (1, GROUPS, 1, 8))
         squares_1 += more
@@ -75,7 +75,7 @@ def _gemv_packed12(
             u_1 += tl.sum(us * wide_1, 3)
             if ROWS == 2:
                 u_2 += tl.sum(us * wide_2, 3)
-    if PDL and GATED:  # as in the kernel for other weights: a kernel that starts before that is in its way
+    if PDL and GATED:  # as in `_gemv`: a kernel that starts earlier would slow it down
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if PRELOAD > 0:
@@ -96,7 +96,7 @@ def _gemv_packed12(
 
 @triton.jit
 def _preloaded_sums(preloaded, x, norm, depth, PRELOAD: tl.constexpr):
-    """What the preloaded weights add to the sums (QUADS, 4)."""
+    """The preloaded weights' contribution to the sums (QUADS, 4)."""
     wide, _ = load_inputs(x, norm, 0, depth, 8 * PRELOAD, False)
     return tl.sum(tl.sum(preloaded * tl.reshape(wide, (1, PRELOAD, 1, 8)), 3), 1)
 

@@ -141,9 +141,9 @@ def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) 
     return f"{name}: {message.removeprefix('Value error, ')}"
 
 
-def _check_fields(value: object, what: str, param: str | None) -> None:
+def _check_fields(value: object, name: str, param: str | None) -> None:
     if isinstance(value, dict) and len(value) > MAX_FIELDS:
-        message = f"{what} has {len(value)} fields; at most {MAX_FIELDS} are allowed."
+        message = f"{name} has {len(value)} fields; at most {MAX_FIELDS} are allowed."
         raise ApiError(400, message, param, "json_too_complex")
 
 

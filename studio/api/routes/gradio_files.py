@@ -32,19 +32,19 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
         form = await read_form(request, FORM_LIMIT, "files")
         form.file("files")  # at least one
         state = request.state
-        kept: list[ClientFile] = []
+        client_files: list[ClientFile] = []
         try:
             for upload in form.uploads["files"]:
-                kept.append(await files.add_upload(upload, state.owner_filter, state.caller))
+                client_files.append(await files.add_upload(upload, state.owner_filter, state.caller))
         except (StudioError, OSError) as error:
-            for file in kept:
+            for file in client_files:
                 files.remove(file)
             if isinstance(error, StudioError):
                 raise
             log.warning("an upload was not stored: %s", error)
             message = "The upload could not be stored: the studio's temporary folder is full or cannot be written."
             raise ApiError(503, message, "files", "no_room") from error
-        return JSONResponse([file.reference for file in kept])
+        return JSONResponse([file.reference for file in client_files])
 
     @routes.api_route("/gradio_api/file={reference:path}", methods=["GET", "HEAD"])
     @routes.api_route("/gradio_api/file/{reference:path}", methods=["GET", "HEAD"])

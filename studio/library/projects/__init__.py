@@ -1,1 +1,1 @@
-"""Projects in the library: their records and tables, for their owners and for the worker that speaks them."""
+"""Projects in the library: their records and tables, for their owners and for the worker that generates them."""

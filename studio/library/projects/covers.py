@@ -1,4 +1,4 @@
-"""The pictures of projects: one each, visible to anyone who can see the project."""
+"""Cover pictures of projects, at most one each, visible to everyone who can see the project."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from studio.library.sqlite import Database
 
 
 class Covers:
-    """Calls block for milliseconds; ``owner_filter`` is as for Projects."""
+    """Calls block for milliseconds; ``owner_filter`` is as in Projects."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def get(self, project_id: str, owner_filter: str | None) -> Cover | None:
-        """None: the project has none. Raises NotFound."""
+        """The cover; None without one. Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             for row in db.table("covers").rows_where("project_id = ?", [project_id]):
@@ -26,7 +26,7 @@ class Covers:
         return None
 
     def put(self, project_id: str, owner_filter: str | None, cover: Cover | None) -> Project:
-        """Give a project this picture in the place of the one before; None takes it away. Raises NotFound."""
+        """Set or replace a project's cover; None removes it. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             put_cover(db, project_id, cover)

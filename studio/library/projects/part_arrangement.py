@@ -1,4 +1,4 @@
-"""The parts of a project as their owner arranges them: inserted, split, merged, moved, deleted, restored."""
+"""Arranging the parts of a project: insert, split, merge, move, delete, restore."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ UNDER_WAY = ("queued", "speaking")
 
 
 class Arrangement:
-    """Each call is one transaction: of two at once the second sees what the first has made. They block for
-    milliseconds; ``owner_filter`` is as for Projects. Takes of parts whose words stay as they are are not touched."""
+    """Each call is one transaction, so the second of two simultaneous calls sees the result of the first. Calls block
+    for milliseconds; ``owner_filter`` is as in Projects. Takes of parts whose text is unchanged are not touched."""
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class Arrangement:
         trash.put_back["part"] = _put_back
 
     def insert(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
-        """A new part after another one; None: before the first. Raises NotFound, InvalidRequest."""
+        """Insert a part after another one; None: before the first. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             position = 0 if after is None else part_of(db, project_id, after).position + 1
@@ -50,10 +50,9 @@ class Arrangement:
             return part_of(db, project_id, part_id)
 
     def split(self, project_id: str, owner_filter: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
-        """Cut a part before character ``at`` of its ``text``; the first half keeps its takes, of which none fits.
+        """Cut a part before character ``at`` of its ``text``; the first half keeps the takes, which no longer match.
 
-        What was asked for is asked for of both. Raises NotFound, InvalidRequest, and Changed where its text is another
-        one by now.
+        If the part was queued, both are. Raises NotFound, InvalidRequest, and Changed where its text has changed since.
         """
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
@@ -62,7 +61,7 @@ class Arrangement:
                 raise Changed("the text of this part was changed meanwhile; look at it again", "text")
             if not text[:at].strip() or not text[at:].strip():
                 raise InvalidRequest(
-                    "there are no words on one side of this place: split a part between two of its words", "at"
+                    "there is no text on one side of this position: split a part between two words", "at"
                 )
             rest = NewPart(text[at:], voice=part.voice, pause=part.pause, end=part.end)
             state = "queued" if part.state in UNDER_WAY else "new"
@@ -73,17 +72,17 @@ class Arrangement:
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
     def merge(self, project_id: str, owner_filter: str | None, part_id: str, following: str) -> Part:
-        """Put a part and the one right after it together, in the voice of the first; the takes of both stay.
+        """Merge a part with the next one, in the voice of the first; the takes of both stay.
 
-        No chapter begins with the second any more. Raises NotFound, InvalidRequest for one that would be too
-        long, and Changed where another part is between the two by now.
+        A chapter that begins with the second part no longer exists. Raises NotFound, InvalidRequest for a result that
+        is too long, and Changed where another part now lies between the two.
         """
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
-            # A title has no full stop that would keep it from what follows.
+            # A title has no full stop to separate it from the text that follows.
             text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
@@ -99,7 +98,7 @@ class Arrangement:
             return part_of(db, project_id, part_id)
 
     def move(self, project_id: str, owner_filter: str | None, part_id: str, position: int) -> Part:
-        """Have a part be at this position, from 0 on; the ones between make way. Raises NotFound, InvalidRequest."""
+        """Move a part to this position, counted from 0; the parts between shift. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
@@ -117,8 +116,8 @@ class Arrangement:
     def delete(self, project_id: str, owner_filter: str | None, part_id: str) -> None:
         """Put a part into the trash; a chapter that began with it begins with the next one.
 
-        It then belongs to a project of its own, which is deleted. Raises NotFound, and InvalidRequest for the only
-        part of a project, which stays.
+        The part then belongs to a deleted project of its own. Raises NotFound, and InvalidRequest for the only part of
+        a project, which cannot be deleted.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
@@ -135,9 +134,9 @@ class Arrangement:
             touch(db, row)
 
     def restore(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> list[Part]:
-        """Restore parts of a project, each where it was, with its takes; those that are there again.
+        """Restore parts of a project, each where it was, with its takes; returns the restored parts.
 
-        Raises NotFound where none of them is in the trash, InvalidRequest for one part too many.
+        Raises NotFound where none of them is in the trash, InvalidRequest for more parts than allowed.
         """
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
@@ -157,7 +156,7 @@ class Arrangement:
 
 
 def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
-    """Move parts back from the projects that hold them, the last deleted first: each position is as it was then."""
+    """Move parts back from the projects that hold them, the last deleted first: each position is valid again then."""
     homes: dict[str, list[dict[str, Any]]] = {}
     for held in bins:
         homes.setdefault(held["kind"].removeprefix(BIN), []).append(held)
@@ -170,13 +169,13 @@ def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
 
 
 def _move_back(db: Database, project_id: str, bin_id: str) -> str:
-    """The id of the part that the project ``bin_id`` held. Raises InvalidRequest."""
+    """Restores the part in the project ``bin_id`` and returns its id. Raises InvalidRequest."""
     [part] = parts_of(db, "project_id = ?", [bin_id])
     if (count := _count(db, project_id)) >= MAX_PARTS:
         raise _too_many()
     position = min(part.position, count)
     _make_gap(db, project_id, position)
-    if part.chapter:  # it begins with this one again
+    if part.chapter:  # it begins with this part again
         same = "project_id = ? and position = ? and chapter = ? and text != chapter"
         db.execute(f"update parts set chapter = '' where {same}", [project_id, position + 1, part.chapter])
     db.execute("update parts set project_id = ?, position = ? where id = ?", [project_id, position, part.id])
@@ -185,7 +184,7 @@ def _move_back(db: Database, project_id: str, bin_id: str) -> str:
 
 
 def _is_title(part: Part) -> bool:
-    """Whether it has the words of its chapter's title and no others; the two may have other stops and line ends."""
+    """Whether a part is only its chapter's title; punctuation at the end and line breaks may differ."""
     text, title = ("".join(filter(str.isalnum, words)) for words in (part.text, part.chapter))
     return text == title != ""
 
@@ -195,7 +194,7 @@ def _count(db: Database, project_id: str) -> int:
 
 
 def _add(db: Database, project_id: str, part: NewPart, position: int, state: str = "new") -> str:
-    """The id of a part that is now at this position. Raises InvalidRequest."""
+    """Adds a part at this position and returns its id. Raises InvalidRequest."""
     if _count(db, project_id) >= MAX_PARTS:
         raise _too_many()
     part_id = f"part_{secrets.token_hex(12)}"

@@ -1,4 +1,4 @@
-"""Projects as their worker handles them: the next part claimed, its take kept, its failure noted."""
+"""The queue of parts to generate, as workers use it: claim the next part, store its take, note its failure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from studio.library.takes.take import NewTake
 from studio.library.takes.take_rows import insert_take
 
 MAX_TAKES = 8
-"""Takes that a part keeps: the newest, and the chosen one."""
+"""Takes kept for each part: the newest, and the chosen one."""
 MAX_ATTEMPTS = 2
 LEASE_SECONDS = 30.0
-"""How long a part counts as being spoken after its worker has last said so: longer than a busy disk holds that up."""
+"""Seconds a claim lasts after its worker's last renewal: longer than a busy disk delays one."""
 _READY = (
     "paused = 0 and deleted is null"
     " and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
@@ -32,21 +32,21 @@ _MINE = "id = ? and state = 'speaking' and lease = ?"
 
 
 class PartQueue:
-    """What there is to speak. Any number of workers, in any processes, may share it: each part that is being spoken has
-    a lease, which its worker renews. Calls block for milliseconds."""
+    """The parts to generate. Any number of workers, in any processes, may share it: each part being generated has a
+    lease, which its worker renews. Calls block for milliseconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def recover(self, given_up: Collection[str] = ()) -> int:
-        """Queue again what is not being spoken any more; how many parts.
+        """Queue parts again that are no longer being generated; returns their number.
 
-        That is what has one of the leases ``given_up``, and what has one that was not renewed in time: its process has
-        ended. A lease that would hold for longer than one can was given before the clock was set back; it holds for
-        LEASE_SECONDS from now, unless its worker renews it.
+        These have a lease in ``given_up``, or one that was not renewed in time, because its process has ended. A lease
+        of more than the maximum dates from before the clock was set back; it lasts for LEASE_SECONDS from now unless
+        its worker renews it.
         """
         now = time.time()
-        with self._store.reading() as db:  # mostly there is nothing to do, and no lock is needed to see that
+        with self._store.reading() as db:  # usually there is nothing to do, which needs no lock to see
             if not given_up and not db.execute(f"select exists ({_LOST})", [now, now + LEASE_SECONDS]).fetchone()[0]:
                 return 0
         with self._store.writing() as db:
@@ -59,9 +59,9 @@ class PartQueue:
             return int(db.execute(query, [now, json.dumps(list(given_up))]).rowcount)
 
     def renew(self, leases: Collection[str]) -> set[str]:
-        """Hold these leases for LEASE_SECONDS from now; those that still hold.
+        """Extend these leases by LEASE_SECONDS from now; returns those that are still valid.
 
-        Of the others, the part was cancelled or deleted, or another worker has taken it over.
+        For all others, the part was cancelled or deleted, or another worker has taken it over.
         """
         among = "state = 'speaking' and lease in (select value from json_each(?))"
         listed = json.dumps(list(leases))
@@ -70,7 +70,7 @@ class PartQueue:
             return {row[0] for row in db.execute(f"select lease from parts where {among}", [listed]).fetchall()}
 
     def claim(self) -> ClaimedPart | None:
-        """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
+        """Claim the next queued part; projects take turns. None: nothing is queued."""
         query = f"select * from projects where {_READY} order by served, n limit 1"
         with self._store.reading() as db:
             if not db.execute(query).fetchone():
@@ -86,7 +86,7 @@ class PartQueue:
                 settings = settings_of(db, row)
                 recipe = settings.recipe(part["text"], part["voice"])
                 again = list(select(db, "select 1 from takes where part_id = ? and recipe = ?", [part["id"], recipe]))
-                drawn = again or part["attempts"]  # the same seed would say the same again
+                drawn = again or part["attempts"]  # the same seed would give the same take
                 return ClaimedPart(
                     project_id=row["id"],
                     part_id=part["id"],
@@ -102,7 +102,7 @@ class PartQueue:
 
     @once_more_with_room
     def done(self, claimed: ClaimedPart, new: NewTake) -> None:
-        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none."""
+        """Store a take and choose it; if the part has changed meanwhile, the part is stale. Ignores a deleted part."""
         dropped: list[str] = []
         with self._store.writing() as db:
             row = next(iter(db.table("projects").rows_where("id = ?", [claimed.project_id])), None)
@@ -120,7 +120,7 @@ class PartQueue:
     def regenerated(self, new: NewTake, before: str, characters: int) -> None:
         """Keep a take of which ``characters`` were regenerated, and choose it if the take ``before`` is still chosen.
 
-        Raises NotFound where the part, or the take before, is gone.
+        Raises NotFound where the part or the previous take is gone.
         """
         take = new.take
         part_id = str(take.part_id)
@@ -143,7 +143,7 @@ class PartQueue:
         db.execute(worked, [new.take.work_s, characters, new.take.part_id])
 
     def failed(self, claimed: ClaimedPart, reason: str) -> None:
-        """Note why; the first time, the part goes back in line."""
+        """Note the reason; after the first failure, queue the part again."""
         attempts = claimed.attempts + 1
         state = "queued" if attempts < MAX_ATTEMPTS else "failed"
         with self._store.writing() as db:
@@ -151,23 +151,24 @@ class PartQueue:
             db.execute(f"{change} {_MINE}", [state, attempts, reason[:1000], claimed.part_id, claimed.lease])
 
     def release(self, claimed: ClaimedPart, reason: str | None = None) -> None:
-        """Put a part back in line: that it was not spoken was none of its fault. ``reason`` is told with it."""
+        """Queue a part again without counting a failure, since the cause lies elsewhere. ``reason`` is stored with
+        it."""
         with self._store.writing() as db:
             change = "update parts set state = 'queued', error = coalesce(?, error) where"
             db.execute(f"{change} {_MINE}", [reason and reason[:1000], claimed.part_id, claimed.lease])
 
     def dropped(self, claimed: ClaimedPart) -> None:
-        """Forget that a part was asked for: somebody ended its request, or the project was cancelled."""
+        """Remove a part from the queue: its request was ended, or the project was cancelled."""
         with self._store.writing() as db:
             for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
                 settle(db, recipes_of(db, row), _MINE, [claimed.part_id, claimed.lease])
 
 
 def _prune(db: Database, part_id: str) -> list[str]:
-    """Forget the oldest takes of a part that has too many, never the chosen one; the audio that they had."""
+    """Delete the oldest takes of a part that has too many, never the chosen one; returns their audio files."""
     old = list(db.table("takes").rows_where("part_id = ?", [part_id], order_by="n desc", offset=MAX_TAKES, limit=100))
     [chosen] = db.execute("select chosen from parts where id = ?", [part_id]).fetchone()
-    old = [each for each in old if each["id"] != chosen]
-    for each in old:
-        db.table("takes").delete_where("id = ?", [each["id"]])
-    return [each["audio"] for each in old]
+    old = [take for take in old if take["id"] != chosen]
+    for take in old:
+        db.table("takes").delete_where("id = ?", [take["id"]])
+    return [take["audio"] for take in old]

@@ -1,4 +1,4 @@
-"""The nouns of long form: Project, Part and what a part is to be spoken with; frozen, with units."""
+"""The records of long form: projects, parts and their settings; frozen, with units."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from studio.library.pronunciations.entries import EntryIndex, Pronunciation
 from studio.library.takes.take import Take
 
 MAX_PART_TEXT = 4000
-"""Characters of one part."""
+"""Characters in one part."""
 MAX_PARTS = 20_000
-"""Of one project."""
+"""Parts in one project."""
 MAX_PAUSE = 30.0
 """Seconds of silence between two parts."""
 
@@ -22,40 +22,40 @@ MAX_AUTHOR = 200
 Loudness = Literal["none", "podcast", "acx"]
 
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
-"""new: never asked for; stale: words, voice or settings are others than those of its take."""
+"""new: never queued; stale: text, voice or settings have changed since its take."""
 PART_STATES: tuple[PartState, ...] = ("new", "queued", "speaking", "done", "stale", "failed")
 
 ProjectState = Literal["new", "running", "paused", "done", "incomplete"]
-"""incomplete: nothing is under way, and some parts are new, stale or failed beside others that are done."""
+"""incomplete: nothing is queued, and some parts are new, stale or failed while others are done."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """How the parts are spoken and put together; None leaves it to the voice, or to the studio."""
+    """How the parts are generated and assembled; None leaves it to the voice or the studio."""
 
     voice: str | None = None
-    """For parts without one of their own."""
+    """For parts without their own voice."""
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     speed: float = 1.0
     seed: int | None = None
-    """Of each part's first take; None draws one for every take."""
+    """For each part's first take; None picks a new seed for every take."""
     pause: float = 0.5
-    """Seconds of silence after a part that says nothing else."""
+    """Seconds of silence after a part without its own pause."""
     chapter_pause: float = 1.5
-    """Seconds of silence before a chapter, in the place of that."""
+    """Seconds of silence before a chapter, instead of that."""
     normalize: bool | None = None
-    """Whether numbers and the like are read as words; None leaves it to the model."""
+    """Whether numbers and the like are written out as words; None leaves it to the model."""
     trim: bool = False
-    """Whether the silence around each part is cut away, so that the pauses are all the silence between them."""
+    """Whether to trim the silence around each part, so that pauses have exactly their length."""
     loudness: Loudness = "none"
-    """The standard that its files are to meet."""
+    """The loudness standard of its files."""
     author: str = ""
     language: str = ""
-    """BCP 47, such as en or pt-BR; what its files say, blank: nothing."""
+    """BCP 47, such as en or pt-BR, for the files' tags; blank: no tag."""
     pronunciations: tuple[Pronunciation, ...] = ()
-    """Of its own dictionary, which is kept beside it."""
+    """The entries of its own dictionary, which is stored separately."""
 
     def as_dict(self) -> dict[str, Any]:
         """The settings without the dictionary."""
@@ -64,16 +64,16 @@ class ProjectSettings:
         return settings
 
     def recipe(self, text: str, voice: str | None) -> str:
-        """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""
+        """Identifies a part's text, voice and settings; takes with the same recipe differ only in their seeds."""
         return Recipes(self).of(text, voice)
 
 
 SPOKEN_WITH = ("voice", "temperature", "top_p", "top_k", "speed", "normalize")
-"""The settings that recipes are made of; others need no part to be spoken again."""
+"""The settings that affect recipes; changes to others do not make parts stale."""
 
 
 class Recipes:
-    """The recipes of many parts with the same settings; each is worked out once."""
+    """The recipes of many parts with the same settings, each computed once."""
 
     def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
@@ -90,18 +90,18 @@ class Recipes:
     def _recipe(self, text: str, voice: str | None) -> str:
         of = self.settings
         figures: list[object] = [text, voice or of.voice, of.temperature, of.top_p, of.top_k, of.speed]
-        figures += [] if of.normalize is None else [of.normalize]  # so that takes from before it still fit
-        figures += [[each.phrase, each.said, each.match_case] for each in self._phrases.in_text(text)]
+        figures += [] if of.normalize is None else [of.normalize]  # so that takes older than this setting still match
+        figures += [[entry.phrase, entry.said, entry.match_case] for entry in self._phrases.in_text(text)]
         return hashlib.sha256(json.dumps(figures).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class NewPart:
-    """A part on its way into the library."""
+    """A part to be added to the library."""
 
     text: str
     chapter: str = ""
-    """The title of the chapter that begins with it; blank: none does."""
+    """The title of the chapter that begins with it; blank if none does."""
     voice: str | None = None
     pause: float | None = None
     start: float | None = None
@@ -110,7 +110,7 @@ class NewPart:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part as it stands."""
+    """A stored part."""
 
     id: str
     project_id: str
@@ -119,27 +119,27 @@ class Part:
     text: str
     voice: str | None
     pause: float | None
-    """Seconds of silence after it; None is the project's."""
+    """Seconds of silence after it; None for the project's pause."""
     start: float | None
-    """When it is to be heard, in seconds; None: after the one before."""
+    """When it starts, in seconds; None: after the previous part."""
     end: float | None
     state: PartState
     attempts: int
     error: str | None
-    """Why the last attempt that failed did; it stays when the next one goes well."""
+    """Why its last failed attempt failed; stays after a later success."""
     chosen: str | None
     takes: tuple[Take, ...] = ()
     """Newest first."""
 
     @property
     def take(self) -> Take | None:
-        """The chosen one."""
+        """The chosen take."""
         return next((take for take in self.takes if take.id == self.chosen), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project with the sums of its parts."""
+    """A project with the totals of its parts."""
 
     id: str
     owner: str = field(repr=False)
@@ -150,18 +150,18 @@ class Project:
     created: float
     changed: float
     parts: dict[PartState, int]
-    """How many parts are in each state."""
+    """Number of parts in each state."""
     characters: int
     characters_left: int
-    """Of the parts that are queued or being spoken."""
+    """Characters of the parts that are queued or being generated."""
     seconds: float
-    """Of the chosen takes together, without pauses."""
+    """Seconds of all chosen takes, without pauses."""
     pace: float | None
-    """Seconds of work for a character, so far; None: nothing was spoken yet."""
+    """Average seconds of work per character; None before the first take."""
     cover: str | None = None
-    """Tells its picture from others; None: it has none."""
+    """Identifies its cover; None without one."""
     skipped: tuple[str, ...] = ()
-    """What of its document was left out, a sentence each."""
+    """What was left out of its document, one sentence each."""
 
     @property
     def state(self) -> ProjectState:
@@ -185,9 +185,9 @@ class ClaimedPart:
     settings: ProjectSettings
     attempts: int
     seed: int | None
-    """None: the voice's, or one that is drawn."""
+    """None: the voice's seed, or a random one."""
     lease: str = ""
-    """The token of this claim; the part is the worker's as long as its row has it."""
+    """The token of this claim; the worker owns the part as long as its row has it."""
 
     @property
     def recipe(self) -> str:

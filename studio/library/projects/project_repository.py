@@ -1,4 +1,4 @@
-"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled and deleted."""
+"""Projects as their owners use them: created, listed, changed, generated, paused, cancelled and deleted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from studio.library.trash import Trash, mark
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
-"""Of one owner."""
+"""Projects of one owner."""
 MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
@@ -58,13 +58,13 @@ _ASKED = {"missing": "state in ('new', 'stale', 'failed')", "stale": "state = 's
 
 @dataclass(frozen=True, slots=True)
 class PartChanges:
-    """What to change of a part; None leaves it as it is."""
+    """Changes to a part; None leaves a field as it is."""
 
     text: str | None = None
     voice: str | None = None
-    """Blank: the project's."""
+    """Blank for the project's voice."""
     pause: float | None = None
-    """Below 0: the project's."""
+    """Below 0 for the project's pause."""
     take: str | None = None
     """The id of the take to choose."""
 
@@ -72,7 +72,7 @@ class PartChanges:
 class Projects:
     """The projects of a library. Calls block for milliseconds.
 
-    ``owner_filter`` is the owner whose projects are meant, and who finds no others; None means everybody's.
+    ``owner_filter`` limits every call to one owner's projects; None allows all.
     """
 
     def __init__(self, store: Store, trash: Trash) -> None:
@@ -91,7 +91,7 @@ class Projects:
         cover: Cover | None = None,
         skipped: Sequence[str] = (),
     ) -> Project:
-        """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
+        """Create a project of these parts, none of them queued. Raises InvalidRequest."""
         title = _clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
         row = {
@@ -126,7 +126,7 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
     def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
-        """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
+        """Projects, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
         with self._store.reading() as db:
             where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([owner_filter])
             if after is not None:
@@ -142,7 +142,7 @@ class Projects:
         title: str | None = None,
         settings: ProjectSettings | None = None,
     ) -> Project:
-        """Rename, or speak with other settings: parts that were spoken with others become stale.
+        """Rename a project or change its settings, which makes parts with other settings stale.
 
         Raises NotFound, InvalidRequest.
         """
@@ -162,7 +162,7 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
     def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
-        """Those of the parts with these settings, if they change any: seconds of work, without the write lock."""
+        """The parts' recipes with these settings, if they change any: seconds of work, done without the write lock."""
         with self._store.reading() as db:
             row = row_of(db, project_id, owner_filter)
             before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
@@ -174,7 +174,7 @@ class Projects:
     def delete(self, project_id: str, owner_filter: str | None) -> None:
         """Put a project into the trash. Raises NotFound.
 
-        No part of it is being spoken any more: those that are go back in line, where they wait until it is restored.
+        Parts being generated are queued again, where they wait until the project is restored.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
@@ -235,7 +235,7 @@ class Projects:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
+        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
@@ -273,22 +273,22 @@ class Projects:
             else:
                 among = [project_id, json.dumps(list(dict.fromkeys(which)))]
                 are = "project_id = ? and id in (select value from json_each(?))"
-                known = {row[0] for row in db.execute(f"select id from parts where {are}", among).fetchall()}
+                existing = {row[0] for row in db.execute(f"select id from parts where {are}", among).fetchall()}
                 for part_id in which:
-                    if part_id not in known:
+                    if part_id not in existing:
                         raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
                 db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, owner_filter)
 
     def pause(self, project_id: str, owner_filter: str | None, paused: bool) -> Project:
-        """Begin no more parts, or go on. Raises NotFound."""
+        """Pause or resume a project; a paused one starts no more parts. Raises NotFound."""
         with self._store.writing() as db:
             touch(db, row_of(db, project_id, owner_filter) | {"paused": int(paused)})
             return project_of(db, project_id, owner_filter)
 
     def cancel(self, project_id: str, owner_filter: str | None) -> Project:
-        """Forget what was asked for and is not done yet. Raises NotFound."""
+        """Remove all unfinished parts from the queue. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
@@ -297,7 +297,7 @@ class Projects:
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
-    """What is asked for and not spoken yet waits until somebody goes on with it. Raises InvalidRequest."""
+    """Restore projects; those with queued parts are paused until someone resumes them. Raises InvalidRequest."""
     for row in rows:
         if _count(db, row["owner"]) >= MAX_PROJECTS:
             raise _too_many()
@@ -315,5 +315,5 @@ def _too_many() -> InvalidRequest:
 
 
 def _clean_title(title: str) -> str:
-    beginning = title.strip()[: 4 * MAX_TITLE]  # to take millions of words apart holds up every thread
+    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
     return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"

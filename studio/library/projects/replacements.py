@@ -1,4 +1,4 @@
-"""Words found in all parts of a project and replaced: all of them or none; the earlier texts go into the trash."""
+"""Find and replace in all parts of a project, all or nothing; the earlier texts go into the trash."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MAX_FIND = 200
 MAX_REPLACE = 1000
 """Characters."""
 MAX_KEPT = 20
-"""Replacements of one project that can be undone."""
+"""Replacements in one project that can be undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to look for, and what is to stand in its place."""
+    """What to find, and its replacement."""
 
     find: str
     replace: str = ""
@@ -49,7 +49,7 @@ class Wanted:
         if not phrase:
             raise InvalidRequest("find is empty: say which words to look for", "find")
         pattern = re.escape(phrase)
-        if self.whole_words:  # punctuation at either end is a word boundary by itself
+        if self.whole_words:  # punctuation at either end is a word boundary already
             begin = r"(?<!\w)" if re.match(r"\w", phrase) else ""
             pattern = begin + pattern + (r"(?!\w)" if re.search(r"\w\Z", phrase) else "")
         return re.compile(pattern, 0 if self.match_case else re.IGNORECASE)
@@ -57,7 +57,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How often it is there, and in how many parts."""
+    """Number of matches, and of parts with any."""
 
     count: int
     parts: int
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """How many parts have their earlier words again, and how many were changed since and stay as they are."""
+    """Number of parts restored, and of parts left as they are because they changed since."""
 
     parts: int
     left: int
@@ -78,7 +78,7 @@ Edit = tuple[str, str, str]
 
 
 class Replacements:
-    """Calls block in proportion to the text: a second for the longest project. ``owner_filter`` is as for Projects."""
+    """Calls block in proportion to the text: a second for the longest project. ``owner_filter`` is as in Projects."""
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
@@ -95,9 +95,9 @@ class Replacements:
         return Found(sum(counts.values()), len(counts), tuple(counts))
 
     def replace(self, project_id: str, owner_filter: str | None, wanted: Wanted) -> Found:
-        """Replace it wherever it is; parts with other words than before become stale.
+        """Replace every match; the changed parts become stale.
 
-        Nothing is changed where a part would become blank or too long: that raises InvalidRequest. Raises NotFound.
+        If any part would become blank or too long, nothing changes and this raises InvalidRequest. Raises NotFound.
         """
         pattern, replacement = wanted.pattern(), _clean("replace", wanted.replace, MAX_REPLACE)
         with self._store.writing() as db:
@@ -113,22 +113,22 @@ class Replacements:
             if edits:
                 _keep(db, project_id, edits)
                 _write(db, row, ((part_id, after) for part_id, _, after in edits))
-        self._trash.expire()  # the earlier texts too, where nothing is to be kept
+        self._trash.expire()  # also the earlier texts, if the trash keeps nothing
         return Found(total, len(edits))
 
     def undo(self, project_id: str, owner_filter: str | None) -> Undone:
-        """Take the newest one back, in the parts that nobody has changed since. Raises NotFound where there is none."""
+        """Undo the newest replacement in the parts that nobody has changed since. Raises NotFound without one."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             mine = "project_id = ? and deleted > ?"
             newest = f"select * from replaced_texts where {mine} order by deleted desc, rowid desc limit 1"
-            for kept in list(select(db, newest, [project_id, self._trash.since])):
-                return _put_back(db, row, kept)
-        raise NotFound("there is nothing to undo: no words of this project were replaced", "project")
+            for replacement in list(select(db, newest, [project_id, self._trash.since])):
+                return _put_back(db, row, replacement)
+        raise NotFound("there is nothing to undo: nothing was replaced in this project", "project")
 
 
 def _keep(db: Database, project_id: str, edits: Sequence[Edit]) -> None:
-    """Put the texts from before into the trash; so many replacements ago, nothing can be undone any more."""
+    """Put the earlier texts into the trash, and delete the oldest beyond MAX_KEPT."""
     new = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": json.dumps(edits)}
     db.table("replaced_texts").insert(new | {"count": len(edits), "deleted": time.time()})
     old = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
@@ -136,22 +136,22 @@ def _keep(db: Database, project_id: str, edits: Sequence[Edit]) -> None:
 
 
 def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
-    for kept in rows:
-        _put_back(db, row_to_restore_to(db, kept["project_id"]), kept)
+    for replacement in rows:
+        _put_back(db, row_to_restore_to(db, replacement["project_id"]), replacement)
 
 
-def _put_back(db: Database, row: dict[str, Any], kept: dict[str, Any]) -> Undone:
+def _put_back(db: Database, row: dict[str, Any], replacement: dict[str, Any]) -> Undone:
     """Restore the texts of a replacement in its project ``row``."""
     now = {part_id: text for part_id, _, text in _texts(db, row["id"])}
-    edits: list[Edit] = json.loads(kept["parts"])
+    edits: list[Edit] = json.loads(replacement["parts"])
     back = [(part_id, before) for part_id, before, after in edits if now.get(part_id) == after]
-    db.table("replaced_texts").delete_where("id = ?", [kept["id"]])
+    db.table("replaced_texts").delete_where("id = ?", [replacement["id"]])
     _write(db, row, back)
     return Undone(len(back), len(edits) - len(back))
 
 
 def _clean(field: str, text: str, limit: int) -> str:
-    """Blanks at its ends are meant. Raises InvalidRequest."""
+    """Check a text without trimming it. Raises InvalidRequest."""
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
@@ -166,7 +166,7 @@ def _texts(db: Database, project_id: str) -> list[tuple[str, int, str]]:
 
 def _replaced(pattern: re.Pattern[str], replacement: str, text: str, count: int, number: int) -> str:
     """The text of part ``number``, with ``count`` replacements. Raises InvalidRequest."""
-    if count * len(replacement) > MAX_PART_TEXT:  # refuse before building a text a thousand times as long
+    if count * len(replacement) > MAX_PART_TEXT:  # refuse before building a huge text
         raise InvalidRequest(
             f"part {number} would have more than {MAX_PART_TEXT} characters; nothing was replaced", "replace"
         )

@@ -1,4 +1,4 @@
-"""Rows of projects, parts and takes as their records, and the state that a part has at rest."""
+"""Converts rows of projects, parts and takes to their records, and derives the state of a part."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from studio.library.takes.take import Take
 from studio.library.takes.take_rows import take_of
 from studio.unicode_text import repair_surrogates
 
-_PART_FIELDS = {each.name for each in fields(Part)}
+_PART_FIELDS = {field.name for field in fields(Part)}
 AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
-"""What becomes of a part that failed once it has other words or another voice."""
+"""Resets a failed part whose text or voice has changed."""
 
 
 AT_REST = "state in ('new', 'done', 'stale') and chosen is not null"
-"""Parts whose state follows from their chosen take; one under way or failed keeps its own."""
+"""Parts whose state follows from their chosen take; queued, generating and failed parts keep their state."""
 
 
 def settle(
     db: Database, recipes: Recipes, where: str, values: Sequence[object], phrases: EntryIndex | None = None
 ) -> None:
-    """Give parts the state that follows from their chosen takes; with ``phrases`` those whose text has one of them.
+    """Derive the state of parts from their chosen takes; with ``phrases``, only of parts whose text contains one.
 
-    It reads no more of a part than it needs: a project may have 20,000.
+    Reads no more of a part than it needs: a project may have 20,000.
     """
     changes = []
     for part_id, text, voice, state, recipe in _spoken(db, where, values):
@@ -53,14 +53,14 @@ def settle(
 
 
 def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
-    """Parts of a project that were spoken with other entries become stale; other dictionaries' changes leave them."""
+    """Mark the parts of a project stale whose pronunciation changed; other dictionaries do not affect it."""
     if dictionary.scope == "project":
         for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
             settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))
 
 
 def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
-    """Have the recipes that `settle` will ask for, so that it does not hold the write lock while they are computed."""
+    """Compute the recipes that `settle` will need, so that it does not compute them while holding the write lock."""
     for _, text, voice, _, recipe in _spoken(db, where, values):
         if recipe is not None:
             recipes.of(text, voice)
@@ -81,11 +81,11 @@ def row_of(db: Database, project_id: str, owner_filter: str | None) -> dict[str,
 
 
 def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
-    """The row of a project of which something is restored. Raises NotFound for one that is deleted itself."""
+    """The row of a project into which something is restored. Raises NotFound if the project itself is deleted."""
     try:
         return row_of(db, project_id, None)
     except NotFound:
-        raise NotFound("the project of this is deleted itself; restore that first", "project") from None
+        raise NotFound("its project is deleted too; restore that first", "project") from None
 
 
 def number_of(db: Database, part_id: str) -> int:
@@ -101,7 +101,7 @@ def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
 
 
 def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
-    known = {each.name for each in fields(ProjectSettings)}
+    known = {field.name for field in fields(ProjectSettings)}
     kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
     if kept.get("voice"):
         kept["voice"] = repair_surrogates(kept["voice"])
@@ -122,7 +122,7 @@ def parts_of(
     offset: int | None = None,
     only_chosen: bool = False,
 ) -> list[Part]:
-    """With all their takes, or only the chosen ones."""
+    """Parts with all their takes, or only the chosen ones."""
     rows = list(db.table("parts").rows_where(where, values, order_by="position", limit=limit, offset=offset or None))
     which, key = ("id", "chosen") if only_chosen else ("part_id", "id")
     mine = f"{which} in (select value from json_each(?))"
@@ -141,7 +141,7 @@ def project_of(db: Database, project_id: str, owner_filter: str | None) -> Proje
 
 
 def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
-    """With the sums of their parts, by as many statements as for one."""
+    """Projects with the totals of their parts, in the same number of statements as for one."""
     ids = json.dumps([row["id"] for row in rows])
     among = "in (select value from json_each(?))"
     columns = "count(*) as parts, sum(characters) as characters, sum(heard) as heard, sum(work_s) as work_s"
@@ -150,9 +150,9 @@ def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
         f"where project_id {among} group by project_id, state"
     )
     sums: dict[str, dict[str, dict[str, Any]]] = {row["id"]: {} for row in rows}
-    for each in select(db, query, [ids]):
-        sums[each["project_id"]][each["state"]] = each
-    # What has a time of its own, as subtitles have, begins then, or once the one before it is over.
+    for group in select(db, query, [ids]):
+        sums[group["project_id"]][group["state"]] = group
+    # A part with its own time, as in subtitles, starts then, or once the previous one is over.
     timed = f"select project_id from parts where project_id {among} and start is not null"
     onward = "sum(heard) over (partition by project_id order by position desc)"
     ends = f"select project_id, case when heard > 0 then coalesce(start, 0) + {onward} else 0 end as ends from parts"
@@ -173,8 +173,8 @@ def _project(
     last: float | None,
     covers: dict[str, str],
 ) -> Project:
-    """``last``: when the last take ends, in seconds, where parts have times of their own."""
-    worked = sum(each["worked"] for each in sums.values())
+    """``last``: when the last take ends, in seconds, if parts have their own times."""
+    worked = sum(group["worked"] for group in sums.values())
     return Project(
         id=row["id"],
         owner=row["owner"],
@@ -185,10 +185,10 @@ def _project(
         created=row["created"],
         changed=row["changed"],
         parts={state: sums[state]["parts"] if state in sums else 0 for state in PART_STATES},
-        characters=sum(each["characters"] for each in sums.values()),
+        characters=sum(group["characters"] for group in sums.values()),
         characters_left=sum(sums[state]["characters"] for state in ("queued", "speaking") if state in sums),
-        seconds=sum(each["heard"] for each in sums.values()) if last is None else last,
-        pace=sum(each["work_s"] for each in sums.values()) / worked if worked else None,
+        seconds=sum(group["heard"] for group in sums.values()) if last is None else last,
+        pace=sum(group["work_s"] for group in sums.values()) / worked if worked else None,
         cover=covers.get(row["id"]),
         skipped=tuple(json.loads(row["skipped"])),
     )
@@ -203,12 +203,12 @@ def clean_part(text: str) -> str:
 
 
 def clean_pause(pause: float) -> float | None:
-    """Seconds; below 0: the project's. Raises InvalidRequest."""
+    """Seconds; below 0 for the project's pause. Raises InvalidRequest."""
     if pause > MAX_PAUSE:
         raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
     return None if pause < 0 else pause
 
 
 def touch(db: Database, row: dict[str, Any]) -> None:
-    """Keep a project's row, changed now."""
+    """Store a project's row with the current time as its last change."""
     db.table("projects").upsert(row | {"changed": time.time()}, pk="n")

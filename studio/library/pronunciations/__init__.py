@@ -1,1 +1,1 @@
-"""Tables of how words and phrases are said: for everybody, for a voice, for a project."""
+"""Pronunciation dictionaries: a global one, one for each voice, one for each project."""

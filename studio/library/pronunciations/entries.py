@@ -1,4 +1,4 @@
-"""The nouns of pronunciation: an entry of a dictionary, and whose dictionary it is."""
+"""The records of pronunciation: an entry of a dictionary, and the dictionary's scope."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MAX_PHRASE = 100
 MAX_SAID = 200
 """Characters."""
 MAX_ENTRIES = 2000
-"""Of one dictionary."""
+"""Entries in one dictionary."""
 _BEGINNING = 3
-"""Signs of a phrase that an index is made of."""
+"""Characters of a phrase that the index uses."""
 _FEW = 16
-"""Entries that are sooner looked for one by one."""
+"""Number of entries up to which searching for each one is faster."""
 PHONEMES = ("<|phoneme_start|>", "<|phoneme_end|>")
 
 Scope = Literal["global", "voice", "project"]
@@ -31,20 +31,20 @@ class Pronunciation:
 
     phrase: str
     said: str
-    """What is read in its place: other words, or phonemes between PHONEMES."""
+    """The replacement that is read: other words, or phonemes between PHONEMES."""
     match_case: bool = False
     id: str = ""
     created: float = 0.0
 
     @property
     def key(self) -> str:
-        """Entries of the same key are for the same words: as they are written, behind a blank, or in any case."""
+        """Entries with the same key are for the same words: as written, after a space, or in any case."""
         return f" {' '.join(self.phrase.split())}" if self.match_case else fold_phrase(self.phrase)
 
 
 @dataclass(frozen=True, slots=True)
 class DictionaryScope:
-    """Which dictionary is meant."""
+    """The scope of a dictionary."""
 
     scope: Scope = "global"
     subject: str = ""
@@ -60,7 +60,7 @@ def entries_of(db: Database, dictionary: DictionaryScope) -> list[Pronunciation]
 
 
 def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[str, list[Pronunciation]]:
-    """As `entries_of`, of many dictionaries at once; what has none is left out."""
+    """Like `entries_of`, for many dictionaries at once; empty dictionaries are left out."""
     query = (
         "select * from pronunciations where scope = ? and subject in (select value from json_each(?)) "
         "order by phrase collate nocase, key"
@@ -90,7 +90,7 @@ def clean_entry(entry: Pronunciation) -> Pronunciation:
 
 
 def fold_phrase(text: str) -> str:
-    """Without regard to case and spaces."""
+    """Fold case and spaces."""
     return " ".join(text.casefold().split())
 
 
@@ -99,12 +99,12 @@ def entry_of(row: dict[str, Any]) -> Pronunciation:
 
 
 class EntryIndex:
-    """Entries, to be looked for in many texts: how long that takes depends on the text, not on how many they are."""
+    """Entries to search in many texts; the time depends on the text, not on the number of entries."""
 
     def __init__(self, entries: Iterable[Pronunciation]) -> None:
         self._entries = tuple(entries)
         self._unlisted: list[tuple[int, str]] = []
-        """Places and folded phrases of those that are not looked up: too short, or too few to be worth it."""
+        """Positions and folded phrases of entries outside the index: too short, or too few to be worth it."""
         self._by_beginning: dict[str, list[tuple[int, str]]] = {}
         for place, entry in enumerate(self._entries):
             folded = fold_phrase(entry.phrase)
@@ -114,7 +114,7 @@ class EntryIndex:
             listing.append((place, folded))
 
     def in_text(self, text: str) -> list[Pronunciation]:
-        """Those whose words may be in a text, in the order of the entries."""
+        """The entries whose words may be in a text, in their order."""
         if not self._entries:
             return []
         folded = fold_phrase(text)

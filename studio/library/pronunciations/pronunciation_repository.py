@@ -1,4 +1,4 @@
-"""How words and phrases are said: a dictionary for everybody, one for each voice, and one for each project."""
+"""The table of pronunciations: a global dictionary, one for each voice, and one for each project."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from studio.library.pronunciations.entries import (
 from studio.library.sqlite import Database
 
 OnChange = Callable[[Database, DictionaryScope, Sequence[Pronunciation]], None]
-"""Hears of a dictionary's entries as they were and as they are now."""
+"""Receives a dictionary's entries before and after a change."""
 
 
 class Pronunciations:
-    """The dictionaries of a library. Calls block for milliseconds; whoever calls knows who may see a dictionary."""
+    """The dictionaries of a library. Calls block for milliseconds; the caller checks access."""
 
     def __init__(self, store: Store, on_change: OnChange) -> None:
-        """``on_change`` is called with what changed in a dictionary, within the same transaction."""
+        """``on_change`` is called with a dictionary's changes, within the same transaction."""
         self._store = store
         self._on_change = on_change
 
     def entries(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
-        """The entries of these dictionaries, one after the other, each by its phrase."""
+        """The entries of these dictionaries, in order, each by phrase."""
         with self._store.reading() as db:
             return tuple(entry for dictionary in dictionaries for entry in entries_of(db, dictionary))
 
@@ -43,12 +43,13 @@ class Pronunciations:
             return _found(db, entry_id)
 
     def add(self, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
-        """Raises InvalidRequest: it has an entry for these words, is full, or the entry makes no sense."""
+        """Add an entry. Raises InvalidRequest if these words have one, the dictionary is full, or the entry is
+        invalid."""
         with self._store.writing() as db:
             _check_room(db, dictionary, 1)
-            kept = _insert(db, dictionary, clean_entry(entry))
-            self._on_change(db, dictionary, [kept])
-        return kept
+            stored = _insert(db, dictionary, clean_entry(entry))
+            self._on_change(db, dictionary, [stored])
+        return stored
 
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
@@ -61,9 +62,9 @@ class Pronunciations:
                 match_case=entry.match_case if match_case is None else match_case,
             )
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            kept = _insert(db, dictionary, clean_entry(changed))
-            self._on_change(db, dictionary, [entry, kept])
-        return kept
+            stored = _insert(db, dictionary, clean_entry(changed))
+            self._on_change(db, dictionary, [entry, stored])
+        return stored
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
@@ -73,9 +74,9 @@ class Pronunciations:
             self._on_change(db, dictionary, [entry])
 
     def merge(self, dictionary: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
-        """Put many in. An entry for the same words is changed, and keeps its id; ``replacing`` removes all others.
+        """Add many entries. One for the same words is changed and keeps its id; ``replacing`` removes all others.
 
-        How many there are now. All or none of it; raises InvalidRequest.
+        Returns the new number of entries. All or nothing. Raises InvalidRequest.
         """
         with self._store.writing() as db:
             present = {entry.key: entry for entry in entries_of(db, dictionary)}
@@ -94,20 +95,20 @@ class Pronunciations:
 
 
 def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
-    kept = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
+    stored = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
     row: dict[str, object] = {
-        "id": kept.id,
+        "id": stored.id,
         "scope": dictionary.scope,
         "subject": dictionary.subject,
-        "key": kept.key,
-        "phrase": kept.phrase,
+        "key": stored.key,
+        "phrase": stored.phrase,
     }
-    row |= {"said": kept.said, "match_case": int(kept.match_case), "created": kept.created}
+    row |= {"said": stored.said, "match_case": int(stored.match_case), "created": stored.created}
     try:
         db.table("pronunciations").insert(row)
     except sqlite3.IntegrityError:
-        raise InvalidRequest(f"{kept.phrase!r} has an entry here already: change that one", "phrase") from None
-    return kept
+        raise InvalidRequest(f"{stored.phrase!r} already has an entry here; change that one", "phrase") from None
+    return stored
 
 
 def _check_room(db: Database, dictionary: DictionaryScope, more: int) -> int:

@@ -1,1 +1,1 @@
-"""Takes: their record, their tables, and the links by which others may hear them."""
+"""Takes: their record, their tables, and the links that share them."""

@@ -1,4 +1,4 @@
-"""Links by which anyone may hear one take without a key, until they expire or are revoked."""
+"""Links that let anyone play a take without a key, until they expire or are revoked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from studio.library.database import Store
 from studio.library.trash import DAY
 
 MAX_SHARES = 20
-"""Links of one take at a time."""
+"""Maximum links per take at a time."""
 _OF_TAKE = "from shares join takes on takes.n = shares.take where takes.id = ? and shares.expires > ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
     token: str
-    """Anyone who has it may hear the take."""
+    """Anyone with the token may play the take."""
     take_id: str
     created: float
     expires: float
@@ -26,42 +26,42 @@ class Share:
 
 
 class Shares:
-    """Calls block for milliseconds. Whose take it is, the caller has looked at."""
+    """Calls block for milliseconds. The caller has checked the owner of the take."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def add(self, take_id: str, days: int) -> Share:
-        """A new link to a take. Raises NotFound for a take that is gone, InvalidRequest for too many links."""
+        """Create a link to a take. Raises NotFound for a missing take, InvalidRequest for too many links."""
         now = time.time()
         share = Share(secrets.token_urlsafe(16), take_id, now, now + days * DAY)
         with self._store.writing() as db:
             db.execute("delete from shares where expires <= ?", [now])
             if db.execute(f"select count(*) {_OF_TAKE}", [take_id, now]).fetchone()[0] >= MAX_SHARES:
-                raise InvalidRequest(f"this take has {MAX_SHARES} links already; take one back first", "take_id")
+                raise InvalidRequest(f"this take has {MAX_SHARES} links already; revoke one first", "take_id")
             put = "insert into shares (token, take, created, expires) select ?, n, ?, ? from takes where id = ?"
             if not db.execute(put, [share.token, share.created, share.expires, take_id]).rowcount:
                 raise NotFound(f"there is no take {take_id[:80]!r}", "take_id")
         return share
 
     def of(self, take_id: str) -> list[Share]:
-        """Those that still open it, newest first."""
+        """The links that are still valid, newest first."""
         query = f"select token, takes.id, shares.created, expires {_OF_TAKE} order by shares.created desc"
         with self._store.reading() as db:
             return [Share(*row) for row in db.execute(query, [take_id, time.time()])]
 
     def remove(self, take_id: str, token: str) -> None:
-        """Take a link back. Raises NotFound."""
+        """Revoke a link. Raises NotFound."""
         gone = "delete from shares where token = ? and take = (select n from takes where id = ?)"
         with self._store.writing() as db:
             if not db.execute(gone, [token, take_id]).rowcount:
                 raise NotFound("this take has no such link", "token")
 
     def take_id(self, token: str) -> str:
-        """Which take a link opens. Raises NotFound when it has expired or was taken back, or never was."""
+        """The take that a link opens. Raises NotFound if it has expired, was revoked, or never existed."""
         query = "select takes.id from shares join takes on takes.n = shares.take where token = ? and expires > ?"
         with self._store.reading() as db:
             row = db.execute(query, [token, time.time()]).fetchone()
         if row is None:
-            raise NotFound("this link has expired, or was taken back", "token")
+            raise NotFound("this link has expired or was revoked", "token")
         return str(row[0])

@@ -1,4 +1,4 @@
-"""Take, the one record of a text that was spoken, from its request to its row in the library; its codes, its words."""
+"""Take, the one record of generated speech, from its request to its row in the library; its codes, its words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TakeState = Literal["waiting", "speaking", "finished", "cancelled", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class TurnTime:
-    """One turn of a dialogue, and when it is heard in the file, in seconds."""
+    """One turn of a dialogue, with its times in the file, in seconds."""
 
     speaker: str
     voice: str
@@ -24,26 +24,26 @@ class TurnTime:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """One time that a text was spoken. Milliseconds and seconds of work count from when the request was understood.
+    """One generation of a text. Milliseconds and seconds of work count from the time the request was parsed.
 
-    While it is made, and where it is not kept, nothing has its words: see `without_words`.
+    Active and unstored takes have no words: see `without_words`.
     """
 
     id: str
     created: float
     """Unix time."""
     voice: str
-    """slug@revision, or what else was spoken with; of a dialogue the names of its voices."""
+    """slug@revision, or the kind of voice; for a dialogue the names of its voices."""
     seed: int
     state: TakeState = "waiting"
     caller: str = field(default="", repr=False)
-    """Whose it is; never shown."""
+    """Owner; never shown."""
     text: str = field(default="", repr=False)
     voice_id: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict, repr=False)
-    """Fields of the request that speaks it again."""
+    """Fields of a request that generates it again."""
     finish_reason: str | None = None
-    """stop: the model ended it; length: a limit cut it."""
+    """stop: the model ended it; length: a limit cut it off."""
     error: str | None = None
     frames: int = 0
     seconds: float = 0.0
@@ -52,38 +52,38 @@ class Take:
     first_audio_ms: float | None = None
     """Until the first encoded bytes were ready."""
     generation_s: float | None = None
-    """Time the engine worked on it, waiting excluded."""
+    """Seconds that the engine worked on it, without waiting."""
     audio_s: float = 0.0
-    """Of what the engine made, before a tempo shortened or stretched it."""
+    """Duration before the tempo was changed."""
     turns: tuple[TurnTime, ...] = ()
     """Of a dialogue."""
     resumed_at: int | None = None
-    """The frame after which the engine took it up again; from there on another GPU may draw otherwise."""
+    """The frame at which the engine resumed it; from there on another GPU may give other codes."""
     continues: str | None = None
     """The id of the take that it continues."""
     mends: str | None = None
     """The id of the take of which sentences were regenerated in this one."""
     made_by: str | None = None
-    """The model and codec, where no codes that say so are kept with it."""
+    """The model and codec, if no codes with that information are stored with it."""
     can_continue: bool = False
-    """Whether a limit cut it and everything is kept that it takes to continue."""
+    """Whether a limit cut it off and everything needed to continue it is stored."""
     audio: str = ""
-    """SHA-256 of the audio file, its name in the library's audio; blank: it has none."""
+    """SHA-256 of the audio file, its name in the library's audio; blank without audio."""
     media_type: str = ""
     size: int = 0
     """Bytes of the audio file."""
     sample_rate: int = 0
     """Hz, of the audio file."""
     starred: bool = False
-    """Stays however many follow."""
+    """Exempt from the retention."""
     deleted: float | None = None
     """Unix time of its deletion, while it is in the trash."""
     part_id: str | None = None
-    """The part of a project that it was made for; such takes go with their part, and no history lists them."""
+    """The part of a project it was generated for; such takes are removed with their part, and no history lists them."""
     recipe: str | None = None
-    """Tells the part's words, voice and settings, as they were, from others."""
+    """Identifies the text, voice and settings of the part at that time."""
     work_s: float | None = None
-    """Of a part: from the request to the end of the sound, waiting included."""
+    """For a part: seconds from the request to the end of the audio, with waiting."""
 
     @property
     def ended(self) -> bool:
@@ -96,7 +96,7 @@ class Take:
 
     @property
     def revision(self) -> int | None:
-        """Of the voice; None for a clip, for the random voice and for a dialogue."""
+        """The voice's id; None for a clip, for the random voice and for a dialogue."""
         number = self.voice.rpartition("@")[2]
         return int(number) if number != self.voice and number.isdigit() else None
 
@@ -107,20 +107,20 @@ class Take:
 
     @property
     def rtf(self) -> float | None:
-        """Seconds of work for a second of sound."""
+        """Seconds of work per second of audio."""
         return None if self.generation_s is None or not self.audio_s else self.generation_s / self.audio_s
 
     def without_words(self) -> Take:
-        """What may be held in memory and shown before the library has it, or if it never does."""
+        """The record without text, which may be held in memory and shown before the library stores it."""
         return replace(self, text="", voice=self.label, voice_id=None, parameters={})
 
     def with_words_of(self, draft: Take) -> Take:
-        """The whole record of a take that ended; ``draft`` is what was known when it began."""
+        """The whole record of a take that ended; ``draft`` is its record at the start."""
         words = {name: getattr(draft, name) for name in ("text", "voice", "voice_id", "parameters")}
         return replace(self, **words)
 
     def as_json(self) -> dict[str, object]:
-        """Its figures in their public form, rounded to what is meaningful."""
+        """Its figures in their public form, rounded to meaningful precision."""
         return {
             "id": self.id,
             "object": "audio.take",
@@ -145,7 +145,7 @@ class Take:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SpokenPart:
-    """A part of a text as the model drew it: what it takes to continue after or within it, or to find its words."""
+    """A generated part of a text, with everything needed to continue it, replace sentences or find its words."""
 
     seed: int
     codes: np.ndarray = field(repr=False)
@@ -153,22 +153,22 @@ class SpokenPart:
     is_whole: bool
     """Whether the model ended it."""
     text: str = ""
-    """As it was read; blank where it is not known any more."""
+    """The text as it was read; blank if no longer known."""
     end: float | None = None
-    """When it ends in the sound that was delivered, in seconds; None: it was not delivered yet."""
+    """Its end in the delivered audio, in seconds; None before it is delivered."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TakeCodes:
-    """The parts of a take; of one that a limit cut, the last may end in its middle."""
+    """The parts of a take; if a limit cut it off, the last may be incomplete."""
 
     made_by: str
-    """Tells the model and its codec: another one's codes mean something else."""
+    """Identifies the model and its codec, which the codes belong to."""
     parts: tuple[SpokenPart, ...]
 
 
 class Timed(NamedTuple):
-    """A word of a text as it was typed, or a sentence, and when it is heard, in seconds."""
+    """A word of a text as typed, or a sentence, with its times in seconds."""
 
     text: str
     start: float
@@ -177,24 +177,24 @@ class Timed(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NewTake:
-    """A take on its way into the library, with everything that is kept beside it."""
+    """A take to be stored in the library, with everything stored beside it."""
 
     take: Take
     audio: Sequence[bytes] = field(default=(), repr=False)
-    """Its audio file in pieces; none: it has no sound."""
+    """Its audio file in pieces; none without audio."""
     codes: TakeCodes | None = field(default=None, repr=False)
     words: Sequence[Timed] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TakeFilter:
-    """Which takes; None and blank leave a question open."""
+    """Conditions for takes; None and blank match every take."""
 
     query: str = ""
-    """A part of the text, whatever its case."""
+    """A part of the text, in any case."""
     voice: str | None = None
-    """The id or slug of a voice, @REVISION after it if wanted, or what else was spoken with; of a dialogue, any one of
-    its voices."""
+    """The id or slug of a voice with an optional @REVISION, or another kind of voice; for a dialogue, any one of its
+    voices."""
     starred: bool | None = None
     since: float | None = None
     """Unix time: begun then or later."""
@@ -202,7 +202,7 @@ class TakeFilter:
     """Unix time: begun before."""
     ids: tuple[str, ...] | None = None
     caller: str | None = None
-    """Whose; None is everybody's."""
+    """Owner; None for all owners."""
 
 
 def _turn_json(turn: TurnTime) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, and removed."""
+"""The table of takes with their audio: stored, searched, starred, deleted, and removed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from studio.unicode_text import normalize
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
-"""Takes that one call deletes at most."""
+"""Maximum takes deleted by one call."""
 EVERY = TakeFilter()
 _TRIGRAM = 3
 _LOOKED_UP = 16
-"""Characters of a query that the index is asked for; the rest is looked for in the texts that it finds.
-100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms so."""
+"""Characters of a query that are looked up in the index; the rest is searched in the texts found.
+100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms this way."""
 _PASSING = "starred = 0 and deleted is null and part_id is null"
 """Takes that the retention may remove."""
 _READABLE = (
@@ -32,7 +32,7 @@ _READABLE = (
 
 
 class Takes:
-    """The takes of a library. Only `get`, codes and word times know those of projects; to all else they are not there.
+    """The takes of a library. Only `get`, codes and word times include takes of projects.
 
     Calls block for milliseconds; any thread and any process may make them.
     """
@@ -48,38 +48,38 @@ class Takes:
         codes: TakeCodes | None = None,
         words: Sequence[Timed] | None = None,
     ) -> Take:
-        """Keep a take, and if there are any its audio file, its codes and when its words are heard; as kept."""
+        """Store a take, with its audio file, codes and word times if any; returns it as stored."""
         return self.add_all([NewTake(take, [audio] if audio else [], codes, words)])[0]
 
     @once_more_with_room
     def add_all(self, takes: Sequence[NewTake]) -> list[Take]:
-        """Keep these, in this order, or none of them: one transaction, their audio files written side by side."""
+        """Store these takes in order, or none of them: one transaction, their audio files written in parallel."""
         with self._store.adding([new.audio for new in takes if new.audio]) as (db, digests):
             left = iter(digests)
             return [insert_take(db, new, next(left) if new.audio else None) for new in takes]
 
     def codes(self, take_id: str) -> TakeCodes | None:
-        """None when none are kept."""
+        """The codes; None if none are stored."""
         query = "select take_codes.* from take_codes join takes on takes.n = take_codes.take where takes.id = ?"
         with self._store.reading() as db:
             row = next(select(db, query, [take_id]), None)
         return None if row is None else codes_of(row)
 
     def word_times(self, take_ids: Sequence[str]) -> dict[str, list[Timed]]:
-        """Of those of the takes of which they are kept, by their ids."""
+        """Stored word times by take id."""
         query = "select id, words from takes join take_times on take = n where id in (select value from json_each(?))"
         with self._store.reading() as db:
             rows = db.execute(query, [json.dumps(list(take_ids))]).fetchall()
         return {take_id: [Timed(*word) for word in json.loads(words)] for take_id, words in rows}
 
     def keep_word_times(self, take_id: str, words: list[Timed]) -> None:
-        """Until the take goes; does nothing where it has gone already."""
+        """Store word times; does nothing if the take is gone."""
         add = "insert or replace into take_times (take, words) select n, ? from takes where id = ?"
         with self._store.writing() as db:
             db.execute(add, [json.dumps(words), take_id])
 
     def get(self, take_id: str, caller: str | None = None) -> Take:
-        """A take, also of a project. Raises NotFound when there is none of this caller (None: of anybody)."""
+        """A take, also of a project. Raises NotFound if this caller (None: any caller) has no such take."""
         query = f"select * from takes where id = ?1 and (?2 is null or caller = ?2) and {_READABLE}"
         with self._store.reading() as db:
             for row in select(db, query, [take_id, caller]):
@@ -89,35 +89,35 @@ class Takes:
     def page(
         self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
     ) -> list[Take]:
-        """Takes, newest first. ``after`` is the id of the last one of the page before; ``before`` is a number
-        that those of the page are smaller than. Raises NotFound when ``after`` is gone for good.
+        """Takes, newest first. ``after`` is the id of the last one on the previous page; ``before``: only takes with
+        smaller numbers. Raises NotFound when ``after`` is gone for good.
         """
         search = _Search(wanted)
         with self._store.reading() as db:
             if after is not None:
-                found = db.execute("select n from takes where id = ?", [after]).fetchone()
-                if found is None:
+                last = db.execute("select n from takes where id = ?", [after]).fetchone()
+                if last is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
-                before = found[0]
+                before = last[0]
             if before is not None:
                 search.ask(f"{search.order} < ?", before)
             return [take_of(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Of those of the ids that are in the library, deleted ones too: a take's number is larger than older ones'."""
+        """Numbers by id, of stored takes, deleted ones too: a newer take has a larger number."""
         with self._store.reading() as db:
             query = "select id, n from takes where id in (select value from json_each(?))"
             return dict(db.execute(query, [json.dumps(list(ids))]).fetchall())
 
     def number_at(self, moments: Sequence[float]) -> list[int]:
-        """The number of the newest take that began by each of these times, in Unix time; 0 where there is none."""
+        """For each time, in Unix time, the number of the newest take that began by then; 0 if there is none."""
         newest = "select n from takes where part_id is null and created <= moment.value order by n desc limit 1"
         query = f"select coalesce(({newest}), 0) from json_each(?) as moment order by moment.key"
         with self._store.reading() as db:
             return [row[0] for row in db.execute(query, [json.dumps(list(moments))]).fetchall()]
 
     def star(self, take_id: str, starred: bool, caller: str | None = None) -> Take:
-        """Star a take, or no longer. Raises NotFound."""
+        """Star or unstar a take. Raises NotFound."""
         mine = "id = ?2 and (?3 is null or caller = ?3) and deleted is null and part_id is null"
         with self._store.writing() as db:
             if not db.execute(f"update takes set starred = ?1 where {mine}", [int(starred), take_id, caller]).rowcount:
@@ -129,17 +129,18 @@ class Takes:
             return _Search(wanted).count(db)
 
     def delete(self, wanted: TakeFilter) -> list[str]:
-        """Put the newest MOST_AT_ONCE of these into the trash; their ids."""
+        """Put the newest MOST_AT_ONCE of these into the trash; returns their ids."""
         with self._trash.deleting() as db:
             ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
             mark(db, "take", ids)
         return ids
 
     def keep_newest(self, count: int, most_bytes: int | None = None) -> int:
-        """Remove all takes but the starred and the newest ``count``, as many as fit into ``most_bytes``; how many."""
+        """Remove all takes except starred ones and the newest ``count`` within ``most_bytes``; returns the number
+        removed."""
         with self._store.reading() as db:
             edge = db.execute(f"select n from takes where {_PASSING} order by n desc limit 1 offset ?", [count])
-            edges = [found[0] for found in edge.fetchall()]
+            edges = [row[0] for row in edge.fetchall()]
             if most_bytes is not None:
                 edges += _beyond(db, most_bytes)
         return self._remove(f"{_PASSING} and n <= ?", max(edges)) if edges else 0
@@ -167,7 +168,7 @@ class _Search:
     def __post_init__(self) -> None:
         wanted, sought = self.wanted, self._sought
         self.ask("deleted is null and part_id is null")
-        if self.by_index:  # it walks backwards, so a word in every take costs no more than a rare one
+        if self.by_index:  # walks backwards, so a word in every take costs no more than a rare one
             self.ask("takes_text match ?", _either_form(sought[:_LOOKED_UP]))
         if len(sought) > _LOOKED_UP or (sought and not self.by_index):
             self.ask("holds_query(takes.text)")
@@ -198,7 +199,7 @@ class _Search:
 
     @property
     def order(self) -> str:
-        """The number of a take, in the index that is walked backwards."""
+        """The column of a take's number in the index that is walked backwards."""
         if self.by_index:
             return "takes_text.rowid"
         return "takes.n" if self.wanted.voice is None else "take_voices.take"
@@ -221,13 +222,13 @@ class _Search:
 
 
 def _either_form(sought: str) -> str:
-    """For the index, which has each take's letters and marks as they were sent."""
+    """A query for the index, which has each take's letters and marks as they were sent."""
     forms = dict.fromkeys((sought, normalize("NFD", sought)))
     return " OR ".join('"' + form.replace('"', '""') + '"' for form in forms)
 
 
 def _beyond(db: Database, most_bytes: int) -> list[int]:
-    """The number of the newest take that has no room any more, if there is one."""
+    """The number of the newest take that exceeds the size limit, if any."""
     if (db.execute(f"select sum(size) from takes where {_PASSING}").fetchone()[0] or 0) <= most_bytes:
         return []
     running = f"select n, sum(size) over (order by n desc) as total from takes where {_PASSING}"

@@ -1,4 +1,4 @@
-"""Takes as rows of SQLite, with their codes and the times of their words beside them."""
+"""Converts takes to rows of SQLite and back, with their codes and word times."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from studio.library.takes.take import NewTake, SpokenPart, Take, TakeCodes, Turn
 
 _TIMINGS = {"queue_ms", "first_audio_ms", "generation_s", "audio_s", "turns", "resumed_at", "continues", "mends"}
 _TIMINGS |= {"made_by", "can_continue"}
-"""Fields that share one column of JSON, since nothing searches by them."""
+"""Fields that share one column of JSON, since no search uses them."""
 _DEFAULTS = {field.name: field.default for field in fields(Take) if field.name in _TIMINGS}
 
 
 def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
-    """The take as it is kept; ``digest``: of its audio file."""
+    """The take as stored; ``digest``: of its audio file."""
     take = new.take if digest is None else replace(new.take, audio=digest, size=sum(map(len, new.audio)))
     row = asdict(take)
     timings = {name: row.pop(name) for name in _DEFAULTS if row[name] != _DEFAULTS[name]}
@@ -33,7 +33,7 @@ def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
 
 
 def take_of(row: dict[str, Any]) -> Take:
-    """A whole row of takes, which is used up: a project has 100,000 of them."""
+    """A row of takes as a record; modifies the row, since a project has 100,000 of them."""
     del row["n"]
     timings = {name: value for name, value in json.loads(row.pop("timings")).items() if name in _DEFAULTS}
     if "turns" in timings:

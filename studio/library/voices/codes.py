@@ -1,4 +1,4 @@
-"""Codes of samples, filed by cut and codec: encoded once, good until the codec changes."""
+"""Codes of samples, stored by cut and codec: encoded once, valid until the codec changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from studio.library.sqlite import select
 
 
 class Codes:
-    """Reads and keeps codes: int16 (codebooks, frames)."""
+    """Reads and stores codes: int16 (codebooks, frames)."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class Codes:
         return flat.reshape(rows[0]["codebooks"], rows[0]["frames"])
 
     def put(self, cut: str, codec: str, codes: np.ndarray) -> None:
-        """Keep codes; those that are there already stay, as the same cut gives the same."""
+        """Store codes; existing ones stay, since the same cut gives the same codes."""
         row = {
             "cut": cut,
             "codec": codec,

@@ -36,7 +36,7 @@ class Consents:
         raise _unknown(consent_id)
 
     def page(self, limit: int = 20, after: str | None = None) -> list[Consent]:
-        """Consents, newest first; ``after`` is the id of the last one of the page before. Raises NotFound."""
+        """Consents, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
         with self._store.reading() as db:
             edge = None
             if after is not None:
@@ -59,7 +59,7 @@ class Consents:
         return self.get(consent_id)
 
     def delete(self, consent_id: str) -> None:
-        """Withdraw a consent; voices that lean on it lose it. Raises NotFound."""
+        """Withdraw a consent; voices that refer to it lose it. Raises NotFound."""
         consent = self.get(consent_id)
         with self._store.freeing() as db:
             db.execute("update voices set consent_id = null, version = version + 1 where consent_id = ?", [consent_id])

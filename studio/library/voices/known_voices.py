@@ -1,4 +1,4 @@
-"""What a reference without a revision can mean, and whether a voice of it is there, for those who ask often."""
+"""Which references without a revision name an existing voice, for callers that ask often."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from studio.library.voices.names import fold
 
 @dataclass(frozen=True, slots=True)
 class KnownVoices:
-    """Tells whether there is a voice of a reference without a revision; another process may be given it."""
+    """Whether a reference without a revision names a voice; can be sent to another process."""
 
     ids: frozenset[str]
     slugs: frozenset[str]
@@ -21,6 +21,6 @@ class KnownVoices:
 
 
 def meanings(reference: str) -> tuple[str, str, str]:
-    """What a reference without a revision is as an id, as a slug, and as a folded name."""
+    """A reference without a revision as an id, as a slug, and as a folded name."""
     trimmed = reference.strip()
     return trimmed, trimmed.lower(), fold(trimmed)

@@ -13,11 +13,11 @@ from studio.library.voices.names import fold
 from studio.library.voices.voice_rows import Row
 
 MAX_WORDS = 32
-"""Of a query; SQLite refuses an expression of a thousand."""
+"""Words in a query; SQLite refuses an expression of a thousand terms."""
 
 Order = Literal["name", "favourites", "recent"]
 ORDERS: tuple[str, ...] = get_args(Order)
-"""By name; favourites first, then by name; the last changed first."""
+"""By name; favourites first, then by name; most recently changed first."""
 
 _ORDER_BY = {
     "name": "folded",
@@ -35,71 +35,73 @@ _BEHIND = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a voice must have to be listed; None and nothing ask for nothing."""
+    """Conditions for listed voices; None and empty values match every voice."""
 
     query: str = ""
-    """Every word of it is in name, slug, tags, accent, language or description, or is the gender."""
+    """Every word must be in name, slug, tags, accent, language or description, or be the gender."""
     tags: Sequence[str] = ()
     gender: str = ""
     accent: str = ""
-    """In any case."""
+    """Compared without case."""
     language: str = ""
-    """In any region unless it names one: "en" is also "en-GB"."""
+    """In any region unless it names one: "en" also matches "en-GB"."""
     favourite: bool | None = None
     bundled: bool | None = None
     deleted_since: float | None = None
-    """Unix time: voices that were deleted later than that, instead of those that are there."""
+    """Unix time: lists voices deleted after it instead of existing ones."""
 
 
-def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: str | None) -> list[Row]:
-    """Rows of `voices`, those behind the id ``after`` in this order; of deleted ones, the last deleted first.
+def rows_of(db: Database, filters: Filter, order: Order, limit: int, after: str | None) -> list[Row]:
+    """Rows of `voices` after the id ``after`` in this order; of deleted voices, the last deleted first.
 
-    Raises NotFound when ``after`` is not among them, InvalidRequest.
+    Raises NotFound when ``after`` is not in the list, InvalidRequest.
     """
-    listed = "deleted is null" if wanted.deleted_since is None else "deleted > :deleted_since"
-    where, values = [listed], dict[str, Any](deleted_since=wanted.deleted_since)
-    words, tags = dict.fromkeys(fold(wanted.query).split()), dict.fromkeys(wanted.tags)
+    listed = "deleted is null" if filters.deleted_since is None else "deleted > :deleted_since"
+    where, values = [listed], dict[str, Any](deleted_since=filters.deleted_since)
+    words, tags = dict.fromkeys(fold(filters.query).split()), dict.fromkeys(filters.tags)
     if len(words) > MAX_WORDS:
         raise InvalidRequest(f"the query has {len(words)} words; at most {MAX_WORDS} are allowed", "q")
     if len(tags) > MAX_TAGS:
         raise InvalidRequest(f"the query has {len(tags)} tags; at most {MAX_TAGS} are allowed", "tag")
     for number, word in enumerate(words):
-        # "male" is no part of "female": of a voice whose gender is known only the very word counts.
+        # "female" contains "male", so a known gender must equal the word.
         unless_known = f"case when gender = '' then instr(haystack, :word{number}) else gender = :word{number} end"
         where.append(unless_known if word in GENDERS else f"instr(haystack, :word{number})")
         values[f"word{number}"] = word
     for number, tag in enumerate(tags):
         where.append(f"exists (select 1 from json_each(tags) where value = :tag{number})")
         values[f"tag{number}"] = tag
-    if gender := clean_gender(wanted.gender):
+    if gender := clean_gender(filters.gender):
         where.append("gender = :gender")
         values["gender"] = gender
-    if accent := clean_accent(wanted.accent):
+    if accent := clean_accent(filters.accent):
         where.append("accent = :accent collate nocase")
         values["accent"] = accent
-    if language := clean_language(wanted.language):
+    if language := clean_language(filters.language):
         where.append("(language = :language collate nocase or language like :language || '-%')")
         values["language"] = language
     for column in ("favourite", "bundled"):
-        is_wanted = getattr(wanted, column)
+        is_wanted = getattr(filters, column)
         if is_wanted is not None:
             where.append(f"{column} = :is_{column}")
             values[f"is_{column}"] = int(is_wanted)
-    by = order if wanted.deleted_since is None else "deleted"
+    by = order if filters.deleted_since is None else "deleted"
     if after is not None:
         last = next(db.table("voices").rows_where(f"id = :after and {listed}", values | {"after": after}), None)
         if last is None:
-            raise NotFound(f"there is no voice {after[:80]!r} in this list; begin it again", "after", "voice_not_found")
+            raise NotFound(
+                f"no voice {after[:80]!r} in this list; start from its first page", "after", "voice_not_found"
+            )
         where.append(_BEHIND[by])
         values |= {name: last[name] for name in ("folded", "favourite", "changed", "deleted", "id")}
     return list(db.table("voices").rows_where(" and ".join(where), values, order_by=_ORDER_BY[by], limit=limit))
 
 
 def offered(db: Database) -> dict[str, list[str]]:
-    """Every tag, gender, accent and language that some voice has."""
-    found = {"tags": "select distinct value from voices, json_each(tags) where deleted is null order by value"}
+    """Every tag, gender, accent and language in use."""
+    queries = {"tags": "select distinct value from voices, json_each(tags) where deleted is null order by value"}
     for column in ("gender", "accent", "language"):
         without_case = f"{column} collate nocase"
         where = f"where deleted is null and {column} != '' group by {without_case} order by {without_case}"
-        found[f"{column}s"] = f"select min({column}) from voices {where}"
-    return {name: [row[0] for row in db.execute(query).fetchall()] for name, query in found.items()}
+        queries[f"{column}s"] = f"select min({column}) from voices {where}"
+    return {name: [row[0] for row in db.execute(query).fetchall()] for name, query in queries.items()}

@@ -1,4 +1,4 @@
-"""Names of voices: which are allowed, when two are the same, and the slug that clients use."""
+"""Names of voices: which are allowed, when two are the same, and the slugs that clients use."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from studio.unicode_text import MOST_COMPOSED, normalize
 MAX_NAME = 100
 MAX_SLUG = 48
 MAX_REFERENCE = 256
-"""Characters by which a voice may be asked for: a name, decomposed if it is, and a revision."""
+"""Characters of a reference to a voice: a name, possibly decomposed, and a revision."""
 RESERVED = frozenset({"default", "random", "clip"})
-"""Names that mean something else in a speech request."""
+"""Names with a special meaning in a speech request."""
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 
 
 def clean_name(name: str) -> str:
-    """The name as it is shown: NFC, trimmed, runs of blanks made one. Raises InvalidRequest."""
+    """The name as shown: NFC, trimmed, with single spaces. Raises InvalidRequest."""
     if len(name) > MOST_COMPOSED * MAX_NAME:
         raise InvalidRequest(f"the name has {len(name)} characters; at most {MAX_NAME} are allowed", "name")
     tidy = re.sub(r"\s+", " ", normalize("NFC", name)).strip()
@@ -42,7 +42,7 @@ def clean_name(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Names that fold to the same are the same: compatibility forms, case and invisible joiners do not count."""
+    """Names are the same if they fold to the same: compatibility forms, case and invisible joiners do not count."""
     folded = normalize("NFKC", name).casefold()
     folded = "".join(sign for sign in folded if sign not in _JOINERS)
     return " ".join(normalize("NFKC", folded).split())
@@ -68,7 +68,7 @@ def _in_latin(sign: str) -> str:
 
 
 def clean_slug(slug: str) -> str:
-    """A slug that a person chose. Raises InvalidRequest."""
+    """Check a slug that a person chose. Raises InvalidRequest."""
     if not 0 < len(slug) <= MAX_SLUG or slug_of(slug) != slug:
         raise InvalidRequest(
             f"a slug has the letters a to z, digits and single hyphens between them, at most {MAX_SLUG}; "

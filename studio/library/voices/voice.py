@@ -1,4 +1,4 @@
-"""A voice: the fields that people fill in, cleaned and checked in one place, and the voice that the library keeps."""
+"""A voice: the fields that people fill in, cleaned and checked in one place, and the stored voice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from studio.library.records import Sample
 from studio.library.voices.names import clean_name, clean_slug
 
 OF_THIS_LIBRARY = frozenset({"slug", "favourite", "consent"})
-"""Fields that mean something only in the library that has them, and do not travel with a voice."""
+"""Fields that apply only within one library and are not exported with a voice."""
 
 
 class VoiceFields(BaseModel):
-    """What people say of a voice: of a new one, or, as far as fields are set, what to change of one.
+    """The editable fields of a voice: of a new one, or, where set, the changes to one.
 
-    Raises InvalidRequest, which names the field, for a value that is not allowed, and ValidationError for a wrong type.
+    Raises InvalidRequest, naming the field, for a value that is not allowed, and ValidationError for a wrong type.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,7 +54,7 @@ class VoiceFields(BaseModel):
     ] = {}
 
     def details(self) -> dict[str, Any]:
-        """What travels with the voice, as JSON."""
+        """The exported fields as JSON."""
         return self.model_dump(mode="json", include=VoiceFields.model_fields.keys() - OF_THIS_LIBRARY)
 
 
@@ -69,16 +69,16 @@ class Voice(VoiceFields):
     latest: int = 1
     """The newest revision."""
     version: int = 1
-    """Counts every change, of names too; for ETags."""
+    """Counts every change, also of names; for ETags."""
     deleted: float | None = None
-    """Unix time of its deletion, while it can still be undone."""
+    """Unix time of its deletion, while it can be restored."""
     revision: int = 1
-    """The one that `samples` are of."""
+    """The revision of `samples`."""
     samples: tuple[Sample, ...] = ()
 
     @property
     def address(self) -> str:
-        """What finds exactly this again: slug@revision."""
+        """A reference to exactly this revision: slug@revision."""
         return f"{self.slug}@{self.revision}"
 
     @property
@@ -87,5 +87,5 @@ class Voice(VoiceFields):
 
     @property
     def text(self) -> str:
-        """The words spoken in its first sample."""
+        """The transcript of its first sample."""
         return self.samples[0].text if self.samples else ""

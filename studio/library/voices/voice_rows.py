@@ -1,4 +1,4 @@
-"""Between rows and nouns: how voices and samples are written to their tables and read back."""
+"""Converts voices and samples to rows of their tables, and back."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from studio.library.voices.voice import Voice, VoiceFields
 Row = dict[str, Any]
 
 _PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
-"""Fields of a sample that are columns as they are."""
+"""Fields of a sample that are stored as columns of the same name."""
 _VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "latest", "revision", "samples"}
 
 
 def haystack(voice: Row) -> str:
-    """What a search looks through, folded."""
+    """The folded text that a search looks through."""
     texts = (voice[column] for column in ("name", "slug", "description", "accent", "language"))
     words = (*texts, *json.loads(voice["tags"]))
     return fold(" ".join(words))
 
 
 def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None) -> list[Voice]:
-    """The voices of rows of `voices`, each with the samples of one revision: the given or its newest."""
+    """The voices of rows of `voices`, each with the samples of one revision: the given one or its newest."""
     wanted = [(row["id"], revision or row["revision"]) for row in rows]
     samples: dict[str, list[Sample]] = {row["id"]: [] for row in rows}
     for start in range(0, len(wanted), 200):
@@ -66,7 +66,7 @@ def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[
 
 
 def columns_of(fields: VoiceFields, only_set: bool) -> Row:
-    """The columns of all fields or of those that are set, but for the slug, which must be free."""
+    """The columns of all fields, or only of those set; without the slug, which must be free."""
     columns = VoiceFields.model_fields.keys() - {"slug"}
     row: Row = fields.model_dump(exclude_unset=only_set, include=columns)
     if "name" in row:
@@ -81,7 +81,7 @@ def columns_of(fields: VoiceFields, only_set: bool) -> Row:
 
 
 def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
-    """Not checked: it was when it was written, and earlier versions had other limits."""
+    """Not checked again: it was checked when written, and earlier versions had other limits."""
     values = {name: row[name] for name in _VOICE_PLAIN}
     return Voice.model_construct(
         **values

@@ -1,4 +1,4 @@
-"""Voices and their revisions: made, found, listed, changed, deleted and restored."""
+"""Voices and their revisions: created, found, listed, changed, deleted and restored."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Voices:
     ) -> Voice:
         """Add a voice with its first revision; its slug follows from its name. Raises InvalidRequest, NameTaken.
 
-        ``event`` and ``source`` tell the audit trail where it came from, if not from a person's hand. ``created``: the
-        Unix time that a pack brings; ``consent``: one to record with the voice, in the place of the one it names.
+        ``event`` and ``source`` go into the audit trail if a person did not create the voice by hand. ``created``: the
+        Unix time from a pack; ``consent``: a consent to record with the voice, instead of the one it names.
         """
         clean_name(new.name)
         check_samples(samples)
@@ -73,7 +73,7 @@ class Voices:
             return self._load(db, row["id"])
 
     def get(self, reference: str) -> Voice:
-        """The voice of an id, slug or name, in its newest revision or the one named: "anna", "anna@2".
+        """The voice with an id, slug or name, in its newest revision or a given one: "anna", "anna@2".
 
         Raises NotFound.
         """
@@ -85,7 +85,7 @@ class Voices:
             return _find(db, split_revision(reference)[0]) is not None
 
     def known_now(self) -> KnownVoices:
-        """The voices of now, for whoever asks often."""
+        """The voices as of now, for callers that ask often."""
         with self._store.reading() as db:
             rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
         return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
@@ -105,11 +105,11 @@ class Voices:
         limit: int = MAX_PAGE,
         after: str | None = None,
     ) -> list[Voice]:
-        """Voices that have every word of the query, every tag, and what else is not left open; see `Filter`.
+        """Voices with every word of the query, every tag, and all other given properties; see `Filter`.
 
-        With ``deleted``, those in the trash, the last deleted first whatever the ``order``.
-        ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone, InvalidRequest for a
-        query of too many words or tags, and for a gender or language that is none.
+        With ``deleted``, voices in the trash, the last deleted first whatever the ``order``. ``after`` is the id of the
+        last voice on the previous page. Raises NotFound when it is gone, InvalidRequest for a query of too many words
+        or tags, and for an invalid gender or language.
         """
         since = self._trash.since if deleted else None
         wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
@@ -117,7 +117,7 @@ class Voices:
             return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after))
 
     def offered(self) -> dict[str, list[str]]:
-        """By what voices can be filtered: every tag, gender, accent and language that some voice has, in order."""
+        """The values that voices can be filtered by: every tag, gender, accent and language in use, sorted."""
         with self._store.reading() as db:
             return offered(db)
 
@@ -136,7 +136,7 @@ class Voices:
         """Change the fields that are set; the voice's samples and revision stay.
 
         ``event`` and ``source`` are as in `create`.
-        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
+        Raises NotFound, InvalidRequest, NameTaken, and Changed when ``version`` is given and no longer current.
         """
         with self._store.writing() as db:
             row = self._row(db, reference, version)
@@ -160,11 +160,11 @@ class Voices:
         event: str = "voice.revise",
         source: str = "",
     ) -> Voice:
-        """Give a voice a new revision, its samples those that ``change`` makes of the present ones.
+        """Give a voice a new revision, with the samples that ``change`` returns for the present ones.
 
-        No revision is made when they are the same. ``event`` and ``source`` are as in `create`.
-        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest and what ``change``
-        raises.
+        Equal samples make no new revision. ``event`` and ``source`` are as in `create`.
+        Raises NotFound, InvalidRequest, the errors of ``change``, and Changed when ``version`` is given and no longer
+        current.
         """
         with self._store.writing() as db:
             row = self._row(db, reference, version)
@@ -187,7 +187,7 @@ class Voices:
             return [voices_of(db, [row], number)[0] for number in range(row["revision"], 0, -1)]
 
     def delete(self, reference: str, version: int | None = None) -> Voice:
-        """Put a voice into the trash, where it does not claim its name. Raises NotFound, Changed."""
+        """Put a voice into the trash, which frees its name. Raises NotFound, Changed."""
         with self._trash.deleting() as db:
             row = self._row(db, reference, version)
             self._touch(db, row)
@@ -198,7 +198,7 @@ class Voices:
     def restore(self, reference: str) -> Voice:
         """Restore a voice by its id, or the last one deleted with this slug or name.
 
-        Raises NotFound when it is not in the trash, NameTaken when the name has a new owner.
+        Raises NotFound when it is not in the trash, NameTaken when another voice has the name.
         """
         last = "select id from voices where (id = ? or slug = ? or folded = ?) and deleted > ? order by deleted desc"
         with self._store.reading() as db:
@@ -214,19 +214,20 @@ class Voices:
             note(db, "voice.restore", row["id"], name=row["name"])
 
     def clip(self, sample: Sample) -> bytes:
-        """The recording that a sample is cut from. Raises Damaged, with the name of the voice."""
+        """The recording that a sample is cut from. Raises Damaged, which names the voice."""
         try:
             return self._store.files.read(sample.clip)
         except Damaged as error:
             query = "select name from voices join samples on voice_id = voices.id where clip = ? and deleted is null"
             with self._store.reading() as db:
                 names = {row[0] for row in db.execute(query, [sample.clip]).fetchall()}
-            whose = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
-            message = f"a recording of {whose} cannot be used: {error}; record it again, or restore a backup"
+            owner = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
+            message = f"a recording of {owner} cannot be used: {error}; record it again, or restore a backup"
             raise Damaged(message, "voice") from error
 
     def mend(self, clip: bytes) -> bool:
-        """Write a recording again whose file is gone or damaged; whether it was. One that no voice has is left out."""
+        """Rewrite a recording whose file is missing or damaged; returns whether it did. Unused recordings are
+        ignored."""
         digest = hashlib.sha256(clip).hexdigest()
         try:
             self._store.files.read(digest)
@@ -240,7 +241,7 @@ class Voices:
             return True
 
     def note_export(self, voice: Voice) -> None:
-        """Put into the audit trail that a voice has left the library as a pack."""
+        """Record in the audit trail that a voice was exported as a pack."""
         with self._store.writing() as db:
             note(db, "voice.export", voice.id, name=voice.name, revision=voice.revision)
 
@@ -275,14 +276,14 @@ class Voices:
         return row
 
     def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
-        """Make sure of the row's name, and give it a slug that nobody has."""
+        """Check that the row's name is free, and give it a free slug."""
         others = "deleted is null and id != ?"
         if list(db.table("voices").rows_where(f"{others} and folded = ?", [row["id"], row["folded"]])):
             raise NameTaken(f"a voice named {row['name']!r} already exists; choose another name", "name")
         base = row["slug"] if keep_slug else slug_of(row["name"])
         pattern = [row["id"], base, f"{base}-%"]
         taken = {
-            other["slug"] for other in db.table("voices").rows_where(f"{others} and (slug = ? or slug like ?)", pattern)
+            row_["slug"] for row_ in db.table("voices").rows_where(f"{others} and (slug = ? or slug like ?)", pattern)
         }
         number, slug = 1, base
         while slug in taken:
@@ -305,18 +306,18 @@ class Voices:
 
 
 def _find(db: Database, reference: str) -> Row | None:
-    """By slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
+    """Find by slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
     if len(reference) > MAX_REFERENCE:
         return None
     as_id, as_slug, as_name = meanings(reference)
     for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
-        # Not through `table`, which looks up the schema each time: every request for speech comes by here.
+        # Not through `table`, which looks up the schema each time: every request for speech calls this.
         for row in select(db, f"select * from voices where deleted is null and {column} = ? limit 1", [value]):
             return row
     return None
 
 
 def _check_consent(db: Database, row: Row) -> None:
-    wanted = row["consent_id"]
-    if wanted and not list(db.table("consents").rows_where("id = ?", [wanted])):
-        raise InvalidRequest(f"there is no consent {wanted[:80]!r}", "consent", "consent_not_found")
+    consent_id = row["consent_id"]
+    if consent_id and not list(db.table("consents").rows_where("id = ?", [consent_id])):
+        raise InvalidRequest(f"there is no consent {consent_id[:80]!r}", "consent", "consent_not_found")

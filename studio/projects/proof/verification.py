@@ -25,7 +25,9 @@ NEEDED: Mapping[Kind, float] = {"left_out": 1.5, "changed": 0.5, "added": 0.0, "
 complete sentences, and seldom write a word twice: an omission or a repetition that was heard nevertheless is real.
 Measured with benchmarks/proof.py."""
 NEEDED_ALIKE = -5.0
-"""Of words that were heard as others that sound alike, and …"""
+"""Of words that were heard as others that sound alike, …"""
+NEEDED_FEWER = -1.5
+"""… of fewer words, such as "their" for "the river", of which one may be missing, and …"""
 NEEDED_NAME = -8.0
 """… of names, which recognisers spell as they please."""
 ALIKE = 0.45
@@ -119,4 +121,6 @@ def _needed(text: Text, difference: Difference) -> float:
     is_alike = likeness(text.typed(difference.first, difference.last), fold(difference.heard)) >= ALIKE
     if text.has_name(difference.first, difference.last) or (is_alike and difference.first == 0):
         return NEEDED_NAME  # the word that begins a text may be a name
+    if is_alike and len(difference.heard.split()) < difference.last - difference.first:
+        return NEEDED_FEWER
     return NEEDED_ALIKE if is_alike else NEEDED["changed"]

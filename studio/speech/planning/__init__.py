@@ -1,1 +1,1 @@
-"""What is decided before the engine is asked: what is said, by whom and how; and where that is decided."""
+"""Decisions made before the engine is called: the text, its voices and its settings."""

@@ -1,4 +1,4 @@
-"""The plan of a request: what is said, by whom and how, all of it decided before the engine is asked."""
+"""The plan of a request: the text, its voices and its settings, all decided before the engine is called."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from studio.voices.resolver import FindVoice, VoiceResolver
 
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """What one voice says before another does: the whole text, or a turn of a dialogue."""
+    """The text that one voice speaks without a change: the whole text, or a turn of a dialogue."""
 
     text: str
-    """As it is read, which may not be as it is written."""
+    """The text as read, which may differ from the text as written."""
     script: Script
-    """The same text, cut into what is said in one breath."""
+    """The same text, split into the pieces that are generated at once."""
     label: str
-    """What its voice is called."""
+    """The name shown for its voice."""
     voice: Voice | None
-    """None is the request's clip, or the random voice."""
+    """None for the request's clip or the random voice."""
     sampling: Sampling
-    """With the seed of the whole plan: each part's own follows from it."""
+    """With the seed of the whole plan, from which each part's seed follows."""
     speaker: str | None = None
-    """In a dialogue: as written, blank for what stands before the first name."""
+    """In a dialogue, the name as written; blank for text before the first name."""
 
     @property
     def who(self) -> str:
-        """Tells one voice from another, a revision from the next too; parts of the same one hear each other."""
+        """Identifies the voice and its revision; parts with the same voice share context."""
         return self.voice.address if self.voice else self.label
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One part after the other; a single voice is a plan of one part."""
+    """Parts in order; a request in one voice has one part."""
 
     parts: tuple[PlannedPart, ...]
     gap: float
-    """Seconds of silence between two parts."""
+    """Seconds of silence between parts."""
     budget: int | None
-    """Frames of all parts together; None: no end."""
+    """Frames of all parts together; None: unlimited."""
     voice: Voice | None
-    """The request's own one, which speaks what nobody is named for; None is its clip, or the random voice."""
+    """The request's own voice, which speaks text without a name; None for its clip or the random voice."""
     sampling: Sampling
     """Of the request's own voice."""
     read_as: str | None = None
-    """What is read where that is not what is written; a dialogue with its names."""
+    """The text as read, with the names of a dialogue; None if it equals the text as written."""
 
     @property
     def seed(self) -> int:
@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """All its voices, each once."""
+        """The names of all its voices, without repetition."""
         return ", ".join(dict.fromkeys(part.label for part in self.parts))
 
     @property
@@ -73,13 +73,13 @@ class Plan:
 
 
 PROBE = re.compile(r"\s*[.!?…]+\s*")
-"""What Home Assistant sends to see whether a server speaks: it is answered with a short silence."""
+"""Home Assistant sends this to check that a server works; the answer is a short silence."""
 
 
 def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> Plan:
-    """Blocking: milliseconds. ``card`` is what the model says of itself.
+    """Plan a request. Blocking: milliseconds. ``card`` describes the model.
 
-    Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
+    Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for invalid sampling values.
     """
     find = cache(voices.find)
     own = None if request.clips else find(request.voice)
@@ -92,15 +92,15 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
             label = OWN_CLIP if request.clips else _label(own)
             return PlannedPart(turn.text, turn.script, label, own, sampling, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
-        wanted = replace(_sampling(request, voice), seed=sampling.seed)
-        return PlannedPart(turn.text, turn.script, _label(voice), voice, wanted, turn.speaker)
+        own_sampling = replace(_sampling(request, voice), seed=sampling.seed)
+        return PlannedPart(turn.text, turn.script, _label(voice), voice, own_sampling, turn.speaker)
 
     parts = tuple(part_of(turn) for turn in turns)
     return Plan(parts, request.turn_gap, request.max_frames, own, sampling, _read_as(turns))
 
 
 def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> str | None:
-    """What would be read in the place of the request's text; None where that is the text. Blocking: milliseconds.
+    """The text that would be read instead of the request's text; None if they are equal. Blocking: milliseconds.
 
     Raises InvalidRequest for a text that cannot be spoken.
     """
@@ -108,16 +108,16 @@ def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -
 
 
 def _turns(request: SpeechRequest, reader: Reader, card: ModelCard) -> tuple[Turn, ...]:
-    """Raises NothingToSay where not one of them has a word."""
-    cut = partial(read_script, part_bytes=request.chunk_length, apart=card.tags is not None)
+    """Raises NothingToSay if no turn has a word."""
+    split = partial(read_script, part_bytes=request.chunk_length, apart=card.tags is not None)
     if request.cast is not None:
-        turns = read_turns(request.text, reader.read, cut)
+        turns = read_turns(request.text, reader.read, split)
     else:
         read = reader.read(None, request.text)
-        turns = (Turn(None, request.text, read, 1, cut(read)),)
+        turns = (Turn(None, request.text, read, 1, split(read)),)
     is_probe = request.cast is None and PROBE.fullmatch(request.text)
     if not is_probe and not any(has_words(turn.text, card.tags is None) for turn in turns):
-        raise NothingToSay("input has no words to say, only signs, tags or emoji: write what is to be said", "input")
+        raise NothingToSay("input has no words to say, only punctuation, tags or emoji: add some words", "input")
     return turns
 
 
@@ -128,21 +128,21 @@ def _read_as(turns: Sequence[Turn]) -> str | None:
 
 
 def _named(turns: Sequence[Turn], cast: Mapping[str, str], find: FindVoice) -> dict[str, Voice | None]:
-    """The voice of each speaker, by the folded name: the cast's, else a voice of the speaker's own name.
+    """The voice of each speaker, by folded name: from the cast, else a voice with the speaker's name.
 
-    Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
+    Raises InvalidRequest for a speaker without a voice, UnknownVoice for a missing voice in the cast.
     """
-    wanted = {fold_speaker(name): voice for name, voice in cast.items()}
+    cast_names = {fold_speaker(name): voice for name, voice in cast.items()}
     voices: dict[str, Voice | None] = {}
     for turn in turns:
         if turn.speaker is not None and (name := fold_speaker(turn.speaker)) not in voices:
-            voices[name] = _voice_of(turn, wanted.get(name), find)
+            voices[name] = _voice_of(turn, cast_names.get(name), find)
     return voices
 
 
-def _voice_of(turn: Turn, wanted: str | None, find: FindVoice) -> Voice | None:
-    if wanted is not None:
-        return find(wanted)
+def _voice_of(turn: Turn, cast_name: str | None, find: FindVoice) -> Voice | None:
+    if cast_name is not None:
+        return find(cast_name)
     try:
         return find(turn.speaker)
     except UnknownVoice:

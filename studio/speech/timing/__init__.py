@@ -1,1 +1,1 @@
-"""When words are heard: those that were typed, found by those that were read."""
+"""Word times: the words as typed, aligned with the words as read."""

@@ -1,4 +1,4 @@
-"""The words of a text as somebody wrote them, and which of those that were read stand for which."""
+"""Aligns the words of a text as written with the words as read."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U000
 """Scripts without spaces, of which each character counts as a word."""
 _WORD = re.compile(rf"[{_ALONE}]|[^\s—…{_ALONE}]+")
 _READ_ALOUD = "%&#@"
-"""Punctuation by its category, and yet words."""
+"""Punctuation by its category, but read as words."""
 _SILENT = ("So", "Sk", "Mn", "Me", "Cf", "Co", "Cn", "Cc")
-"""Categories of signs that are not a word by themselves, such as emoji."""
+"""Categories of characters that are not words by themselves, such as emoji."""
 _FIGURE = re.compile(r"[\d$€£¥%&@#]")
 
 
 def words_in(text: str) -> list[tuple[int, int]]:
-    """From where to where each word of what is read goes, without the punctuation around it. [tags] are none."""
+    """Start and end of each word as read, without the punctuation around it. [tags] are not words."""
     return _words_in(TAG.sub(_spaces, text))
 
 
 def as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = None) -> list[Timed]:
-    """The words of a text at the times of those that were read of it.
+    """The words of a text, with the times of the words read from it.
 
-    Words that are read otherwise than they are written share the time of what was read in their place, by their
-    letters. What comes after the last word that was read is left out. ``tags``: the names of the model's, None where
-    any words in brackets may be one.
+    Words that are read differently from how they are written share the time of the words read instead, in proportion to
+    their letters. Text after the last word read is left out. ``tags``: the names of the model's tags, None where any
+    bracketed words may be a tag.
     """
     words = [text[start:end] for start, end in _words_in(hide_tags(_visible(text), tags))]
     timed: list[Timed] = []
-    for written, said in _aligned([_folded(word) for word in words], [_folded(each.text) for each in read]):
-        if said.start < said.stop:
-            timed += _shared(words[written.start : written.stop], read[said.start].start, read[said.stop - 1].end)
-        elif said.stop < len(read):
-            at = read[said.stop].start
+    for written, spoken in _aligned([_folded(word) for word in words], [_folded(word.text) for word in read]):
+        if spoken.start < spoken.stop:
+            timed += _shared(words[written.start : written.stop], read[spoken.start].start, read[spoken.stop - 1].end)
+        elif spoken.stop < len(read):
+            at = read[spoken.stop].start
             timed += [Timed(word, at, at) for word in words[written.start : written.stop]]
     return timed
 
 
 def places_of(text: str, words: Sequence[str]) -> list[int]:
-    """Where each of these words of a text begins, which are all that were said of it, in order."""
+    """Where each of these words of a text begins; they are all the words spoken of it, in order."""
     visible, at, places = _visible(text), 0, list[int]()
     for word in words:
         place = visible.find(word, at)
-        place = len(text) if place < 0 else place  # of another text: then so are all that follow
+        place = len(text) if place < 0 else place  # from another text, as are all that follow
         places.append(place)
         at = min(place + len(word), len(text))
     return places
 
 
 def are_all(text: str, words: Sequence[str]) -> bool:
-    """Whether these words go to the end of the text."""
+    """Whether these words reach the end of the text."""
     if not words:
         return False
     end = places_of(text, words)[-1] + len(words[-1])
@@ -68,7 +68,8 @@ def are_all(text: str, words: Sequence[str]) -> bool:
 
 
 def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
-    """The sentences of a text, without their tags, from the times of its words; those that have none are left out."""
+    """The sentences of a text, without their tags, with the times of their words; sentences without times are left
+    out."""
     places = places_of(text, [word.text for word in words])
     timed, ends = list[Timed](), 0
     for sentence in sentences_of(text):
@@ -82,8 +83,8 @@ def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
 
 def _words_in(text: str) -> list[tuple[int, int]]:
     spans = []
-    for found in _WORD.finditer(text):
-        start, end = found.span()
+    for match in _WORD.finditer(text):
+        start, end = match.span()
         while start < end and _is_around(text[start]):
             start += 1
         while start < end and _is_around(text[end - 1]):
@@ -94,12 +95,12 @@ def _words_in(text: str) -> list[tuple[int, int]]:
 
 
 def _visible(text: str) -> str:
-    """Spaces in the place of what is not said with any model, sign for sign: marks of citations, addresses of links."""
+    """The text with spaces instead of what no model speaks, character by character: citation marks, link addresses."""
     return CITATION.sub(_spaces, LINK_TARGET.sub(_spaces, text))
 
 
 def _without_tags(sentence: str, places: Sequence[int]) -> str:
-    """The sentence without brackets, and without what is in them where no word of it was said."""
+    """The sentence without brackets, and without their content unless it was spoken."""
 
     def words(tag: re.Match[str]) -> str:
         was_said = bisect_left(places, tag.start()) < bisect_left(places, tag.end())
@@ -109,7 +110,7 @@ def _without_tags(sentence: str, places: Sequence[int]) -> str:
 
 
 def _folded(word: str) -> str:
-    """Words that fold to the same are the same, however their letters, marks and ligatures are written."""
+    """Words are the same if they fold to the same, however their letters, marks and ligatures are written."""
     return clean_signs(word).casefold()
 
 
@@ -122,7 +123,7 @@ def _is_around(sign: str) -> bool:
 
 
 def _aligned(written: Sequence[str], read: Sequence[str]) -> Iterator[tuple[range, range]]:
-    """Which written words stand for which read ones: one for one where they are the same, else several for several."""
+    """Which written words correspond to which read words: one to one where equal, else several to several."""
     i = j = 0
     for block in LCSseq.editops(written, read).as_matching_blocks():
         at, there, size = block.a, block.b, block.size
@@ -137,7 +138,7 @@ def _aligned(written: Sequence[str], read: Sequence[str]) -> Iterator[tuple[rang
 
 
 def _is_meeting(written: Sequence[str], read: Sequence[str], i: int, j: int, size: int) -> bool:
-    """Whether equal words after unequal ones are no accident: two in a row, the last, or one before a figure, but for
+    """Whether equal words after unequal ones are a real match: two in a row, the last, or one before a figure, except
     the "and" that many figures are read with."""
     if size != 1 or (i + 1 == len(written) and j + 1 == len(read)):
         return size > 0

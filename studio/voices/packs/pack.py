@@ -1,10 +1,10 @@
-"""Voice packs: a voice as one .fishvoice file, the same bytes for the same voice, safe to open from a stranger.
+"""Voice packs: a voice as one .fishvoice file, byte for byte the same for the same voice, safe to open when untrusted.
 
-A zip with manifest.json, clips/ and consent/. Everything but the manifest is named in it with its SHA-256;
-what is not named, too large or not as it says is refused before anything of it is used. No pickle, no paths.
+A zip with manifest.json, clips/ and consent/. The manifest lists every other entry with its SHA-256; an entry that is
+unlisted, too large or different is refused before anything is used. No pickle, no paths.
 
-Packs of earlier versions have codes too. They are not used: what speaks must be the clip that one can listen to and
-that somebody agreed to, and nobody can hear from codes whether they are its own.
+Packs of earlier versions also have codes. They are not used: the model must speak from the clip that one can listen to
+and that its speaker agreed to, and codes cannot be checked by listening.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from studio.voices.packs.manifest import FORMAT, Manifest, PackConsent, PackFile
 
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
-"""Bytes of a pack, and of everything in it together: what a voice may have at most, so that every voice of a library
-can be exported and comes back. A clip and a consent's recording have MAX_BYTES at most."""
+"""Bytes of a pack, and of its unpacked entries together: the limit of a voice, so that every voice of a library can be
+exported and imported again. A clip and a consent's recording have at most MAX_BYTES."""
 MAX_ENTRIES = 64
-"""Of a pack with codes; without, a voice of MAX_SAMPLES has two more entries than samples."""
+"""Entries of a pack with codes; a pack without codes has at most two more than MAX_SAMPLES."""
 MAX_CODES = 256 * 1024
 """Bytes of one sample's codes, in packs that have them."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -37,7 +37,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack that was read and checked; nothing of it is in the library yet."""
+    """A checked pack, not yet in the library."""
 
     fields: VoiceFields
     created: float
@@ -46,7 +46,7 @@ class Pack:
     samples: tuple[NewSample, ...]
 
     def as_json(self) -> dict[str, object]:
-        """What there is to know before an import."""
+        """A summary to show before an import."""
         consent = self.consent
         return self.fields.details() | {
             "created_at": int(self.created),
@@ -73,7 +73,7 @@ class Pack:
 
 
 def export_voice(library: Library, reference: str) -> bytes:
-    """The pack of a voice in a revision. Blocking. Raises NotFound, StudioError for a damaged library."""
+    """The pack of a voice or of its revision. Blocking. Raises NotFound, StudioError for a damaged library."""
     voice = library.voices.get(reference)
     entries: dict[str, bytes] = {}
     manifest = voice.details() | {
@@ -94,7 +94,7 @@ def export_voice(library: Library, reference: str) -> bytes:
 
 
 def read_pack(data: bytes) -> Pack:
-    """Check a stranger's pack and take its clips in. Blocking. Raises InvalidPack."""
+    """Read and check an untrusted pack and its clips. Blocking. Raises InvalidPack."""
     if len(data) > MAX_PACK:
         raise InvalidPack(f"the pack has {len(data)} bytes; at most {MAX_PACK} are allowed", "file")
     entries = _entries(data)
@@ -107,13 +107,13 @@ def read_pack(data: bytes) -> Pack:
 
 
 def import_pack(library: Library, data: bytes, name: str | None = None, replaces: str | None = None) -> Voice:
-    """Put a pack into the library, as ``name`` if given. Blocking.
+    """Import a pack into the library, as ``name`` if given. Blocking.
 
-    With ``replaces`` its clips become the next revision of that voice, which stays what it is else: its name, what is
-    said of it, and its consent. Raises InvalidPack, InvalidRequest, NameTaken, and NotFound for what shall be replaced.
+    With ``replaces`` the pack's clips become the next revision of that voice, which keeps its name, description and
+    consent. Raises InvalidPack, InvalidRequest, NameTaken, and NotFound for the voice to replace.
     """
     if name and replaces:
-        raise InvalidRequest("give either name, for a voice of its own, or replaces, for a new revision", "replaces")
+        raise InvalidRequest("give either name, for a new voice, or replaces, for a new revision of one", "replaces")
     pack = read_pack(data)
     source = hashlib.sha256(data).hexdigest()
     if replaces:
@@ -136,7 +136,7 @@ def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[st
         "text": sample.text,
         "speaker": sample.speaker,
         "cut": [sample.cut.start, sample.cut.end, sample.cut.gain_db, sample.cut.channel],
-        "codes": [],  # earlier versions want to read some, even if there are none
+        "codes": [],  # earlier versions require the field
     }
 
 
@@ -163,16 +163,16 @@ def _named(name: str, entries: dict[str, bytes]) -> dict[str, Any]:
 
 
 def _entries(data: bytes) -> dict[str, bytes]:
-    """What is in the zip, unpacked up to the limits."""
+    """The zip's entries, unpacked within the limits."""
     try:
         with opened(data, MAX_ENTRIES) as archive:
             infos = archive.infolist()
             if len({info.filename for info in infos}) < len(infos):
                 raise InvalidPack("the pack has two entries with one name", "file")
-            left, entries = MAX_PACK, {}
+            remaining, entries = MAX_PACK, {}
             for info in infos:
-                entries[info.filename] = read_entry(archive, info, left)
-                left -= len(entries[info.filename])
+                entries[info.filename] = read_entry(archive, info, remaining)
+                remaining -= len(entries[info.filename])
             return entries
     except InvalidArchive as error:
         raise InvalidPack(f"this file is not a readable voice pack: {error}", "file") from error

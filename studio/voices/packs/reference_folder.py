@@ -1,4 +1,4 @@
-"""Voices from a folder as fish-speech keeps them: NAME/ with recordings, and beside each its words in a .lab file."""
+"""Voices from a folder in fish-speech's layout: NAME/ with recordings, each with its transcript in a .lab file."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ RECORDINGS = frozenset(
 MAX_WORDS = 64 * 1024
 """Bytes of a .lab file."""
 MAX_FILES = 2000
-"""Of a folder that is sent, or an archive of one."""
+"""Files in an uploaded folder or its archive."""
 MAX_UNPACKED = 512 * 1024 * 1024
-"""Bytes of all that is read of an archive."""
+"""Unpacked bytes read from an archive."""
 _MANIFEST = "manifest.json"
 
 Files = Mapping[str, Callable[[int], bytes]]
-"""What reads each file, at most so many bytes of it and one more, by its path; of that the last two parts count."""
+"""A reader for each path, which returns at most its argument's bytes and one more; a path's last two parts count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedReferences:
-    """The voices of a folder that are in the library now, and why the rest is not, by path."""
+    """The imported voices of a folder, and the reasons for those left out, by path."""
 
     voices: list[Voice] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
     def words(self) -> str:
-        """What was refused, as one text."""
-        return "; ".join(f"{path}: {why}" for path, why in self.refused.items())
+        """All refusals as one text."""
+        return "; ".join(f"{path}: {reason}" for path, reason in self.refused.items())
 
 
 def is_reference_archive(data: bytes) -> bool:
-    """Whether it is a zip of such a folder, and not a voice pack. Blocking."""
+    """Whether the data is a zip of such a folder and not a voice pack. Blocking."""
     try:
         with opened(data, MAX_FILES) as archive:
             names = archive.namelist()
@@ -54,18 +54,18 @@ def is_reference_archive(data: bytes) -> bool:
 
 
 def import_archive(library: Library, data: bytes) -> ImportedReferences:
-    """The voices of a zip of such a folder. Blocking. Raises as `import_references`."""
-    left = MAX_UNPACKED
+    """Import a zip of such a folder. Blocking. Raises the errors of `import_references`."""
+    remaining = MAX_UNPACKED
 
     try:
         with opened(data, MAX_FILES) as archive:
 
             def read(name: str, limit: int) -> bytes:
-                nonlocal left
-                if left <= 0:
-                    raise InvalidArchive(f"all before it unpacks to more than {MAX_UNPACKED >> 20} MiB")
+                nonlocal remaining
+                if remaining <= 0:
+                    raise InvalidArchive(f"the entries before it unpack to more than {MAX_UNPACKED >> 20} MiB")
                 content = read_entry(archive, archive.getinfo(name), limit)
-                left -= len(content)
+                remaining -= len(content)
                 return content
 
             return import_references(library, {name: partial(read, name) for name in archive.namelist()})
@@ -74,29 +74,29 @@ def import_archive(library: Library, data: bytes) -> ImportedReferences:
 
 
 def import_folder(library: Library, folder: Path) -> ImportedReferences:
-    """The voices of a folder of this machine, or the one voice of a folder that has recordings itself.
+    """Import the voices of a local folder, or the one voice of a folder that contains recordings itself.
 
-    Blocking. Raises as `import_references`, and InvalidRequest for what is not a folder.
+    Blocking. Raises the errors of `import_references`, and InvalidRequest for a path that is not a folder.
     """
     if not folder.is_dir():
         raise InvalidRequest(f"{folder} is not a folder", "folder")
     folder = folder.resolve()
-    found = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern) if path.is_file())
+    paths = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern) if path.is_file())
 
     def read(path: Path, limit: int) -> bytes:
         with path.open("rb") as file:
             return file.read(limit + 1)
 
     return import_references(
-        library, {path.relative_to(folder.parent).as_posix(): partial(read, path) for path in found}
+        library, {path.relative_to(folder.parent).as_posix(): partial(read, path) for path in paths}
     )
 
 
 def import_references(library: Library, files: Files) -> ImportedReferences:
-    """A voice of each folder with recordings. What cannot be used is left out, and the rest goes on.
+    """Import one voice per folder with recordings. Voices and recordings that cannot be used are left out.
 
-    A voice that is there already is refused: what is imported twice would be there twice. Blocking. Raises InvalidPack
-    where nothing can be used.
+    A voice of an existing name is refused, so that a second import makes no duplicates. Blocking. Raises InvalidPack if
+    nothing can be used.
     """
     folders: dict[str, list[str]] = {}
     for path in sorted(files):
@@ -106,20 +106,20 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
     for folder, paths in folders.items():
         try:
             imported.voices.append(_voice(library, PurePosixPath(folder).name, paths, files, imported.refused))
-        except TooCostly as error:  # so it is for each that follows
+        except TooCostly as error:  # the remaining folders would fail too
             later = list(folders)[list(folders).index(folder) :]
             imported.refused.update(dict.fromkeys(later, str(error)))
             break
         except InvalidRequest as error:
             imported.refused[folder] = str(error)
     if not imported.voices:
-        why = imported.words() or f"there are no recordings in folders, with their words in {WORDS} files"
-        raise InvalidPack(f"no voice was imported: {why}", "file")
+        reason = imported.words() or f"there are no folders with recordings and their transcripts in {WORDS} files"
+        raise InvalidPack(f"no voice was imported: {reason}", "file")
     return imported
 
 
 def _place(path: str) -> bool:
-    """Whether a file is a recording in a folder, and no system's own."""
+    """Whether a path is a recording in a folder and not a hidden or system file."""
     parts = _posix(path).parts
     return (
         len(parts) > 1
@@ -129,12 +129,12 @@ def _place(path: str) -> bool:
 
 
 def _posix(path: str) -> PurePosixPath:
-    """As archives and browsers of Windows write it, too."""
+    """A path as written by archives and browsers of any system, Windows too."""
     return PurePosixPath(path.replace("\\", "/"))
 
 
 def _voice(library: Library, name: str, paths: list[str], files: Files, refused: dict[str, str]) -> Voice:
-    """Raises InvalidRequest, and TooCostly where the time for all of them is over."""
+    """Raises InvalidRequest, and TooCostly when the time for the whole import is over."""
     new = VoiceFields(name=name)
     if library.voices.exists(new.name):
         raise NameTaken(f"a voice named {new.name!r} already exists; rename the folder", "name")
@@ -144,10 +144,10 @@ def _voice(library: Library, name: str, paths: list[str], files: Files, refused:
             if len(samples) == MAX_SAMPLES:
                 raise InvalidRequest(f"a voice may have at most {MAX_SAMPLES} recordings")
             sample = _sample(path, files)
-            if sum(each.seconds for each in samples) + sample.seconds > MAX_SECONDS:
-                raise InvalidRequest(f"a voice's recordings may last at most {MAX_SECONDS:g} s together")
+            if sum(other.seconds for other in samples) + sample.seconds > MAX_SECONDS:
+                raise InvalidRequest(f"a voice's recordings may be at most {MAX_SECONDS:g} s long in total")
         except TooCostly:
-            raise  # the voice would have some of its recordings only
+            raise  # else the voice would have only some of its recordings
         except (InvalidRequest, InvalidArchive, OSError) as error:
             refused[path] = str(error)
         else:
@@ -161,12 +161,12 @@ def _sample(path: str, files: Files) -> NewSample:
     """Raises InvalidRequest, InvalidArchive, OSError."""
     words = path[: -len(_posix(path).suffix)] + WORDS
     if words not in files:
-        raise InvalidRequest(f"its words are missing: {_posix(words).name}")
-    text = _words(_whole(files[words], MAX_WORDS))
-    return take_in(_whole(files[path], MAX_BYTES), text).sample(text)
+        raise InvalidRequest(f"its transcript is missing: {_posix(words).name}")
+    text = _words(_read_all(files[words], MAX_WORDS))
+    return take_in(_read_all(files[path], MAX_BYTES), text).sample(text)
 
 
-def _whole(read: Callable[[int], bytes], limit: int) -> bytes:
+def _read_all(read: Callable[[int], bytes], limit: int) -> bytes:
     data = read(limit)
     if len(data) > limit:
         raise InvalidRequest(f"the file is too large; at most {limit / 2**20:.4g} MiB are allowed")

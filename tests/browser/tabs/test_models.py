@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, expect
 from engine import Engine
 from studio.models.catalogue import S2_PRO, in_catalogue
 from studio.settings import Settings
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.models.hub import Hub, serve_hub
 from tests.studio.server import Served, serve
@@ -49,9 +49,7 @@ def show(screen: Screen, area: str) -> None:
 
 def opened(screen: Screen) -> Locator:
     """The dialog, once it has its list."""
-    screen.page.get_by_role("button", name="Settings").or_(
-        screen.page.get_by_role("tab", name="Settings")
-    ).first.click()
+    go(screen.page, "Settings")
     screen.page.get_by_role("button", name="Choose a model").click()
     dialog = screen.page.get_by_role("dialog", name="Models")
     expect(dialog.get_by_role("listitem").first).to_be_visible()

@@ -112,7 +112,7 @@ def speak_by_dictionary(screen: Screen) -> None:
         area.get_by_label("Pronounced as").fill(said)
         area.get_by_role("button", name="Add", exact=True).click()
         expect(area.get_by_label("Word “GIF”")).to_have_value("GIF")
-    expect(area.locator(".pron-said")).to_contain_text("'gif' has an entry here already")
+    expect(area.locator(".pron-said")).to_contain_text("'gif' already has an entry here")
     with screen.page.expect_request("**/v1/audio/speech") as spoken:
         area.get_by_role("button", name="Hear “GIF”").click()
     assert posted(spoken.value)["input"] == "jif"

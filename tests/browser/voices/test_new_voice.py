@@ -1,4 +1,4 @@
-"""A new voice, step by step: recorded or brought, checked, mended, written down, named, kept, heard and spoken in."""
+"""A new voice, step by step: recorded or uploaded, checked, corrected, transcribed, named, saved, played and used."""
 
 from __future__ import annotations
 

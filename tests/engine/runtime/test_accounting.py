@@ -1,4 +1,4 @@
-"""The books of the engine's caches: what each counts is what it holds; a mistake is told, put right and survived."""
+"""Accounting of the engine's caches: each counts what it holds; a mistake is reported, corrected and survived."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_kno
         assert engine.stats().book_errors == 0
 
 
-async def test_wrong_books_are_told_and_put_right_when_the_engine_idles(
+async def test_wrong_counts_are_reported_and_corrected_when_the_engine_idles(
     tiny_checkpoint: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with running_engine(tiny_checkpoint, max_rows=2) as engine, caplog.at_level(logging.ERROR, "engine"):
@@ -92,7 +92,7 @@ async def test_wrong_books_are_told_and_put_right_when_the_engine_idles(
         await until(lambda: engine.stats().book_errors == 3)
         await until(lambda: engine.stats().codec_streams == 0)  # the last take's own may end after the count
         assert engine.stats().prefix_bytes == right
-        for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] found", "codec streams: 1 open"):
+        for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] held", "codec streams: 1 were open"):
             assert words in caplog.text
         takes = [seeded("Say this.", seed, 40, (voice,)) for seed in (3, 4)]
         both = asyncio.gather(*(hear(engine, take) for take in takes))

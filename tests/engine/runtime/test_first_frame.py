@@ -46,7 +46,7 @@ def draw_first_frames_apart(engine: Engine) -> list[int]:
 
 @contextmanager
 def standing_still(engine: Engine) -> Iterator[None]:
-    """Whoever comes meanwhile is met in one turn."""
+    """All rows that arrive meanwhile start in one turn."""
     stands, goes_on = threading.Event(), threading.Event()
 
     def stand() -> None:

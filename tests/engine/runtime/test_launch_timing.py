@@ -26,31 +26,33 @@ FRAME = 0.4
 
 def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
     timing = LaunchTiming()
-    assert timing.left(5.0) == 0  # nothing is known
-    timing.begun(3, 10.0)
-    assert timing.left(10.0) < 0  # nor how long a frame of three takes
-    timing.begun(3, 10.02)
-    timing.begun(3, 10.05)  # it stood behind a prompt
-    assert timing.left(10.05) == pytest.approx(1.01 * 0.02 - LEAST_MARGIN)
-    timing.begun(3, 10.06)
-    assert timing.left(10.065) == pytest.approx(0.005 - LEAST_MARGIN)
-    timing.begun(3, 10.07)
+    assert timing.seconds_left(5.0) == 0  # nothing is known
+    timing.frame_started(3, 10.0)
+    assert timing.seconds_left(10.0) < 0  # nor how long a frame of three takes
+    timing.frame_started(3, 10.02)
+    timing.frame_started(3, 10.05)  # it stood behind a prompt
+    assert timing.seconds_left(10.05) == pytest.approx(1.01 * 0.02 - LEAST_MARGIN)
+    timing.frame_started(3, 10.06)
+    assert timing.seconds_left(10.065) == pytest.approx(0.005 - LEAST_MARGIN)
+    timing.frame_started(3, 10.07)
     timing.held_up(10.075)  # a newcomer's first frame went before
-    assert timing.left(10.075) == pytest.approx(0.01 - LEAST_MARGIN)
-    timing.begun(0, 10.085)
-    assert timing.left(10.09) < 0
-    timing.begun(3, 11.0)
-    assert timing.left(11.0) == pytest.approx(0.01 - LEAST_MARGIN)  # that it began later was not held against it
+    assert timing.seconds_left(10.075) == pytest.approx(0.01 - LEAST_MARGIN)
+    timing.frame_started(0, 10.085)
+    assert timing.seconds_left(10.09) < 0
+    timing.frame_started(3, 11.0)
+    assert timing.seconds_left(11.0) == pytest.approx(
+        0.01 - LEAST_MARGIN
+    )  # that it began later was not held against it
 
 
 def test_a_launch_that_came_too_late_makes_the_next_ones_earlier() -> None:
     timing = LaunchTiming()
     for second in (0, 1, 2):
-        timing.begun(1, float(second))
+        timing.frame_started(1, float(second))
     margins = []
     for late in (True,) * 6 + (False,) * 400:
-        timing.launched(late)
-        margins.append(1 - timing.left(2.0))
+        timing.record_launch(late)
+        margins.append(1 - timing.seconds_left(2.0))
     assert margins[0] == pytest.approx(1.5 * LEAST_MARGIN) and margins[5] == pytest.approx(MOST_MARGIN)
     assert margins[5] > margins[6] > margins[100] and margins[-1] == pytest.approx(LEAST_MARGIN)
 
@@ -152,8 +154,8 @@ def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(apar
 def test_a_launch_waits_no_longer_than_the_frame_runs_whatever_is_expected_of_it() -> None:
     device = SlowDevice()
     loop = Loop(device, NoSound(), torch.device("cpu"), 4, 4, None)  # type: ignore[arg-type]
-    loop._timing.begun(1, time.perf_counter() - 3600)
-    loop._timing.begun(0, time.perf_counter())  # an hour in which nobody came is taken for a frame
+    loop._timing.frame_started(1, time.perf_counter() - 3600)
+    loop._timing.frame_started(0, time.perf_counter())  # an hour in which nobody came is taken for a frame
     for row in (new_row(), new_row(2)):  # the second goes, and leaves the first one alone
         loop.submit(row)
     loop.start()

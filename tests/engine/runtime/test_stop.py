@@ -1,4 +1,4 @@
-"""A stop: what was handed to the codec before is decoded, and whoever still asks for something is told."""
+"""A stop: jobs sent to the codec before are decoded, and later callers get an error."""
 
 from __future__ import annotations
 

@@ -47,15 +47,15 @@ class Several:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that there are: one that has ended has none until it is begun anew."""
+        """For running processes: one that has ended has none until it is restarted."""
         return [made.pid for each in self.processes._processes.values() if (made := each._process)]
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""
-        return set(self.processes._processes[number]._member._takes)
+        return set(self.processes._processes[number]._state._takes)
 
     def ready(self, count: int) -> None:
-        """Wait until so many take connections."""
+        """Wait until so many accept connections."""
         until(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
 
 

@@ -59,7 +59,7 @@ def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) 
             with studio.client_at(number, headers=bearer(key)) as client:
                 refused = client.post(SPEECH, json=said())
             assert refused.status_code == 429, "wherever the next one comes to"
-            assert "you have 2 requests under way; at most 2" in refused.json()["error"]["message"]
+            assert "you have 2 active requests; at most 2" in refused.json()["error"]["message"]
             assert refused.headers["retry-after"] == "1"
         with studio.client_at(0, headers=bearer("key-0")) as client:
             assert client.post(SPEECH, json=said()).status_code == 200, "another caller has a share of their own"
@@ -188,7 +188,7 @@ def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio
         with studio.client_at(1, headers=bearer(key)) as client:
             until(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one goes on
             take = client.get(f"/v1/takes/{broken}").json()
-            assert (take["state"], take["error"]) == ("failed", "the process that spoke it has ended")
+            assert (take["state"], take["error"]) == ("failed", "the process that generated it has ended")
             assert client.post(SPEECH, json=said()).status_code == 200, "the place is free again"
         with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
             for _ in range(20):  # whoever's turn it would be
@@ -228,14 +228,14 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[int] = []
-    hear = WorkerHandle._hear
+    handle = WorkerHandle._handle
 
     def noted(process: WorkerHandle, message: Message) -> None:
         if (tmp_path / "stops").exists():
             heard.append(process._process.pid)
-        hear(process, message)
+        handle(process, message)
 
-    monkeypatch.setattr(WorkerHandle, "_hear", noted)
+    monkeypatch.setattr(WorkerHandle, "_handle", noted)
     settings = Settings(home=str(tmp_path / "home"), model="test/model", max_rows=8)
     with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
         leaving = studio.pids[0]

@@ -1,4 +1,4 @@
-"""What a refusal is about is told by the name that the caller gave it, in that request."""
+"""A refusal names the field by the name that the caller used in that request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start is told while it lasts; models and voices are listed in the shapes that clients read."""
+"""The progress of the start is reported; models and voices are listed in the form that clients read."""
 
 from __future__ import annotations
 

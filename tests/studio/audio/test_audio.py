@@ -157,7 +157,7 @@ BAD_CLIPS = {
     "empty": (b"", "empty"),
     "no audio": (b"MZ" + bytes(3000), "not readable audio"),
     "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "not readable audio"),
-    "a WAV header alone": (wav(tone(1.5))[:44], "no sound"),
+    "a WAV header alone": (wav(tone(1.5))[:44], "no audio"),
     "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
     "an Ogg that changes its rate": (vorbis(22_050) + vorbis(44_100), "changes its format in the middle"),
     "too short": (wav(tone(0.5)), "at least 1 s"),

@@ -1,4 +1,4 @@
-"""One sentence of a kept take spoken anew over HTTP: a take of its own, joined without a step, and what is refused."""
+"""One sentence of a stored take regenerated over HTTP: a new take, joined seamlessly, and the refusals."""
 
 from __future__ import annotations
 

@@ -66,6 +66,8 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "take_id": take,
         "project_id": project["id"],
         "part_id": part["id"],
+        "preview_id": client.post("/v1/projects/preview", json={"input": WORDS}).json()["id"],
+        "name": "unknown",
         "spot_id": client.post(f"/v1/projects/{project['id']}/proof/notes", json=note).json()["id"],
         "request_id": take,
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],

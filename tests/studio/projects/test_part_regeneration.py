@@ -1,4 +1,4 @@
-"""One sentence of a part spoken anew over HTTP: the others keep their sound, the take before can be chosen again."""
+"""One sentence of a part regenerated over HTTP: the others keep their audio, the previous take can be chosen again."""
 
 from __future__ import annotations
 

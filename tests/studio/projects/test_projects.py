@@ -1,4 +1,4 @@
-"""Projects over HTTP: made of documents, spoken in the background, mended part by part, seen by their owner alone."""
+"""Projects over HTTP: created from documents, generated in the background, edited, visible only to their owner."""
 
 from __future__ import annotations
 

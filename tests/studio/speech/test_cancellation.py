@@ -12,11 +12,11 @@ from studio.speech.cancellation import CancelToken
 
 
 class Ended(Exception):
-    """What whoever waits is told."""
+    """The error that the waiting task gets."""
 
 
 class Work:
-    """Waits until it is told to go on; knows whether it was left."""
+    """Waits until it may continue; records whether it was left."""
 
     def __init__(self) -> None:
         self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()

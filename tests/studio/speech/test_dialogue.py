@@ -43,7 +43,7 @@ def test_a_name_and_a_colon_at_the_beginning_of_a_line_begin_a_turn() -> None:
     ]
     assert [turn.speaker for turn in read_turns("小明：你好。\n小红：你好！")] == ["小明", "小红"]
     assert [turn.speaker for turn in read_turns("See https://example.org\nAnd one two three four five: six")] == [None]
-    with pytest.raises(InvalidRequest, match="line 2: Bert has nothing to say"):
+    with pytest.raises(InvalidRequest, match="line 2: there is no text after “Bert:”"):
         read_turns("Anna: Hi.\nBert:\nAnna: Well?")
 
 

@@ -1,4 +1,4 @@
-"""POST /v1/audio/speech over a real connection: what is spoken, what is told, what is refused, who is let go."""
+"""POST /v1/audio/speech over a real connection: audio, headers, refusals, disconnections."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_facts_that_say_nothing_usable_stop_the_start_or_cost_only_themselves(
         import_bundled(library, tell(folder, sex="female"))
     import_bundled(library, tell(folder, gender="woman"))
     assert library.voices.get("anna").gender == ""
-    assert "says of Anna cannot be used: gender must be female" in caplog.text
+    assert "about Anna are invalid and ignored: gender must be female" in caplog.text
 
 
 def test_every_voice_of_the_bundled_model_is_described(tmp_path: Path) -> None:

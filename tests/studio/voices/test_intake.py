@@ -1,4 +1,4 @@
-"""Clips of strangers: taken in untouched, judged with reasons, mended by parameters, refused in words."""
+"""Untrusted clips: stored untouched, judged with reasons, corrected by parameters, refused with an explanation."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ BAD = {
 WHY = {
     "Cleo/3.mp3": "audio",
     "Cleo/4.wav": "30 s",
-    "Cleo/5.wav": "its words are missing: 5.lab",
+    "Cleo/5.wav": "its transcript is missing: 5.lab",
     "Cleo/6.wav": "blank",
     "Cleo/7.wav": "UTF-8",
-    "Dora/1.wav": "its words are missing: 1.lab",
+    "Dora/1.wav": "its transcript is missing: 1.lab",
     "Dora": "none of its recordings",
     "anna": "already exists",
     "default": "reserved",
@@ -121,7 +121,7 @@ def test_the_command_line_reads_a_folder_of_folders_or_that_of_one_voice(tmp_pat
     status, out, _ = run(tmp_path / "other", str(folder / "Cleo"))
     assert status == 0 and [sample["text"] for sample in json.loads(out)[0]["samples"]] == [WORDS, "A tone."]
     assert run(tmp_path / "other", str(folder / "nothing"))[0] == 1
-    assert "no recordings" in run(tmp_path / "other", str(tmp_path / "home"))[2]
+    assert "no folders with recordings" in run(tmp_path / "other", str(tmp_path / "home"))[2]
 
 
 def test_a_voice_has_as_many_recordings_as_it_may_have(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_voice_has_as_many_recordings_as_it_may_have(tmp_path: Path) -> None:
         f"Eve/{number}.{kind}": data for number in range(4) for kind, data in (("wav", wav(tone(29))), ("lab", b"a"))
     }
     imported = import_archive(Library(tmp_path), zipped(long))
-    assert len(imported.voices[0].samples) == 3 and "at most 90 s together" in imported.refused["Eve/3.wav"]
+    assert len(imported.voices[0].samples) == 3 and "at most 90 s long in total" in imported.refused["Eve/3.wav"]
 
 
 def test_what_takes_too_long_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +162,9 @@ def test_what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: p
         import_archive(library, zipped(zeros))
     monkeypatch.setattr(reference_folder, "MAX_UNPACKED", len(CLIP))
     imported = import_archive(library, zipped({"A/1.wav": CLIP, "A/1.lab": b"a", "B/1.wav": CLIP, "B/1.lab": b"b"}))
-    assert [voice.name for voice in imported.voices] == ["A"] and "unpacks to more" in imported.refused["B/1.wav"]
+    assert [voice.name for voice in imported.voices] == ["A"] and "unpack to more" in imported.refused["B/1.wav"]
     with pytest.raises(InvalidPack, match="entries"):
         import_archive(library, zipped({f"A/{number}.wav": b"" for number in range(2001)}))
-    with pytest.raises(InvalidPack, match="no recordings"):
+    with pytest.raises(InvalidPack, match="no folders with recordings"):
         import_references(library, {})
     assert len(library.voices.page()) == 1

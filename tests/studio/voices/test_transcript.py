@@ -162,7 +162,7 @@ def test_a_voice_without_words_as_openais_client_sends_it_gets_those_that_are_he
         assert [language for _, language in recogniser.heard] == [None, "de"]
         assert len(recogniser.heard[1][0]) == 2 * 16_000, "the cut alone is heard"
         recogniser.silent = True
-        with pytest.raises(openai.BadRequestError, match="no words were heard in the clip"):
+        with pytest.raises(openai.BadRequestError, match="no words were recognised in the clip"):
             sdk.audio.voices.create(name="Ida", audio_sample=("me.wav", spoken()), consent="I agree.")
     unable, _ = steered()
     with openai.OpenAI(base_url=f"{unable.url}/v1", api_key="none", max_retries=0) as sdk:
@@ -229,7 +229,9 @@ def test_without_a_recogniser_it_is_said_and_asking_for_one_stops_the_start(
         answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
         assert client.get("/health").json()["transcriber"] is None
     assert answer.status_code == 501
-    assert answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
+    assert (
+        answer.json()["error"]["code"] == "not_offered" and "type the transcript" in answer.json()["error"]["message"]
+    )
     with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
         steered(transcriber="parrot")
     monkeypatch.setitem(sys.modules, "faster_whisper", None)

@@ -6,7 +6,7 @@ import { phrase } from "../../lib/phrases.js";
 const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
 const WORD = 15; // characters of a word, on average, above which a text has no blanks between words
 
-/** The state that stands for a chapter: what is under way, else what needs attention, else what all parts are. */
+/** The state of a chapter: that of parts under way, else of parts that need attention, else of all its parts. */
 function stateOf({ total, done, new: fresh, queued, speaking, failed, stale }) {
   if (speaking || queued) return speaking ? "speaking" : "queued";
   if (failed || stale) return failed ? "failed" : "stale";

@@ -40,7 +40,7 @@ export class PartsPanel {
     this.#listenToSelection();
   }
 
-  /** Read the parts near the window, at first with the map: what is seen does not move later. Raises Refusal. */
+  /** Read the parts near the window, the first time together with the map, so that nothing on the screen moves later. Raises Refusal. */
   async look() {
     const [chapters] = await Promise.all([this.#outlined === null ? readOutline(this.of.id) : null, this.list.look()]);
     if (!chapters || this.of.signal.aborted) return;

@@ -278,9 +278,9 @@ class VoiceRoutes:
         data, several = form.file("file", "pack"), form.uploads.get("file", [])
         if len(several) > 1 or await self._run(self._queues.packs, request, is_reference_archive, data):
             if name or replaces:
-                what = "name" if name else "replaces"
+                field = "name" if name else "replaces"
                 raise InvalidRequest(
-                    f"{what} is for voice packs; the voices of a folder have the names of its subfolders", what
+                    f"{field} is for voice packs; the voices of a folder have the names of its subfolders", field
                 )
             work = partial(_import_references, self._library, several, data)
             return _imported(await self._run(self._queues.packs, request, work))

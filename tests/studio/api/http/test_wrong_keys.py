@@ -1,4 +1,4 @@
-"""Guessing keys becomes slow for whoever does it, and nobody who has a key or a sign-in notices."""
+"""Guessing keys becomes slow for the guesser, and callers with a key or a sign-in notice nothing."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_what_cannot_be_read_is_refused_by_name(steered: Steer, body: dict[str, 
 
 
 def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
-    """While all rows speak, what would be read is told all the same."""
+    """The reading is returned even while all rows are busy."""
     served, engine = with_card(steered, max_rows=1)
     engine.later_frames_gate.clear()
     with served.client() as client:
