@@ -12,6 +12,7 @@ from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.models.model_service import ModelService
+from studio.paths import ASSETS
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
@@ -25,6 +26,8 @@ from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.hearing.voiceprint import Voiceprints
+from studio.voices.library_prints import LibraryPrints
 from studio.voices.resolver import VoiceResolver
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,7 @@ class Studio:
     projects: ProjectService
     proofs: ProofRuns
     clips: ClipService
+    library_prints: LibraryPrints
     recogniser_fetch: RecogniserFetch
     models: ModelService
     client_files: ClientFiles
@@ -59,6 +63,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     worker = ProjectWorker(service)
     queues = service.queues
     transcriber, denoiser = Transcriber(queues.transcribing, settings.transcriber), Denoiser(queues.denoising)
+    library_prints = LibraryPrints(library, Voiceprints(ASSETS / "fry" / "voiceprint.npz"))
     studio = Studio(
         settings=settings,
         library=library,
@@ -67,7 +72,8 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
         proofs=ProofRuns(library, transcriber, queues.proofs),
-        clips=ClipService(queues.clips, transcriber, denoiser),
+        clips=ClipService(queues.clips, transcriber, denoiser, library_prints),
+        library_prints=library_prints,
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         models=ModelService(
             settings, host, lambda: service.in_use, lambda: service.warming.restart_forever(service.warm_voices)

@@ -41,11 +41,9 @@ from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
 from studio.history.take_likeness import TakeLikeness
 from studio.history.take_word_times import TakeWordTimes
-from studio.paths import ASSETS
 from studio.projects.part_regeneration import PartRegeneration
 from studio.projects.proof.proof_regeneration import ProofRegeneration
 from studio.services import Studio
-from studio.voices.hearing.voiceprint import Voiceprints
 
 PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
 """All paths below these belong to the API: /audio and /models are called by OpenAI's clients if their base URL lacks
@@ -69,7 +67,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
     times = TakeWordTimes(studio.library, speech.host, speech.queues.alignments)
-    likeness = TakeLikeness(studio.library, Voiceprints(ASSETS / "fry" / "voiceprint.npz"), speech.queues.clips)
+    likeness = TakeLikeness(studio.library, studio.library_prints, studio.clips, speech.queues.clips)
     regeneration = Regeneration(studio.history, times, studio.library, speech)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [

@@ -1,9 +1,9 @@
-"""How much a kept take sounds like the clip of its voice, and why it does not."""
+"""How much a kept take sounds like the clip of its voice, or another clip, and why it does not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +12,19 @@ from anyio import to_thread
 
 from studio.errors import NoLikeness, NotOffered
 from studio.history.take_export import decoded
-from studio.library import Library, Sample, Voice
+from studio.library import Cut, Library, Sample, Voice
 from studio.library.takes.take import Take
 from studio.voices.advisor import Finding, advise
-from studio.voices.hearing.voiceprint import Voiceprints, is_one_person, mean_print, percent_alike
-from studio.voices.intake import sound_of
+from studio.voices.clip_service import ClipService
+from studio.voices.hearing.voiceprint import NO_SPANS, mean_print, percent_alike
+from studio.voices.intake import Intake, sound_of
+from studio.voices.library_prints import Closest, LibraryPrints
 from studio.work.work_queue import WorkQueue
 
 HEARD_SECONDS = 20.0
 """Of a take."""
 CLOSE, NEAR = 70, 40
 """Per cent from which a take sounds like the person, and from which it resembles them."""
-REMEMBERED = 200
-"""Clips whose prints are kept in memory, 8 kB each."""
-_SPANS = 8
-"""Of a clip: enough to tell that two people speak."""
-_TWO_PEOPLE = Finding("people", "bad", "Two people seem to speak in the clip; use a part where only one does.")
-
-
-@dataclass(frozen=True, slots=True)
-class Closest:
-    """The bundled voice that a take sounds most like."""
-
-    id: str
-    name: str
-    percent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,60 +45,60 @@ class Likeness:
 class TakeLikeness:
     """Of the takes of a library. Used from one event loop."""
 
-    def __init__(self, library: Library, prints: Voiceprints, queue: WorkQueue) -> None:
+    def __init__(self, library: Library, library_prints: LibraryPrints, clips: ClipService, queue: WorkQueue) -> None:
         """``queue``: in which takes and clips are decoded and read."""
-        self._library, self._prints, self._queue = library, prints, queue
-        self._known: dict[str, np.ndarray] = {}
+        self._library, self._library_prints, self._clips, self._queue = library, library_prints, clips, queue
 
-    async def get(self, take: Take, path: Path, caller: str) -> Likeness:
-        """Of a take and its audio file.
+    async def to_voice(self, take: Take, path: Path, caller: str) -> Likeness:
+        """Of a take, by its audio file, to the clips of its voice.
 
         Raises NotOffered, NoLikeness, NotFound (its voice is gone), QueueFull, TooManyRequests, StudioError (damaged).
         """
-        if not self._prints.is_there:
-            raise NotOffered("this studio cannot tell voices: assets/fry/voiceprint.npz is missing", "take_id")
+        self._check()
         if take.voice_id is None or take.turns:
-            raise NoLikeness(f"the take {take.id} is not in one voice of the library, so there is no clip to compare")
+            raise NoLikeness(
+                f"the take {take.id} is not in one voice of the library; to compare it with a clip, POST the clip"
+            )
         revision = "" if take.revision is None else f"@{take.revision}"
         voice = await to_thread.run_sync(self._library.voices.get, f"{take.voice_id}{revision}")
-        return await self._queue.run(caller, self._compare, take, path, voice)
+        return await self._queue.run(caller, self._to_voice, take, path, voice)
 
-    def _compare(self, take: Take, path: Path, voice: Voice) -> Likeness:
+    async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:
+        """Of a take, by its audio file, to a clip.
+
+        Raises NotOffered, NoLikeness, InvalidClip, QueueFull, TooManyRequests, StudioError (damaged).
+        """
+        self._check()
+        intake = await self._clips.suggest(caller, data, "", cut, param)
+        return await self._queue.run(caller, self._to_clip, take, path, intake)
+
+    def _check(self) -> None:
+        if not self._library_prints.prints.is_there:
+            raise NotOffered("this studio cannot tell voices: assets/fry/voiceprint.npz is missing", "take_id")
+
+    def _to_voice(self, take: Take, path: Path, voice: Voice) -> Likeness:
         """Blocking: some 40 ms for the take, and as much for each clip not yet read."""
-        heard = self._prints.spans(*_beginning(take, path))
-        own = [self._spans(sample) for sample in voice.samples]
-        if not len(heard) or not any(map(len, own)):
-            raise NoLikeness(f"the take {take.id} or its clip has less than a second of speech")
-        print_of_take = mean_print(heard)
-        percent = percent_alike(print_of_take, mean_print(np.concatenate(own)))
-        closest = None if voice.bundled else self._closest(print_of_take)
-        findings = () if percent >= CLOSE else tuple(self._reasons(voice.samples, own))
-        return Likeness(percent, closest, findings)
+        own = [self._library_prints.spans(sample) for sample in voice.samples]
+        likeness = self._compare(take, path, np.concatenate([NO_SPANS, *own]), lambda: self._advice(voice.samples, own))
+        return replace(likeness, closest=None) if voice.bundled else likeness
 
-    def _closest(self, print_of_take: np.ndarray) -> Closest | None:
-        found = [
-            Closest(voice.id, voice.name, percent_alike(print_of_take, mean_print(spans)))
-            for voice in self._library.voices.page(bundled=True)
-            if voice.samples and len(spans := self._spans(voice.samples[0]))
-        ]
-        nearest = max(found, key=lambda closest: closest.percent, default=None)
-        return nearest if nearest and nearest.percent >= NEAR else None
+    def _to_clip(self, take: Take, path: Path, intake: Intake) -> Likeness:
+        return self._compare(take, path, intake.spans, lambda: intake.advice.findings)
 
-    def _reasons(self, samples: Sequence[Sample], prints: Sequence[np.ndarray]) -> Iterator[Finding]:
+    def _compare(self, take: Take, path: Path, own: np.ndarray, findings: Callable[[], Iterable[Finding]]) -> Likeness:
+        """``own``: the clip's prints (spans, 256). Blocking."""
+        heard = self._library_prints.prints.spans(*_beginning(take, path))
+        if not len(heard) or not len(own):
+            raise NoLikeness(f"the take {take.id} or the clip has less than a second of speech")
+        percent = percent_alike(mean_print(heard), mean_print(own))
+        closest = self._library_prints.closest(heard)
+        reasons = () if percent >= CLOSE else tuple(each for each in findings() if each.severity != "hint")
+        return Likeness(percent, closest if closest and closest.percent >= NEAR else None, reasons)
+
+    def _advice(self, samples: Sequence[Sample], prints: Sequence[np.ndarray]) -> Iterator[Finding]:
         for sample, spans in zip(samples, prints, strict=True):
-            if not is_one_person(spans):
-                yield _TWO_PEOPLE
             clip = sound_of(self._library.voices.clip(sample), sample.cut)
-            yield from (each for each in advise(clip, sample.text, sample.cut).findings if each.severity != "hint")
-
-    def _spans(self, sample: Sample) -> np.ndarray:
-        spans = self._known.get(sample.cut_key)
-        if spans is None:
-            clip = sound_of(self._library.voices.clip(sample), sample.cut)
-            spans = self._known[sample.cut_key] = self._prints.spans(clip.pcm, clip.sample_rate, _SPANS)
-            while len(self._known) > REMEMBERED:
-                self._known.pop(next(iter(self._known)), None)
-        return spans
+            yield from advise(clip, sample.text, sample.cut, spans).findings
 
 
 def _beginning(take: Take, path: Path) -> tuple[np.ndarray, int]:

@@ -125,10 +125,10 @@ export class TakeList extends EventTarget {
   }
 
   /** In the note on a clone: how much it sounds like its clip. */
-  async #showLikeness({ id, row }) {
+  async #showLikeness({ id, row, settings }) {
     const words = row?.querySelector(".take-likeness");
     if (!words || !this.keeps || !document.body.hasAttribute("data-demo")) return;
-    const likeness = await likenessOf(id);
+    const likeness = await likenessOf(id, settings.source === "clip" ? settings.clip : null);
     if (likeness) words.textContent = `${likenessWords(likeness)} `;
   }
 

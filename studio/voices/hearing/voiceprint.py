@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from studio.audio.read import Clip
 from studio.audio.resampler import Resampler
 from studio.voices.measure import FRAME_SECONDS, frame_levels, speaking_frames
 
@@ -21,11 +22,15 @@ RATE = 16_000
 """Hz, that the encoder hears."""
 SHORTEST = 1.0
 """Seconds of speech from which a voice can be told."""
+_OF_CLIP = 8
+"""Spans of a clip: enough to tell that two people speak."""
 _BANDS, _WINDOW, _HOP = 40, 400, 160
 _FRAMES, _APART = 160, 50
 """Of a span that is read at once, 1.6 s; and by how many the spans are apart at least."""
 _LEVEL = 10 ** (-30 / 20)
 _LAYERS, _WIDTH = 3, 256
+NO_SPANS = np.zeros((0, _WIDTH), np.float32)
+"""The prints of what has none."""
 _OTHER, _SAME = 0.56, 0.89
 """Mean cosine of two people, and of two recordings of one person (LibriSpeech test, 40 people)."""
 _ONE_PERSON = 0.69
@@ -36,20 +41,24 @@ class Voiceprints:
     """Reads voiceprints. Blocking; its methods may be called from several threads."""
 
     def __init__(self, path: Path) -> None:
-        """``path``: the weights, which a checkpoint may lack."""
+        """``path``: the weights. Without them nothing has a print."""
         self.is_there = path.is_file()
         self._path = path
         self._lstm: torch.nn.LSTM | None = None
         self._linear: torch.nn.Linear | None = None
+
+    def of_clip(self, clip: Clip) -> np.ndarray:
+        """Prints (spans, 256) of a reference clip; see `spans`. Blocking."""
+        return self.spans(clip.pcm, clip.sample_rate, _OF_CLIP)
 
     def spans(self, pcm: np.ndarray, rate: int, most: int = 4) -> np.ndarray:
         """Prints (spans, 256) of length one of spans of 1.6 s of the speech in float32 mono samples (samples,).
 
         Blocking. No span where there is less than SHORTEST seconds of speech.
         """
-        speech = _speech(pcm, rate)
+        speech = _speech(pcm, rate) if self.is_there else NO_SPANS
         if len(speech) < SHORTEST * RATE:
-            return np.zeros((0, _WIDTH), np.float32)
+            return NO_SPANS
         import torch
 
         lstm, linear = self._networks()
