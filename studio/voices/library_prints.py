@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from studio.library import Library, Sample
-from studio.voices.hearing.voiceprint import Voiceprints, mean_print, percent_alike
+from studio.errors import Damaged
+from studio.library import Library, Sample, Voice
+from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints, mean_print, percent_alike
 from studio.voices.intake import sound_of
 
 REMEMBERED = 200
@@ -34,6 +37,7 @@ class LibraryPrints:
         self.prints = prints
         self._library = library
         self._known: dict[str, np.ndarray] = {}
+        self._lock = threading.Lock()
 
     def closest(self, spans: np.ndarray) -> Closest | None:
         """The bundled voice closest to speech, by its prints (spans, 256).
@@ -43,20 +47,30 @@ class LibraryPrints:
         if not len(spans):
             return None
         own = mean_print(spans)
-        voices = self._library.voices.page(bundled=True)
-        compared = [(voice, self.spans(voice.samples[0])) for voice in voices if voice.samples]
-        alike = [(percent_alike(own, mean_print(known)), voice) for voice, known in compared if len(known)]
+        alike = [(percent_alike(own, mean_print(known)), voice) for voice, known in self._bundled()]
         if not alike:
             return None
         percent, voice = max(alike, key=lambda pair: pair[0])
         return Closest(voice.id, voice.slug, voice.name, percent, len(alike))
+
+    def _bundled(self) -> Iterator[tuple[Voice, np.ndarray]]:
+        """Each bundled voice that has a print, with its spans; without those whose recording is damaged."""
+        for voice in self._library.voices.page(bundled=True):
+            try:
+                spans = self.spans(voice.samples[0]) if voice.samples else NO_SPANS
+            except Damaged:
+                continue
+            if len(spans):
+                yield voice, spans
 
     def spans(self, sample: Sample) -> np.ndarray:
         """The prints (spans, 256) of a voice's clip as cut; no span where it has too little speech."""
         spans = self._known.get(sample.cut_key)
         if spans is None:
             clip = sound_of(self._library.voices.clip(sample), sample.cut)
-            spans = self._known[sample.cut_key] = self.prints.of_clip(clip)
-            while len(self._known) > REMEMBERED:
-                self._known.pop(next(iter(self._known)), None)
+            spans = self.prints.of_clip(clip)
+            with self._lock:
+                self._known[sample.cut_key] = spans
+                while len(self._known) > REMEMBERED:
+                    del self._known[next(iter(self._known))]
         return spans

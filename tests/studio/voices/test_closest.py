@@ -11,6 +11,11 @@ import httpx
 import numpy as np
 import pytest
 
+from studio.library import Library
+from studio.voices.bundled import import_bundled
+from studio.voices.hearing.voiceprint import Voiceprints
+from studio.voices.intake import take_in
+from studio.voices.library_prints import LibraryPrints
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import file_of, samples_of
 from tests.studio.fake_engine import FakeEngine
@@ -23,12 +28,18 @@ Steer = Callable[..., tuple[Served, FakeEngine]]
 
 
 @pytest.fixture
-def client(steered: Steer, tmp_path: Path) -> Iterator[httpx.Client]:
-    """Of a studio with two bundled voices that are people's."""
+def folder(tmp_path: Path) -> Path:
+    """Two bundled voices that are people's."""
     for name in ("Clara", "Boris"):
         for kind in ("wav", "txt"):
             shutil.copy(VOICES / f"{name}.{kind}", tmp_path)
-    with steered(voices=str(tmp_path))[0].client() as client:
+    return tmp_path
+
+
+@pytest.fixture
+def client(steered: Steer, folder: Path) -> Iterator[httpx.Client]:
+    """Of a studio with these."""
+    with steered(voices=str(folder))[0].client() as client:
         yield client
 
 
@@ -92,3 +103,13 @@ def test_without_bundled_voices_none_is_the_closest(client: httpx.Client) -> Non
     for slug in ("clara", "boris"):
         client.delete(f"/v1/voices/{slug}").raise_for_status()
     assert advice(client, clara, rate)["closest"] is None
+
+
+def test_a_bundled_voice_whose_recording_is_damaged_is_left_out(folder: Path) -> None:
+    library = Library(folder / "home")
+    import_bundled(library, folder)
+    clara = library.voices.get("clara").samples[0]
+    next((folder / "home").rglob(f"{clara.clip}*")).write_bytes(b"not audio")
+    prints = LibraryPrints(library, Voiceprints(VOICES.parent / "voiceprint.npz"))
+    closest = prints.closest(prints.prints.of_clip(take_in((VOICES / "Clara.wav").read_bytes()).clip))
+    assert closest is not None and (closest.name, closest.among) == ("Boris", 1)
