@@ -14,6 +14,7 @@ StudioError
 │   └── InvalidPack      the voice pack cannot be used
 ├── NotFound             the item does not exist
 ├── NoTimestamps         the audio has no word times
+├── NoLikeness           the take and the clip of its voice cannot be compared
 ├── Damaged              an audio file of the library is missing or was altered
 ├── Changed              another caller has changed the item since it was read
 ├── UnderWay             the result is not finished yet
@@ -92,6 +93,10 @@ class CannotContinue(InvalidRequest):
 
 class CannotRegenerate(InvalidRequest):
     code = "cannot_mend"
+
+
+class NoLikeness(StudioError):
+    code = "no_likeness"
 
 
 class NoTimestamps(StudioError):

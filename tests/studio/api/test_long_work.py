@@ -42,6 +42,8 @@ QUEUES = {
     "POST /v1/projects/characters": "documents",
     "POST /v1/projects/preview": "documents",
     "POST /v1/voices/advise": "clips",
+    "GET /v1/takes/{take_id}/likeness": "clips",
+    "POST /v1/takes/{take_id}/likeness": "clips",
     "POST /v1/voices/denoise": "clips",
     "POST /v1/voices/transcribe": "clips",
     "POST /v1/audio/voices": "clips",
