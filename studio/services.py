@@ -12,9 +12,9 @@ from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.models.model_service import ModelService
+from studio.paths import ASSETS
 from studio.projects.casting.cast_service import CastService
 from studio.projects.casting.chat_endpoint import ChatEndpoint
-from studio.paths import ASSETS
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
