@@ -136,9 +136,6 @@ class ChatFailed(StudioError):
 
     code = "chat_failed"
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the chat endpoint made no proposals, and nothing was changed: {reason}")
-
 
 class DegenerateSpeech(StudioError):
     code = "degenerate_speech"

@@ -93,20 +93,20 @@ class ChatEndpoint:
             with anyio.fail_after(SECONDS):
                 async with client.stream("POST", url, json=body) as response:
                     if response.status_code in (401, 403):
-                        raise ChatFailed(f"it refused the key ({response.status_code}): check STUDIO_CHAT")
+                        raise _failed(f"it refused the key ({response.status_code}): check STUDIO_CHAT")
                     if response.status_code != 200:
                         message = f"it answered with status {response.status_code}"
-                        raise ChatFailed(f"{message}: check STUDIO_CHAT")
+                        raise _failed(f"{message}: check STUDIO_CHAT")
                     answer = bytearray()
                     async for piece in response.aiter_raw():
                         answer += piece
                         if len(answer) > MAX_ANSWER:
-                            raise ChatFailed(f"its answer has more than {MAX_ANSWER} bytes")
+                            raise _failed(f"its answer has more than {MAX_ANSWER} bytes")
             content = json.loads(answer)["choices"][0]["message"]["content"]
         except (TimeoutError, httpx.TimeoutException):
-            raise ChatFailed(f"it did not answer within {SECONDS:g} s") from None
+            raise _failed(f"it did not answer within {SECONDS:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ChatFailed(f"it cannot be reached ({type(error).__name__}): check STUDIO_CHAT") from None
+            raise _failed(f"it cannot be reached ({type(error).__name__}): check STUDIO_CHAT") from None
         except (ValueError, LookupError, TypeError, RecursionError):
             raise _nonsense() from None
         if not isinstance(content, str):
@@ -114,8 +114,12 @@ class ChatEndpoint:
         return content
 
 
+def _failed(reason: str) -> ChatFailed:
+    return ChatFailed(f"the chat endpoint made no proposals, and nothing was changed: {reason}")
+
+
 def _nonsense() -> ChatFailed:
-    return ChatFailed("its answer is not the JSON that it was asked for; another model may do better")
+    return _failed("its answer is not the JSON that it was asked for; another model may do better")
 
 
 def _messages(
