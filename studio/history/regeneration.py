@@ -83,7 +83,8 @@ class Regeneration:
         """Regenerate sentences of a take without storing it. ``choose`` selects the sentences from all spoken words.
 
         Raises InvalidRequest for a replacement that cannot be said, CannotRegenerate, NotFound if the audio is gone,
-        Changed if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words, SpeechService.speak and Speech.timestamps.
+        Changed if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words,
+        SpeechService.speak and Speech.timestamps.
         """
         await to_thread.run_sync(self._check_model, take)
         words = await self._times.words(take, origin.caller)
