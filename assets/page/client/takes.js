@@ -29,9 +29,9 @@ export function timesAt(path) {
   return readJson(path);
 }
 
-/** Regenerates the sentences from character start to end of a take's text, in code points. Returns the new take's record. */
-export function mendTake(id, start, end) {
-  return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end }));
+/** Regenerates the sentences from character start to end of a take's text, in code points; replacement: other words for these. Returns the new take's record. */
+export function mendTake(id, start, end, replacement) {
+  return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end, replacement }));
 }
 
 export const timesAddress = (id) => `/v1/takes/${encodeURIComponent(id)}/timestamps`;

@@ -36,7 +36,7 @@ export class Project extends EventTarget {
     this.nowPlaying = nowPlaying;
     this.part("told").textContent = "";
     this.#offerVoices();
-    this.playback = new Playback(id, nowPlaying);
+    this.playback = new Playback(id, nowPlaying, () => signal.aborted || this.look());
     this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work) });
     const look = () => this.look();
     const project = () => this.#project;

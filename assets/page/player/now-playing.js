@@ -149,6 +149,13 @@ export class NowPlaying extends EventTarget {
     return this.play(tracks[at], 0, { tracks, isPlayedOn });
   }
 
+  /** Play another track in the place of the one that is heard, in its row too. Raises Refusal. */
+  playInstead(track, from = 0) {
+    const { current } = this;
+    const tracks = this.#row.tracks.map((other) => (other === current ? track : other));
+    return this.play(track, from, { ...this.#row, tracks });
+  }
+
   #beside(by) {
     return this.#row.tracks[this.#row.tracks.indexOf(this.current) + by] ?? null;
   }

@@ -2,7 +2,6 @@
 
 import { acceptSpot, addNote, cancelProof, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { soundAddress, timesAddress } from "../client/takes.js";
 import { recogniser } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
@@ -10,7 +9,6 @@ import { once } from "../lib/once.js";
 import { numeral, phrase } from "../lib/phrases.js";
 import { clock, duration } from "../lib/time.js";
 import { wordsFor } from "../new-voice/recogniser-offer.js";
-import { Recorded } from "../player/track.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { SpotRow } from "./spot-row.js";
 
@@ -26,7 +24,7 @@ const FIELDS = "input, textarea, select, [contenteditable]";
  * @param {any} project as panels.js gives it
  */
 export function mountProof(container, project) {
-  const proof = new Proof({ id: project.id, nowPlaying: project.playback.nowPlaying, signal: project.signal });
+  const proof = new Proof(project);
   proof.addEventListener("changed", () => project.changed());
   proof.addEventListener("asked", () => project.show("check"));
   container.replaceChildren(proof.element);
@@ -44,10 +42,12 @@ export class Proof extends EventTarget {
   #last = null; // the last state
   #marked = { take: "", at: 0 }; // where a note is being written
 
-  /** @param {{ id: string, nowPlaying: any, signal: AbortSignal }} project signal: aborted when the project is left */
-  constructor({ id, nowPlaying, signal }) {
+  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal }} project signal: aborted when the project is left */
+  constructor({ id, playback, signal }) {
     super();
+    const { nowPlaying } = playback;
     this.id = id;
+    this.playback = playback;
     this.nowPlaying = nowPlaying;
     this.signal = signal;
     this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#do(() => startProof(id))) });
@@ -203,8 +203,7 @@ export class Proof extends EventTarget {
     if (this.#isHeard(row)) return this.nowPlaying.pause();
     const { take, part, position, start } = row.spot;
     this.nowPlaying.player.wake();
-    const of = { project: this.id, part, position, take };
-    const track = new Recorded({ name: phrase("proof.part", { number: position + 1 }), source: soundAddress(take), times: timesAddress(take), of });
+    const track = this.playback.track({ part, position, take }, phrase("proof.part", { number: position + 1 }));
     await this.nowPlaying.play(track, Math.max(0, start - BEFORE));
   }
 
