@@ -1,4 +1,4 @@
-// Arranges the parts of a project as their rows ask for it; those that were deleted can be restored.
+// Changes and arranges the parts of a project as their rows ask for it; each step can be undone.
 
 import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
@@ -14,7 +14,7 @@ const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
 
 export class Arranging {
-  /** changed(): deleted parts were restored. */
+  /** changed(): a step was undone. */
   constructor(id, changed) {
     this.id = id;
     this.changed = changed;
@@ -34,9 +34,32 @@ export class Arranging {
     if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
     if (verb === "split" || verb === "merge") await this.#keep(part, words);
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
-    if (verb === "merge") return row.reword(words, await mergeParts(this.id, part.id, following?.id ?? (await this.#after(part))));
+    if (verb === "merge") return row.reword(words, await this.#merge(part, following?.id ?? (await this.#after(part))));
     if (verb === "insert") return this.#insert(row, part, text);
-    return movePart(this.id, part.id, part.position + (verb === "up" ? -1 : 1));
+    return this.move(part, part.position + (verb === "up" ? -1 : 1));
+  }
+
+  /** Change fields of a part, as the API takes them. Raises Refusal. */
+  async change(part, changes) {
+    const fields = { text: part.text, voice: part.voice ?? "", take: part.chosen };
+    const before = Object.fromEntries(Object.keys(changes).map((name) => [name, fields[name]]));
+    await changePart(this.id, part.id, changes);
+    this.#offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, before));
+  }
+
+  /** Raises Refusal. */
+  async move(part, position) {
+    await movePart(this.id, part.id, position);
+    this.#offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position));
+  }
+
+  /** The focus stays where it is. */
+  #offer(words, undo) {
+    const all = async () => {
+      await undo();
+      this.changed();
+    };
+    offerUndo(words, all, false);
   }
 
   /**
@@ -87,13 +110,24 @@ export class Arranging {
     if (!words.slice(0, cursor).trim() || !words.slice(cursor).trim()) {
       throw refuse(phrase("part.splitWhere"));
     }
-    const { data } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
-    return data[0];
+    const { data: [first, second] } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
+    this.#offer(phrase("part.wasSplit", { number: part.position + 1 }), async () => {
+      await mergeParts(this.id, first.id, second.id);
+      await changePart(this.id, first.id, { text: words });
+    });
+    return first;
+  }
+
+  async #merge(part, following) {
+    const merged = await mergeParts(this.id, part.id, following);
+    this.#offer(phrase("part.merged", { number: part.position + 1 }), () => restore("part", [following]));
+    return merged;
   }
 
   async #insert(row, part, text) {
-    await insertPart(this.id, part.id, text);
+    const { id } = await insertPart(this.id, part.id, text);
     row.tools.written();
+    this.#offer(phrase("part.inserted", { number: part.position + 2 }), () => deletePart(this.id, id));
   }
 
   /** The id of the part after the last one shown. */

@@ -1,7 +1,7 @@
 // The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
 
 import { Refusal } from "../../client/refusal.js";
-import { changePart, changeParts, movePart, readOutline, readPartIds, speakParts } from "../../client/projects.js";
+import { changePart, changeParts, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
 import { UnderWay } from "../../lib/under-way.js";
 import { Arranging } from "./arranging.js";
@@ -76,7 +76,7 @@ export class PartsPanel {
     this.chapters.addEventListener("go", ({ detail }) => this.#attempt(this.goTo(detail.chapter.position)));
     this.chapters.addEventListener("speak", ({ detail }) => run(() => this.afterChanges(() => speakParts(this.of.id, "missing", detail.chapter.id))));
     addEventListener("scroll", () => this.#followScroll(), { passive: true, signal });
-    takePartDrops(this.part("rows"), signal, (from, to, isAfter) => run(() => this.#drop(from, to, isAfter)));
+    takePartDrops(this.part("rows"), signal, (id) => this.list.row(id)?.part, (moved, target, isAfter) => run(() => this.#drop(moved, target, isAfter)));
     nowPlaying.addEventListener("show", () => this.#follow(), { signal });
     nowPlaying.addEventListener("state", ({ detail }) => (detail.state === "over" ? this.#follow() : this.#mark()), { signal });
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
@@ -112,7 +112,7 @@ export class PartsPanel {
 
   #dress(row) {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
-    on("change", (part, changes) => this.#changes.add(this.afterChanges(() => changePart(this.of.id, part.id, changes))));
+    on("change", (part, changes) => this.#changes.add(this.afterChanges(() => this.arranging.change(part, changes))));
     on("again", (part) => this.afterChanges(() => speakParts(this.of.id, [part.id])));
     on("play", (part) => this.of.playback.play(this.of.project(), part));
     on("arrange", (part, order) => this.afterChanges(() => this.#arrange(row, part, order)));
@@ -145,11 +145,9 @@ export class PartsPanel {
   }
 
   /** Move a part to where it was dropped: before or after another one. */
-  async #drop(from, to, isAfter) {
-    const [moved, target] = [from, to].map((id) => this.list.row(id)?.part);
-    if (!target || from === to) return;
+  async #drop(moved, target, isAfter) {
     const place = target.position + (isAfter ? 1 : 0);
-    await this.afterChanges(() => movePart(this.of.id, from, moved && moved.position < place ? place - 1 : place));
+    await this.afterChanges(() => this.arranging.move(moved, moved.position < place ? place - 1 : place));
     this.selection.forgetAnchor();
   }
 
