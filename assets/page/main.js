@@ -60,6 +60,7 @@ class Studio {
   /** @type {TakeList} */ list;
   /** @type {Areas} */ areas;
   /** @type {History} */ history;
+  /** @type {LongForm} */ longform;
   /** @type {import("./trash/trash-list.js").TrashList} */ trash;
   /** @type {Cast} */ cast;
   /** @type {Reading} */ reading;
@@ -171,7 +172,7 @@ class Studio {
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
     if (this.readAlong) new SentenceRegeneration(this).serve(this.readAlong);
-    const longform = new LongForm(await rendered("#area-longform"), this.nowPlaying);
+    const longform = (this.longform = new LongForm(await rendered("#area-longform"), this.nowPlaying));
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);

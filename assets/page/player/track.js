@@ -198,6 +198,11 @@ export class Recorded extends Track {
     return this.#facts.of ?? null;
   }
 
+  /** Of the take that it is. */
+  get id() {
+    return this.of?.take ?? null;
+  }
+
   /** Whether its sentences can be regenerated: why one cannot, the server says. */
   get canMend() {
     return this.timesSource !== null && this.regenerate !== undefined;

@@ -140,5 +140,19 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     assert serious_violations(screen) == []
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "Four.", "One 🙂 and two.")
+    for before in (
+        ("Between.", "One 🙂 and two.", "Four."),
+        ("Between.", "One 🙂 and two.", "Three.", "Four."),
+        ("Between.", "Three.", "Four.", "One 🙂 and two."),
+        ("Between.", "One 🙂 and two.", "Three.", "Four."),
+        ("One 🙂 and two.", "Between.", "Three.", "Four."),
+        ("One 🙂 and two.", "Three.", "Four."),
+        ("One 🙂 and", "two.", "Three.", "Four."),
+        ("One 🙂", "two.", "Three.", "Four."),
+        ("One 🙂 two.", "Three.", "Four."),
+    ):
+        screen.page.keyboard.press("Control+z")
+        shows(*before)
+        expect(area.locator("#undo-toast")).to_contain_text("Undone: ")
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -11,6 +11,7 @@ import { FindReplace } from "./find-replace.js";
 import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
 import { Selection } from "./selection.js";
+import { TakeComparison } from "./take-comparison.js";
 
 export class PartsPanel {
   #changes = new UnderWay(); // to parts
@@ -30,6 +31,8 @@ export class PartsPanel {
     this.part = part;
     this.of = of;
     this.arranging = new Arranging(id, () => signal.aborted || look());
+    this.comparison = new TakeComparison(of.playback, signal, (kept, take) => of.run(() => this.afterChanges(() => this.arranging.change(kept, { take }))));
+    this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
     this.selection = new Selection(part, { signal, voices, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
     this.list = new PartList(part("rows"), {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
@@ -114,6 +117,7 @@ export class PartsPanel {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
     on("change", (part, changes) => this.#changes.add(this.afterChanges(() => this.arranging.change(part, changes))));
     on("again", (part) => this.afterChanges(() => speakParts(this.of.id, [part.id])));
+    row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part));
     on("arrange", (part, order) => this.afterChanges(() => this.#arrange(row, part, order)));
     row.addEventListener("select", ({ detail }) => {
