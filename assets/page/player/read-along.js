@@ -26,6 +26,7 @@ export class ReadAlong extends EventTarget {
   /** Those that are marked. @type {HTMLElement[]} */
   #marked = [];
   #known = new WeakMap(); // the text of a track; nothing while it is asked for
+  #wasEdited = false; // focus was in the sentence: the next text gets it
   #edited = { at: 0, text: "", from: 0 }; // the sentence that is edited, and the second at which it is heard
 
   constructor(dock, nowPlaying, preferences) {
@@ -90,7 +91,10 @@ export class ReadAlong extends EventTarget {
     this.text.hidden = !this.#isShown || !sentences.length;
     this.toggle.ariaExpanded = String(this.#isShown);
     const isOther = track !== this.#track || isNews;
-    if (isOther || this.text.hidden) this.editor.close();
+    if (this.editor.isOpen && (isOther || this.text.hidden)) {
+      this.editor.close();
+      this.#wasEdited = true;
+    }
     this.tools.show(this.text.hidden || this.editor.isOpen ? null : track);
     if (!isOther) return;
     this.#track = track;
@@ -99,6 +103,9 @@ export class ReadAlong extends EventTarget {
     this.text.replaceChildren(...sentences.map((pieces) => element("span", { className: "sentence" }, pieces.map((piece) => this.#drawn(piece)))));
     this.text.scrollTop = 0;
     this.#mark();
+    if (!this.#wasEdited || this.text.hidden) return;
+    this.#wasEdited = false;
+    if (document.activeElement === document.body || this.element.contains(document.activeElement)) this.text.focus({ preventScroll: true });
   }
 
   /** @param {import("./words.js").Piece} piece */

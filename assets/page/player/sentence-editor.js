@@ -18,6 +18,13 @@ export class SentenceEditor extends EventTarget {
     this.field.ariaLabel = phrase("player.edit.words");
     this.field.setAttribute("aria-description", phrase("player.edit.keys"));
     this.field.enterKeyHint = "done";
+    try {
+      this.field.contentEditable = "plaintext-only";
+    } catch (problem) {
+      if (!(problem instanceof DOMException)) throw problem;
+      this.field.contentEditable = "true"; // an older browser: what it pastes may have styles, which are not read
+    }
+    this.field.addEventListener("beforeinput", (event) => this.#isBusy && event.preventDefault());
     this.field.addEventListener("keydown", (event) => this.#key(event));
     this.field.addEventListener("click", (event) => event.stopPropagation()); // it would play from the word
     const press = (words, does) => element("button", { type: "button", className: "read-along-press", textContent: words, onclick: does });
@@ -41,17 +48,15 @@ export class SentenceEditor extends EventTarget {
     sentence.replaceChildren(this.field, whole.slice(text.length));
     for (const button of this.buttons) button.hidden = false;
     this.isBusy = false;
+    this.field.focus();
     document.getSelection()?.selectAllChildren(this.field);
     document.getSelection()?.collapseToEnd();
   }
 
   /** While it is generated nothing can be typed; afterwards, if that failed, the words are there still. */
   set isBusy(isBusy) {
-    this.field.contentEditable = isBusy ? "false" : "plaintext-only";
-    if (!isBusy && this.field.contentEditable !== "plaintext-only") this.field.contentEditable = "true";
-    this.field.ariaBusy = String(isBusy);
+    this.field.ariaBusy = this.field.ariaReadOnly = String(isBusy);
     this.generate.disabled = isBusy;
-    if (this.isOpen && !isBusy) this.field.focus();
   }
 
   /** Show the sentence as it was. */
@@ -68,7 +73,12 @@ export class SentenceEditor extends EventTarget {
     for (const button of this.buttons) button.hidden = true;
   }
 
+  get #isBusy() {
+    return this.field.ariaBusy === "true";
+  }
+
   #finish() {
+    if (this.#isBusy) return;
     const words = this.field.textContent.trim();
     if (words === this.#words.trim()) return this.leave();
     this.dispatchEvent(new CustomEvent("done", { detail: { before: this.#words, words } }));

@@ -157,7 +157,7 @@ def test_a_sentence_is_edited_in_place_by_keys_alone_and_undone(steered: Steer, 
     expect(screen.takes).to_have_count(2)
     expect(screen.status).to_contain_text("Take 2")
     expect(page.locator("#undo-toast")).to_contain_text("Take 2: sentence changed.")
-    text.focus()
+    expect(text).to_be_focused()
     page.keyboard.press("Control+z")
     expect(page.locator("#undo-toast")).to_contain_text("Undone: Take 2: sentence changed.")
     expect(screen.takes).to_have_count(1)

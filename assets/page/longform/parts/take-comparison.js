@@ -48,7 +48,7 @@ export class TakeComparison extends EventTarget {
     this.#part = part;
     const { of } = this.nowPlaying.current ?? {};
     const name = phrase("proof.part", { number: position + 1 });
-    const tracks = takes.map((take) => this.playback.track({ part: id, position, take: take.id }, `${name}, ${phrase("takes.name", { number: this.#numberOf(take.id) })}`));
+    const tracks = takes.map((take) => this.playback.track({ part: id, position, take: take.id }, name));
     this.label.textContent = name;
     this.bar.setAttribute("aria-label", phrase("part.compare", { number: position + 1 }));
     this.sides.set(tracks);
