@@ -1,6 +1,6 @@
 // "Check the audio" of a project: its progress and figures, the list of doubtful spots with keys, and notes while listening.
 
-import { acceptSpot, addNote, cancelProof, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
+import { acceptSpot, addNote, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { recogniser } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
@@ -211,16 +211,22 @@ export class Proof extends EventTarget {
     if (row.isUnderWay) return;
     row.isUnderWay = true;
     try {
-      const { replaced, tries } = await improvePart(this.id, row.spot.part);
+      const { part, take, position } = row.spot;
+      const { replaced, tries } = await improvePart(this.id, part);
       row.say(phrase(replaced ? "proof.replaced" : "proof.kept", { count: tries }));
-      this.dispatchEvent(new CustomEvent("changed"));
-      await this.look();
+      if (replaced) offerUndo(phrase("part.regenerated", { number: position + 1 }), () => changePart(this.id, part, { take }).then(() => this.#changed()), false);
+      await this.#changed();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       row.say(problem.why);
     } finally {
       row.isUnderWay = false;
     }
+  }
+
+  #changed() {
+    this.dispatchEvent(new CustomEvent("changed"));
+    return this.look();
   }
 
   async #accept({ spot }) {

@@ -44,17 +44,17 @@ export class Arranging {
     const fields = { text: part.text, voice: part.voice ?? "", take: part.chosen };
     const before = Object.fromEntries(Object.keys(changes).map((name) => [name, fields[name]]));
     await changePart(this.id, part.id, changes);
-    this.#offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, before));
+    this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, before));
   }
 
   /** Raises Refusal. */
   async move(part, position) {
     await movePart(this.id, part.id, position);
-    this.#offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position));
+    this.offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position));
   }
 
-  /** The focus stays where it is. */
-  #offer(words, undo) {
+  /** Offer to undo a step; the focus stays where it is. */
+  offer(words, undo) {
     const all = async () => {
       await undo();
       this.changed();
@@ -111,7 +111,7 @@ export class Arranging {
       throw refuse(phrase("part.splitWhere"));
     }
     const { data: [first, second] } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
-    this.#offer(phrase("part.wasSplit", { number: part.position + 1 }), async () => {
+    this.offer(phrase("part.wasSplit", { number: part.position + 1 }), async () => {
       await mergeParts(this.id, first.id, second.id);
       await changePart(this.id, first.id, { text: words });
     });
@@ -120,14 +120,14 @@ export class Arranging {
 
   async #merge(part, following) {
     const merged = await mergeParts(this.id, part.id, following);
-    this.#offer(phrase("part.merged", { number: part.position + 1 }), () => restore("part", [following]));
+    this.offer(phrase("part.merged", { number: part.position + 1 }), () => restore("part", [following]));
     return merged;
   }
 
   async #insert(row, part, text) {
     const { id } = await insertPart(this.id, part.id, text);
     row.tools.written();
-    this.#offer(phrase("part.inserted", { number: part.position + 2 }), () => deletePart(this.id, id));
+    this.offer(phrase("part.inserted", { number: part.position + 2 }), () => deletePart(this.id, id));
   }
 
   /** The id of the part after the last one shown. */

@@ -12,6 +12,8 @@ import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
 import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
+import { valuesBefore } from "./values-before.js";
+import { phrase } from "../../lib/phrases.js";
 
 export class PartsPanel {
   #changes = new UnderWay(); // to parts
@@ -192,10 +194,19 @@ export class PartsPanel {
     this.selection.set(await readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
   }
 
-  /** A studio whose parts have no direction of their own changes them one by one. */
   async #change(changes) {
-    if (this.#isDirected) return changeParts(this.of.id, this.selection.ids, changes);
-    for (const partId of this.selection.ids) await changePart(this.of.id, partId, changes);
+    const { ids } = this.selection;
+    const before = await valuesBefore(this.of.id, ids, Object.keys(changes));
+    await this.#set(ids, changes);
+    this.arranging.offer(phrase("project.changed.count", { count: ids.length }), async () => {
+      for (const group of before) await this.#set(group.ids, group.values);
+    });
+  }
+
+  /** A studio whose parts have no direction of their own changes them one by one. */
+  async #set(ids, changes) {
+    if (this.#isDirected) return changeParts(this.of.id, ids, changes);
+    for (const partId of ids) await changePart(this.of.id, partId, changes);
   }
 
   /** Whether parts have a speed of their own. */
