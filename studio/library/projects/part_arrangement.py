@@ -154,7 +154,8 @@ class Arrangement:
         """``merged``: for `_separate`, if the part was merged into another one."""
         now = time.time()
         new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
-        new |= {"settings": json.dumps(merged or {}), "paused": 0, "served": 0.0, "created": now, "changed": now, "deleted": now}
+        new |= {"settings": json.dumps(merged or {}), "paused": 0, "served": 0.0}
+        new |= {"created": now, "changed": now, "deleted": now}
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
         db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])

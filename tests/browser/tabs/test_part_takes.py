@@ -1,4 +1,4 @@
-"""The takes of a project's part: a sentence edited in the player's text, takes compared, a note while listening; by keys."""
+"""The takes of a part: a sentence edited in the player's text, takes compared, a note while listening; by keys."""
 
 from __future__ import annotations
 
