@@ -28,6 +28,8 @@ from studio.speech.text import PART_BYTES
 from studio.unicode_text import normalize
 
 MAX_ITEMS = 32
+MAX_REPLACEMENT = 4000
+"""Characters, as many as a part of a project has."""
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the loaded model."""
@@ -207,7 +209,7 @@ class RegenerateBody(SelectionBody):
 
     replacement: Annotated[str, AfterValidator(partial(normalize, "NFC"))] | None = Field(
         None,
-        max_length=MAX_INPUT,
+        max_length=MAX_REPLACEMENT,
         description="The words in place of the characters from start to end; absent: the same words again.",
     )
 
