@@ -14,6 +14,7 @@ StudioError
 │   └── InvalidPack      the voice pack cannot be used
 ├── NotFound             the item does not exist
 ├── NoTimestamps         the audio has no word times
+├── NoLikeness           the take and the clip of its voice cannot be compared
 ├── Damaged              an audio file of the library is missing or was altered
 ├── Changed              another caller has changed the item since it was read
 ├── UnderWay             the result is not finished yet
@@ -94,6 +95,10 @@ class CannotRegenerate(InvalidRequest):
     code = "cannot_mend"
 
 
+class NoLikeness(StudioError):
+    code = "no_likeness"
+
+
 class NoTimestamps(StudioError):
     code = "no_timestamps"
 
@@ -124,6 +129,15 @@ class RetryLater(StudioError):
 
 class QueueFull(RetryLater):
     code = "queue_full"
+
+
+class ChatFailed(StudioError):
+    """The chat endpoint gave no usable answer; the message says why."""
+
+    code = "chat_failed"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the chat endpoint made no proposals, and nothing was changed: {reason}")
 
 
 class DegenerateSpeech(StudioError):

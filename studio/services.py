@@ -12,6 +12,9 @@ from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.models.model_service import ModelService
+from studio.paths import ASSETS
+from studio.projects.casting.cast_service import CastService
+from studio.projects.casting.chat_endpoint import ChatEndpoint
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
@@ -25,6 +28,8 @@ from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.hearing.voiceprint import Voiceprints
+from studio.voices.library_prints import LibraryPrints
 from studio.voices.resolver import VoiceResolver
 
 log = logging.getLogger(__name__)
@@ -38,8 +43,10 @@ class Studio:
     speech: SpeechService
     history: History
     projects: ProjectService
+    cast: CastService
     proofs: ProofRuns
     clips: ClipService
+    library_prints: LibraryPrints
     recogniser_fetch: RecogniserFetch
     models: ModelService
     client_files: ClientFiles
@@ -59,6 +66,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     worker = ProjectWorker(service)
     queues = service.queues
     transcriber, denoiser = Transcriber(queues.transcribing, settings.transcriber), Denoiser(queues.denoising)
+    library_prints = LibraryPrints(library, Voiceprints(ASSETS / "fry" / "voiceprint.npz"))
     studio = Studio(
         settings=settings,
         library=library,
@@ -66,8 +74,10 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         speech=service,
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
+        cast=CastService(library, service, _chat(settings)),
         proofs=ProofRuns(library, transcriber, queues.proofs),
-        clips=ClipService(queues.clips, transcriber, denoiser),
+        clips=ClipService(queues.clips, transcriber, denoiser, library_prints),
+        library_prints=library_prints,
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         models=ModelService(
             settings, host, lambda: service.in_use, lambda: service.warming.restart_forever(service.warm_voices)
@@ -75,6 +85,10 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         client_files=ClientFiles(),
     )
     return studio, worker
+
+
+def _chat(settings: Settings) -> ChatEndpoint | None:
+    return ChatEndpoint(*settings.chat) if settings.chat else None
 
 
 def _open_library(settings: Settings) -> Library:

@@ -23,6 +23,7 @@ from studio.api.routes.engine_models import EngineModelRoutes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
+from studio.api.routes.projects.cast_routes import CastRoutes
 from studio.api.routes.projects.chapter_routes import ChapterRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
@@ -39,6 +40,7 @@ from studio.api.routes.voices.openai_voice_routes import OpenAIVoiceRoutes
 from studio.api.routes.voices.recogniser_routes import recogniser_routes
 from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
+from studio.history.take_likeness import TakeLikeness
 from studio.history.take_word_times import TakeWordTimes
 from studio.projects.part_regeneration import PartRegeneration
 from studio.projects.proof.proof_regeneration import ProofRegeneration
@@ -66,6 +68,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
     times = TakeWordTimes(studio.library, speech.host, speech.queues.alignments)
+    likeness = TakeLikeness(studio.library, studio.library_prints, studio.clips, speech.queues.clips)
     regeneration = Regeneration(studio.history, times, studio.library, speech)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
@@ -73,14 +76,15 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         batch_routes(speech),
         socket_routes(speech),
         queue_routes(speech, settings),
-        TakeRoutes(studio.history, times, regeneration, speech, settings.share_days).router(),
+        TakeRoutes(studio.history, times, likeness, regeneration, speech, settings.share_days).router(),
         TrashRoutes(studio.library.trash).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
-        ProjectRoutes(studio.projects).router(),
+        ProjectRoutes(studio.projects, studio.cast).router(),
         ChapterRoutes(studio.projects).router(),
+        CastRoutes(studio.library, studio.cast).router(),
         ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
         ProofRoutes(
             studio.library,

@@ -9,6 +9,7 @@ from pathlib import Path
 from studio.library.audit import Audit
 from studio.library.backup import Backup
 from studio.library.database import Store
+from studio.library.projects.cast_repository import Cast
 from studio.library.projects.covers import Covers
 from studio.library.projects.part_arrangement import Arrangement
 from studio.library.projects.part_queue import PartQueue
@@ -80,6 +81,7 @@ class Library:
         self.projects = Projects(store, trash)
         self.arrangement = Arrangement(store, trash)
         self.replacements = Replacements(store, trash)
+        self.cast = Cast(store, trash)
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store, settle_pronounced)
         self.part_queue = PartQueue(store)

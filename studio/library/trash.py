@@ -1,4 +1,4 @@
-"""The trash: deleted takes, voices, projects and parts, and replaced texts, until they are restored or expire."""
+"""The trash: deleted takes, voices, projects, parts, characters and replaced texts, until restored or expired."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ _TEXTS_AT_ONCE = 10
 BIN = "bin of "
 """The kind of a project that holds a deleted part: this, and the id of the project it was deleted from."""
 
-Kind = Literal["take", "voice", "project", "part", "replacement"]
+Kind = Literal["take", "voice", "project", "part", "replacement", "character"]
 TABLES: dict[Kind, str] = {
     "take": "takes",
     "voice": "voices",
     "project": "projects",
     "part": "projects",
     "replacement": "replaced_texts",
+    "character": "characters",
 }
 """Tables with a column `deleted`. Projects come before parts, which may have been theirs."""
 _TRASH = f"""
@@ -44,6 +45,8 @@ _TRASH = f"""
         projects.n from projects join parts on project_id = projects.id where deleted > 0 and kind like '{BIN}%'
     union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
         from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
+    union all select 'character', gone.id, name, owner, gone.deleted, json_array_length(lines), project_id, gone.n
+        from characters as gone join projects on projects.id = project_id where gone.deleted > 0
 """
 _OWNED = ":owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter"
 _MINE = f"from ({_TRASH}) where deleted > :since and ({_OWNED})"
@@ -61,13 +64,15 @@ class TrashItem:
     kind: Kind
     id: str
     title: str
-    """For a take or part the beginning of its text, for a replacement the title of the project."""
+    """For a take or part the beginning of its text, for a replacement the title of the project, for a character the
+    name."""
     deleted: float
     """Unix time."""
     parts: int | None
-    """For a project its number of parts, for a replacement the number of parts it changed."""
+    """For a project its number of parts, for a replacement the number of parts it changed, for a character the number
+    of its lines."""
     project_id: str | None
-    """Of a part or a replacement."""
+    """Of a part, a replacement or a character."""
 
 
 class Trash:
@@ -254,10 +259,16 @@ def _remove_texts(db: Database, until: float) -> set[str]:
     return set()
 
 
+def _remove_characters(db: Database, until: float) -> set[str]:
+    db.execute("delete from characters where deleted <= ?", [until])
+    return set()
+
+
 _REMOVE: dict[str, Callable[[Database, float], set[str]]] = {
     "takes": _remove_takes,
     "projects": _remove_projects,
     "voices": _remove_voices,
     "replaced_texts": _remove_texts,
+    "characters": _remove_characters,
 }
 """Functions that remove a few rows of a table for good and return their audio, in the order in which they are used."""

@@ -46,7 +46,7 @@ class PartRegeneration:
         Raises NotFound, InvalidRequest, Changed if the text was edited, and what Regeneration.regenerate raises.
         """
         project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id, text)
-        settings = project.settings
+        settings = part.direction.over(project.settings)
 
         def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
             selection = select(part.text, start, end, words, replacement)

@@ -11,12 +11,15 @@ from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
-from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
+from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which, clean_title
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
-from studio.projects.casting.cast import CharacterVoice, proposed_voices
+from studio.projects.casting.cast_service import MOST_PROPOSED
+from studio.projects.casting.voice_proposals import Role, proposed_voices
+from studio.projects.credits import Credits
 from studio.projects.document_import import DocumentImport
-from studio.projects.documents import Document
+from studio.projects.documents import Document, Passage
+from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.import_previews import ImportPreview, ImportPreviews
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
@@ -24,9 +27,6 @@ from studio.projects.worker import ProjectWorker
 from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
-
-MOST_PROPOSED = 100
-"""Voices of the library among which those of characters are chosen."""
 
 
 def file_title(file_name: str) -> str:
@@ -46,6 +46,7 @@ class ProjectService:
         self._documents = documents
         self._voices = voices
         self._projects = library.projects
+        self._credits = Credits(library)
         self._worker = worker
         self.previews = ImportPreviews()
 
@@ -77,17 +78,17 @@ class ProjectService:
         document, sections = await wanted.preview(self._documents, caller)
         return self.previews.keep(caller, document, sections, wanted.kind, wanted.file_name, wanted.with_notes)
 
-    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[CharacterVoice]:
+    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[Role]:
         """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
 
         Raises as `create`.
         """
-        characters = await wanted.characters(self._documents, caller)
+        roles = await wanted.roles(self._documents, caller)
 
-        def proposed() -> list[CharacterVoice]:
+        def proposed() -> list[Role]:
             voice = self._voices.find(narrator)
             voices = self.library.voices.page(limit=MOST_PROPOSED)
-            return proposed_voices(characters, voices, voice.slug if voice else None)
+            return proposed_voices(roles, voices, voice.slug if voice else None)
 
         return await to_thread.run_sync(proposed)
 
@@ -104,16 +105,18 @@ class ProjectService:
         settings: ProjectSettings,
         start: bool,
     ) -> Project:
-        parts = [
-            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end) for part in document.passages
-        ]
+        ids = {character.name: character.id for character in document.cast}
+        parts = [_new_part(passage, ids.get(passage.speaker)) for passage in document.passages]
         title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, request.kind, parts, settings, document.cover, document.skipped)
+        extras = (document.cover, document.skipped, document.cast)
+        project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
+        if settings.opening_credits or settings.closing_credits:
+            project = self._change(project, owner, None, settings)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -127,11 +130,21 @@ class ProjectService:
 
         Raises NotFound, InvalidRequest.
         """
-        before = self._projects.get(project_id, owner_filter).settings
-        after = settings(before)
-        if after.voice != before.voice:
+        project = self._projects.get(project_id, owner_filter)
+        after = settings(project.settings)
+        if after.voice != project.settings.voice:
             self._check_voices(after.voice)
-        return self._projects.edit(project_id, owner_filter, title, None if after == before else after)
+        return self._change(project, owner_filter, title, after)
+
+    def _change(
+        self, before: Project, owner_filter: str | None, title: str | None, settings: ProjectSettings
+    ) -> Project:
+        new_title = before.title if title is None else clean_title(title)
+        credits = self._credits.plan(before, new_title, settings, owner_filter)
+        after = None if credits.settings == before.settings else credits.settings
+        project = self._projects.edit(before.id, owner_filter, title, after)
+        changed = self._credits.apply(project, owner_filter, credits)
+        return self._projects.get(before.id, owner_filter) if changed else project
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
@@ -191,6 +204,8 @@ class ProjectService:
         project = self._projects.get(project_id, owner_filter)
         edges = self._edges if project.settings.trim else None
         timeline = lay_out(self._projects.parts(project_id, owner_filter, only_chosen=True), project.settings, edges)
+        if not timeline.placed and not timeline.missing:
+            raise NotFinished("all parts are chapter titles, which are not read in this project", "read_titles")
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text; "
@@ -210,7 +225,25 @@ class ProjectService:
         return Tags(
             title=project.title,
             author=project.settings.author,
+            narrator=project.settings.narrator,
+            year=project.settings.year,
             language=project.settings.language,
             cover=self.library.covers.get(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )
+
+
+def _new_part(passage: Passage, character: str | None) -> NewPart:
+    is_scene_end = passage.pause == SCENE_PAUSE
+    return NewPart(
+        passage.text,
+        passage.chapter,
+        passage.voice,
+        None if is_scene_end else passage.pause,
+        passage.start,
+        passage.end,
+        is_scene_end,
+        character,
+        passage.confidence,
+        passage.reason,
+    )

@@ -1,10 +1,11 @@
 // Changes and arranges the parts of a project as their rows ask for it; each step can be undone.
 
-import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
+import { changePart, changeParts, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { restore } from "../../client/trash.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
+import { valuesBefore, valuesOf } from "./values-before.js";
 
 const TITLE = 60; // characters of a part's text that it is known by
 
@@ -41,10 +42,21 @@ export class Arranging {
 
   /** Change fields of a part, as the API takes them. Raises Refusal. */
   async change(part, changes) {
-    const fields = { text: part.text, voice: part.voice ?? "", take: part.chosen };
-    const before = Object.fromEntries(Object.keys(changes).map((name) => [name, fields[name]]));
+    const before = valuesOf(part, Object.keys(changes));
     await changePart(this.id, part.id, changes);
     this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, before));
+  }
+
+  /** Change fields of many parts. Raises Refusal. */
+  async changeAll(ids, changes) {
+    const before = await valuesBefore(this.id, ids, Object.keys(changes));
+    await changeParts(this.id, ids, changes);
+    this.offer(phrase("project.changed.count", { count: ids.length }), async () => {
+      for (const group of before) {
+        if (!("text" in group.values)) await changeParts(this.id, group.ids, group.values);
+        else for (const id of group.ids) await changePart(this.id, id, group.values);
+      }
+    });
   }
 
   /** Raises Refusal. */

@@ -1,25 +1,27 @@
 // The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
 
 import { Refusal } from "../../client/refusal.js";
-import { changePart, changeParts, readOutline, readPartIds, speakParts } from "../../client/projects.js";
+import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
 import { UnderWay } from "../../lib/under-way.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
+import { Direction } from "./direction.js";
 import { takePartDrops } from "./drag-parts.js";
 import { FindReplace } from "./find-replace.js";
 import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
 import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
-import { valuesBefore } from "./values-before.js";
-import { phrase } from "../../lib/phrases.js";
 
 export class PartsPanel {
   #changes = new UnderWay(); // to parts
   /** The state of the project that the map shows; null: it shows none yet. @type {string | null} */
   #outlined = null;
   #heard = -1; // the position of the part that was followed last
+  #filters = ""; // those offered
+  /** @type {any[]} */
+  #characters = [];
 
   /**
    * run: does some work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
@@ -35,7 +37,8 @@ export class PartsPanel {
     this.arranging = new Arranging(id, () => signal.aborted || look());
     this.comparison = new TakeComparison(of.playback, signal, (kept, take) => of.run(() => this.afterChanges(() => this.arranging.change(kept, { take }))));
     this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
-    this.selection = new Selection(part, { signal, voices, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
+    this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
+    this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
     this.list = new PartList(part("rows"), {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
     });
@@ -47,17 +50,25 @@ export class PartsPanel {
 
   /** Read the parts near the window, the first time together with the map, so that nothing on the screen moves later. Raises Refusal. */
   async look() {
-    const [chapters] = await Promise.all([this.#outlined === null ? readOutline(this.of.id) : null, this.list.look()]);
-    if (!chapters || this.of.signal.aborted) return;
-    this.#outlined = "";
+    const [isNew] = await Promise.all([this.#outlined === null && this.#readMap(), this.list.look()]);
+    if (isNew) this.#outlined = "";
+  }
+
+  /** Read and show chapters and cast; whether they are shown. Raises Refusal. */
+  async #readMap() {
+    const [chapters, cast] = await Promise.all([readOutline(this.of.id), readCast(this.of.id)]);
+    if (this.of.signal.aborted) return false;
     this.chapters.show(chapters);
+    this.#characters = cast.data;
+    this.direction.showCast(cast.data);
+    this.#mark();
+    return true;
   }
 
   /** Show how the project is. */
   show(project) {
     if (document.activeElement !== this.part("filter")) this.#offerFilters(project.parts);
     this.part("none").hidden = this.list.count > 0;
-    this.part("selected-speed").closest("label").hidden = !this.#isDirected;
     this.#markSelected();
     this.#attempt(this.#outline(project));
   }
@@ -67,10 +78,8 @@ export class PartsPanel {
     const now = JSON.stringify([parts, changed, seconds, settings.speed]);
     if (now === this.#outlined) return;
     if (this.#outlined === "") return (this.#outlined = now); // it was read together with the project
-    const chapters = await readOutline(this.of.id);
-    if (this.of.signal.aborted) return;
+    if (!(await this.#readMap())) return;
     this.#outlined = now;
-    this.chapters.show(chapters);
     this.#followScroll();
   }
 
@@ -94,7 +103,7 @@ export class PartsPanel {
     on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
     on("delete-selected", "click", () => this.afterChanges(() => this.#deleteSelected()));
     this.selection.addEventListener("change", () => this.#markSelected());
-    this.selection.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => this.#change(detail.changes))));
+    this.direction.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => this.arranging.changeAll(this.selection.ids, detail.changes))));
   }
 
   /** Of what changes nothing. */
@@ -111,8 +120,15 @@ export class PartsPanel {
   }
 
   #offerFilters(parts) {
-    this.part("filter").replaceChildren(...filterChoices(parts).map(([value, textContent]) => element("option", { value, textContent })));
+    const groups = filterChoices(parts, this.#characters, this.list.filter);
+    const filters = JSON.stringify(groups);
+    if (filters !== this.#filters) this.part("filter").replaceChildren(...groups.flatMap(({ label, choices }) => {
+      const options = choices.map(([value, textContent]) => element("option", { value, textContent }));
+      return label ? [element("optgroup", { label }, options)] : options;
+    }));
+    this.#filters = filters;
     this.part("filter").value = this.list.filter;
+    if (this.part("filter").selectedIndex < 0) this.#attempt(this.#filter("")); // the character was deleted
   }
 
   #dress(row) {
@@ -185,6 +201,7 @@ export class PartsPanel {
   }
 
   #markSelected() {
+    if (!this.selection.ids.length) this.direction.reset();
     this.#mark();
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
   }
@@ -192,26 +209,6 @@ export class PartsPanel {
   async #selectAll(isSelected) {
     if (!isSelected) return this.selection.clear();
     this.selection.set(await readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
-  }
-
-  async #change(changes) {
-    const { ids } = this.selection;
-    const before = await valuesBefore(this.of.id, ids, Object.keys(changes));
-    await this.#set(ids, changes);
-    this.arranging.offer(phrase("project.changed.count", { count: ids.length }), async () => {
-      for (const group of before) await this.#set(group.ids, group.values);
-    });
-  }
-
-  /** A studio whose parts have no direction of their own changes them one by one. */
-  async #set(ids, changes) {
-    if (this.#isDirected) return changeParts(this.of.id, ids, changes);
-    for (const partId of ids) await changePart(this.of.id, partId, changes);
-  }
-
-  /** Whether parts have a speed of their own. */
-  get #isDirected() {
-    return this.list.rows.some(({ part }) => "speed" in part);
   }
 
   async #speakSelected() {
@@ -243,6 +240,7 @@ export class PartsPanel {
   #markRow(row) {
     const isHeard = row.part.id === this.of.playback.heard?.part;
     row.isSelected = this.selection.has(row.part.id);
+    row.speaker = this.#characters.find(({ id }) => id === row.part.character)?.name ?? "";
     row.element.toggleAttribute("aria-current", isHeard);
     row.isPlaying = isHeard && this.of.playback.isPlaying;
   }
