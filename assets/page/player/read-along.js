@@ -105,7 +105,8 @@ export class ReadAlong extends EventTarget {
     this.#mark();
     if (!this.#wasEdited || this.text.hidden) return;
     this.#wasEdited = false;
-    if (document.activeElement === document.body || this.element.contains(document.activeElement)) this.text.focus({ preventScroll: true });
+    const { activeElement } = document; // another control of the player may have got it while there was no text
+    if (activeElement === document.body || this.element.parentElement?.contains(activeElement)) this.text.focus({ preventScroll: true });
   }
 
   /** @param {import("./words.js").Piece} piece */
