@@ -32,7 +32,8 @@ import { Queue } from "./queue/queue.js";
 import { buildRequest } from "./speak/request.js";
 import { Reading } from "./speak/reading.js";
 import { ScriptTools } from "./speak/script-tools.js";
-import { ScriptUndo } from "./takes/script-undo.js";
+import { ScriptReplacement } from "./takes/script-replacement.js";
+import { SentenceRegeneration } from "./takes/sentence-regeneration.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
 import { NowPlaying } from "./player/now-playing.js";
@@ -59,10 +60,11 @@ class Studio {
   /** @type {TakeList} */ list;
   /** @type {Areas} */ areas;
   /** @type {History} */ history;
+  /** @type {LongForm} */ longform;
   /** @type {import("./trash/trash-list.js").TrashList} */ trash;
   /** @type {Cast} */ cast;
   /** @type {Reading} */ reading;
-  /** @type {ScriptUndo} */ scriptUndo;
+  /** @type {ScriptReplacement} */ scriptReplacement;
   /** @type {import("./speak/own-clip.js").OwnClip} */ ownClip;
   /** @type {Speaking} */ speaking;
   /** @type {TakeActions} */ takeActions;
@@ -131,7 +133,7 @@ class Studio {
     script.addEventListener("project", () => this.bringBook(script.area.value));
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.refresh();
-    this.scriptUndo = new ScriptUndo(await rendered("#script-tools"), { area: script.area, fields: this.fields, cast: this.cast });
+    this.scriptReplacement = new ScriptReplacement({ area: script.area, fields: this.fields, cast: this.cast });
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
     this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));
     this.health.watch(({ status, engine }) => {
@@ -153,7 +155,7 @@ class Studio {
   async #takeFile(file, use) {
     if (use === "voice") return this.bringVoice(file);
     if (use === "book") return this.bringBook(file);
-    if (use === "script") return this.scriptUndo.write(await file.text());
+    if (use === "script") return this.scriptReplacement.write(await file.text());
     throw new Refusal({ what: phrase("speak.drop.unknown", { name: file.name }), why: phrase("speak.drop.known"), advice: "" });
   }
 
@@ -169,8 +171,8 @@ class Studio {
     (await rendered("#stop")).addEventListener("click", (event) => isSecond(event) && event.stopImmediatePropagation(), true); // before Gradio hears of it
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
-    if (this.readAlong) this.takeActions.mendFrom(this.readAlong);
-    const longform = new LongForm(await rendered("#area-longform"), this.nowPlaying);
+    if (this.readAlong) new SentenceRegeneration(this).serve(this.readAlong);
+    const longform = (this.longform = new LongForm(await rendered("#area-longform"), this.nowPlaying));
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);

@@ -1,4 +1,4 @@
-"""Regenerates sentences of a take as a new take: the other audio is copied, and the original is kept."""
+"""Regenerates sentences of a take, with other words if wanted, as a new take: the other audio is copied."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from anyio import to_thread
 
-from studio.errors import CannotRegenerate, Changed, UnknownVoice
+from studio.errors import CannotRegenerate, Changed, InvalidRequest, UnknownVoice
 from studio.history.history import History, TakeJson
 from studio.history.sentence_replacement import Replaced, replace_sentences
 from studio.history.sentence_selection import Selection, check_span, no_sentence, select
-from studio.history.take_json import address_now
+from studio.history.take_json import address_now, request_again
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import Library
 from studio.library.records import OWN_CLIP, RANDOM
@@ -49,14 +49,23 @@ class Regeneration:
     def __init__(self, history: History, times: TakeWordTimes, library: Library, service: SpeechService) -> None:
         self._history, self._times, self._library, self._service = history, times, library, service
 
-    async def add_take(self, take_id: str, start: int, end: int, owner_filter: str | None, origin: Origin) -> TakeJson:
-        """A new take derived from a stored one. ``start`` and ``end``: characters of the original's text.
+    async def add_take(
+        self,
+        take_id: str,
+        start: int,
+        end: int,
+        owner_filter: str | None,
+        origin: Origin,
+        replacement: str | None = None,
+    ) -> TakeJson:
+        """A new take derived from a stored one. ``start`` and ``end``: characters of the original's text, in place of
+        which the ``replacement`` is said.
 
         Raises NotFound, UnderWay, InvalidRequest, CannotRegenerate, LibraryFull, and the errors of `regenerate`.
         """
         take, _ = await self._history.sound(take_id, owner_filter)
         recorder = self._check(take)
-        choose = partial(self._choose, take, start, end)
+        choose = partial(self._choose, take, start, end, replacement)
         try:
             result = await self.regenerate(take, origin, choose)
         except UnknownVoice as error:
@@ -73,8 +82,9 @@ class Regeneration:
     ) -> Regenerated:
         """Regenerate sentences of a take without storing it. ``choose`` selects the sentences from all spoken words.
 
-        Raises CannotRegenerate, NotFound if the audio is gone, Changed if another model is loaded now,
-        DegenerateSpeech, and the errors of TakeWordTimes.words, SpeechService.speak and Speech.timestamps.
+        Raises InvalidRequest for a replacement that cannot be said, CannotRegenerate, NotFound if the audio is gone,
+        Changed if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words,
+        SpeechService.speak and Speech.timestamps.
         """
         await to_thread.run_sync(self._check_model, take)
         words = await self._times.words(take, origin.caller)
@@ -83,6 +93,7 @@ class Regeneration:
         chosen, request_of = await to_thread.run_sync(choose, [word.text for word in words])
         started = time.perf_counter()
         seed = secrets.randbelow(2**31)  # the voice's own seed would give the same audio
+        reworded = await self._reworded(take, chosen.whole, request_of, origin.caller)
         speech = await self._service.speak(request_of(f"{chosen.lead}{chosen.text}", seed), origin)
         async with aclosing(speech):
             if speech.sample_rate != take.sample_rate:
@@ -93,8 +104,26 @@ class Regeneration:
         path = self._library.files.path(take.audio)
         spliced = await to_thread.run_sync(replace_sentences, path, take.sample_rate, words, chosen, wav, times)
         info = self._service.host.engine().info
-        regenerated = replace(_regenerated(take, spliced, info.frame_samples), made_by=made_by(info))
+        regenerated = replace(_regenerated(reworded, spliced, info.frame_samples), made_by=made_by(info))
         return Regenerated(NewTake(regenerated, [spliced.wav], words=spliced.words), speech.record, work_s)
+
+    async def _reworded(self, take: Take, text: str, request_of: RequestOf, caller: str) -> Take:
+        """The record of the take with this text, and how it is read. Raises InvalidRequest, QueueFull, UnknownVoice."""
+        if text == take.text:
+            return take
+        try:
+            request = request_of(text, 0)
+            if "cast" in take.parameters:
+                request = replace(request, **await to_thread.run_sync(self._cast_of, take))
+            read = await self._service.reading(request, caller)
+        except InvalidRequest as error:
+            raise InvalidRequest(error.message, "replacement") from None
+        return replace(take, text=text, parameters=take.parameters | {"read_as": None if read == text else read})
+
+    def _cast_of(self, take: Take) -> dict[str, Any]:
+        """The voices of a dialogue under their present names. Blocking."""
+        again = request_again(take, self._library) or {}
+        return {"cast": again["cast"], "voice": again.get("voice")}
 
     def _check(self, take: Take) -> Recorder:
         """Raises CannotRegenerate for a take that does not allow it, and if no takes are stored."""
@@ -120,13 +149,15 @@ class Regeneration:
                 "take_id",
             )
 
-    def _choose(self, take: Take, start: int, end: int, words: Sequence[str]) -> tuple[Selection, RequestOf]:
+    def _choose(
+        self, take: Take, start: int, end: int, replacement: str | None, words: Sequence[str]
+    ) -> tuple[Selection, RequestOf]:
         """Blocking. Raises InvalidRequest without a sentence, CannotRegenerate for a voice that is not stored."""
         cast = take.parameters.get("cast")
         if cast is None:
-            sentences, voice = select(take.text, start, end, words), take.voice
+            sentences, voice = select(take.text, start, end, words, replacement), take.voice
         else:
-            turn, sentences = _turn_of(take.text, start, end, words)
+            turn, sentences = _turn_of(take.text, start, end, words, replacement)
             voice = _voice_of(turn, cast, take.parameters)
         if voice == OWN_CLIP:
             raise CannotRegenerate(
@@ -144,7 +175,7 @@ def _has_all(take: Take, words: Sequence[Timed]) -> bool:
     return are_all(without_names(take.text, "cast" in take.parameters), [word.text for word in words])
 
 
-def _turn_of(text: str, start: int, end: int, words: Sequence[str]) -> tuple[Turn, Selection]:
+def _turn_of(text: str, start: int, end: int, words: Sequence[str], replacement: str | None) -> tuple[Turn, Selection]:
     """The selected turn of a dialogue, and its sentences. Raises InvalidRequest."""
     check_span(text, start, end)
     places = places_of(without_names(text, True), words)
@@ -159,9 +190,19 @@ def _turn_of(text: str, start: int, end: int, words: Sequence[str]) -> tuple[Tur
     if len(turns) > 1:
         raise CannotRegenerate("several speakers are selected: select words of one of them", "start")
     turn, first, last = turns[0]
+    ends = turn.begins + len(turn.written)
+    if replacement is not None and not turn.begins <= start <= end <= ends:
+        raise InvalidRequest("only the words of a turn can be replaced, not the speaker's name", "start")
     start, end = (min(max(0, place - turn.begins), len(turn.written)) for place in (start, end))
-    selection = select(turn.written, start, end, words[first:last])
-    return turn, replace(selection, first=selection.first + first, last=selection.last + first)
+    selection = select(turn.written, start, end, words[first:last], replacement)
+    whole = text[: turn.begins] + selection.whole + text[ends:]
+    if replacement is not None and _speakers(whole) != _speakers(text):
+        raise InvalidRequest("a line that begins with a name would be another turn: leave the name out", "replacement")
+    return turn, replace(selection, first=selection.first + first, last=selection.last + first, whole=whole)
+
+
+def _speakers(text: str) -> list[str | None]:
+    return [turn.speaker for turn in read_turns(text)]
 
 
 def _voice_of(turn: Turn, cast: Mapping[str, str], parameters: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from studio.audio.splice import Piece, splice
 from studio.errors import DegenerateSpeech, NotFound
 from studio.history.sentence_selection import Selection
 from studio.library.takes.take import Timed
-from studio.speech.timing.words import places_of
+from studio.speech.timing.words import are_all, places_of
 
 AROUND = 0.5
 """Seconds of audio examined on both sides of the pauses; everything further away is copied unchanged."""
@@ -39,9 +39,9 @@ def replace_sentences(
     examined, however long the audio is. Blocking. Raises DegenerateSpeech if words are missing, NotFound if the
     stored file is gone.
     """
-    places = places_of(f"{chosen.lead}{chosen.text}", [word.text for word in times])
-    skipped = bisect_left(places, len(chosen.lead))
-    if len(times) - skipped != chosen.last - chosen.first:
+    text, spoken = f"{chosen.lead}{chosen.text}", [word.text for word in times]
+    skipped = bisect_left(places_of(text, spoken), len(chosen.lead))
+    if not are_all(text, spoken):
         raise DegenerateSpeech("the sentence was cut short; try again")
     try:
         old = kept.read_bytes()[WAV_HEADER:]

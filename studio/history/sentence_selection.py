@@ -1,14 +1,14 @@
-"""Finds the sentences of a text that a selection of characters touches."""
+"""Finds the sentences of a text that a selection of characters touches, and gives them other words."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from studio.errors import InvalidRequest
 from studio.speech.text import sentences_of
-from studio.speech.timing.words import places_of
+from studio.speech.timing.words import places_of, words_in
 
 MOST_BEFORE = 300
 """Maximum characters of the previous sentence that is generated too, as a lead-in for the voice; a longer one is
@@ -20,11 +20,14 @@ class Selection:
     """Sentences to regenerate, and the positions of their words in the whole text."""
 
     text: str
+    """With the replacement, if there is one."""
     before: str
     """The previous sentence; blank if there is none, or if it is too long."""
     first: int
-    """The number of their first word, from 0; ``last`` is the number after their last word."""
+    """The number of their first word in the old text, from 0; ``last`` is the number after their last word."""
     last: int
+    whole: str = field(default="", compare=False)
+    """The whole text with the replacement."""
 
     @property
     def lead(self) -> str:
@@ -32,29 +35,67 @@ class Selection:
         return f"{self.before} " if self.before else ""
 
 
-def select(text: str, start: int, end: int, words: Sequence[str]) -> Selection:
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """Whole sentences, from character ``begins`` to ``ends``."""
+
+    begins: int
+    ends: int
+    before: str
+    first: int
+    last: int
+
+
+def select(text: str, start: int, end: int, words: Sequence[str], replacement: str | None = None) -> Selection:
     """The sentences that characters ``start`` to ``end`` of a text touch; ``words`` are all of its spoken words.
 
-    Raises InvalidRequest if there is no sentence.
+    ``replacement`` is written in place of these characters. If it leaves the sentences without words, the next
+    sentence is regenerated too, else the previous one. Raises InvalidRequest if there is no sentence.
     """
     check_span(text, start, end)
-    start = min(start, len(text) - 1)  # a cursor after the last character is in the last sentence
     places = places_of(text, words)
-    at = last = first = 0
-    before, chosen = "", list[str]()
+    touched = _touched(text, start, end, places)
+    if replacement is None:
+        return _selection(touched, text[touched.begins : touched.ends], text)
+
+    head, tail = text[:start] + replacement, text[end:]
+    if not words_in(_within(touched, head, tail, text)):
+        if touched.last < len(places):
+            touched = _touched(text, start, places[touched.last] + 1, places)
+        elif touched.first:
+            touched = _touched(text, min(start, places[touched.first - 1]), end, places)
+    chosen = _within(touched, head, tail, text)
+    if not words_in(chosen):
+        raise InvalidRequest("no word would be left of the text: write at least one", "replacement")
+    return _selection(touched, chosen, head + tail)
+
+
+def _within(touched: _Touched, head: str, tail: str, text: str) -> str:
+    """The touched sentences of a ``text`` that is now ``head`` and ``tail``."""
+    after = min(len(tail), len(text) - touched.ends)
+    return head[touched.begins :] + tail[: len(tail) - after]
+
+
+def _selection(touched: _Touched, chosen: str, whole: str) -> Selection:
+    before = touched.before.strip() if len(touched.before) <= MOST_BEFORE else ""
+    return Selection(chosen.strip(), before, touched.first, touched.last, whole)
+
+
+def _touched(text: str, start: int, end: int, places: Sequence[int]) -> _Touched:
+    """``places``: where the spoken words begin. Raises InvalidRequest."""
+    start = min(start, len(text) - 1)  # a cursor after the last character is in the last sentence
+    at = 0
+    before, found = "", None
     for sentence in sentences_of(text):
         begins, at = at, at + len(sentence)
-        count = bisect_left(places, at) - bisect_left(places, begins)
-        if (begins <= start < at or start <= begins < end) and (count or chosen):
-            first = first if chosen else bisect_left(places, begins)
-            last = bisect_left(places, at)
-            chosen.append(sentence)
-        elif count and not chosen:
+        first, last = bisect_left(places, begins), bisect_left(places, at)
+        if (begins <= start < at or start <= begins < end) and (last > first or found):
+            found = _Touched(begins, at, before, first, last) if found is None else replace(found, ends=at, last=last)
+        elif last > first and found is None:
             before = sentence
-    if not chosen:
+    if found is None:
         raise no_sentence()
-    before = before.strip() if len(before) <= MOST_BEFORE else ""
-    return Selection("".join(chosen).strip(), before, first, last)
+    return found
 
 
 def check_span(text: str, start: int, end: int) -> None:

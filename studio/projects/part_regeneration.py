@@ -1,4 +1,4 @@
-"""Regenerates sentences of a part with the settings of its project: the part gets another take, which is chosen."""
+"""Regenerates sentences of a part, with other words if wanted: the part gets another take, which is chosen."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from studio.errors import Changed
+from studio.errors import Changed, InvalidRequest
 from studio.history.regeneration import Regeneration, RequestOf
 from studio.history.sentence_selection import Selection, select
 from studio.library import Library
 from studio.library.projects.project_records import Part, Project
+from studio.library.projects.row_mapping import clean_part
 from studio.library.takes.take import Take
 from studio.projects.part_request import origin_of, request_of
 
@@ -29,25 +30,36 @@ class PartRegeneration:
         self._places = CapacityLimiter(AT_ONCE)
 
     async def add_take(
-        self, project_id: str, owner_filter: str | None, part_id: str, text: str, start: int, end: int
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        part_id: str,
+        text: str,
+        start: int,
+        end: int,
+        replacement: str | None = None,
     ) -> Part:
         """Regenerate the sentences at ``start`` to ``end`` (characters of the part's text); returns the part.
+
+        ``replacement``: the words in place of these characters, which become the part's together with the take.
 
         Raises NotFound, InvalidRequest, Changed if the text was edited, and what Regeneration.regenerate raises.
         """
         project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id, text)
+        settings = part.direction.over(project.settings)
 
         def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
-            return select(part.text, start, end, words), partial(
-                request_of, part.direction.over(project.settings), part.voice
-            )
+            selection = select(part.text, start, end, words, replacement)
+            return replace(selection, whole=_text_of(selection)), partial(request_of, settings, part.voice)
 
         async with self._places:
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
         request, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
         changed = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
+        if changed.text != part.text:
+            changed = replace(changed, recipe=settings.recipe(changed.text, part.voice))
         new = replace(result.new, take=changed)
-        await to_thread.run_sync(self._queue.regenerated, new, take.id, len(request.text))
+        await to_thread.run_sync(self._queue.regenerated, new, take.id, len(request.text), part.text)
         return await to_thread.run_sync(self._projects.part, project_id, owner_filter, part_id)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
@@ -58,3 +70,11 @@ class PartRegeneration:
         if part.state != "done" or part.take is None:
             raise Changed("this part has no audio of its current text and voice; generate all of it first", "part")
         return project, part, part.take
+
+
+def _text_of(selection: Selection) -> str:
+    """The part's text with the replacement. Raises InvalidRequest."""
+    try:
+        return clean_part(selection.whole)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"with these words the {error.message}", "replacement") from None

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bySentence, placed } from "../../assets/page/player/words.js";
+import { bySentence, placed, replaced, sameWordAt, wordsOf } from "../../assets/page/player/words.js";
 
 const times = (...words) => words.map((text, i) => ({ text, start: i, end: i + 1 }));
 const told = (text, ...words) => placed(text, times(...words)).map((piece) => (piece.start === undefined ? piece.text : [piece.text, piece.start]));
@@ -20,11 +20,42 @@ test("a text without times has no pieces, and a word that is not there is left o
   assert.deepEqual(told("a b", "a", "x", "b"), [["a", 0], " ", ["b", 2]]);
 });
 
-test("pieces come by sentences: what stands before the first word of one is of the one before", () => {
+test("pieces come by sentences: tags and quotation marks before the first word of one are its own", () => {
   const pieces = placed("One. [sigh] Two, three! Four", times("One", "Two", "three", "Four"));
   const groups = (...starts) => bySentence(pieces, starts.map((start) => ({ start }))).map((group) => group.map(({ text }) => text).join(""));
-  assert.deepEqual(groups(0, 1, 3), ["One. [sigh] ", "Two, three! ", "Four"]);
+  assert.deepEqual(groups(0, 1, 3), ["One. ", "[sigh] Two, three! ", "Four"]);
   assert.deepEqual(groups(), ["One. [sigh] Two, three! Four"]);
   assert.deepEqual(bySentence([], [{ start: 0 }]), []);
   assert.deepEqual(pieces.map(({ at }) => at), [0, 3, 12, 15, 17, 22, 24]);
+});
+
+test("the words of a sentence for editing have its quotation marks, and no speaker of the next turn", () => {
+  const text = "Sie rief: „Nein.“ [whisper] „Doch.“\nAnna: Two.";
+  const pieces = placed(text, times("Sie", "rief", "Nein", "Doch", "Two"));
+  const sentences = bySentence(pieces, [0, 3, 4].map((start) => ({ start }))).map(wordsOf);
+  assert.deepEqual(sentences.map((each) => each.text), ["Sie rief: „Nein.“", "[whisper] „Doch.“", "Two."]);
+  for (const { at, text: words } of sentences) assert.equal(text.slice(at, at + words.length), words);
+});
+
+test("of an edit only what differs is replaced, and never nothing", () => {
+  const check = (before, after) => {
+    const { start, end, replacement } = replaced(before, after);
+    assert.equal(before.slice(0, start) + replacement + before.slice(end), after);
+    assert.ok(end > start);
+    return replacement;
+  };
+  assert.equal(check("Three four.", "Three hundred."), "hundred");
+  assert.equal(check("A b.", "A b. C."), ". C.");
+  assert.equal(check("A b.", "New A b."), "New A");
+  assert.equal(check("🎉 a", "🎈 a"), "🎈");
+  assert.equal(check("One.", ""), "");
+});
+
+test("the same word is found in another take, around words that differ too", () => {
+  const slow = (...words) => words.map((text, i) => ({ text, start: 2 * i, end: 2 * i + 2 }));
+  assert.equal(sameWordAt(times("a", "b", "c"), slow("a", "b", "c"), 1.5), 3);
+  assert.equal(sameWordAt(times("a", "x", "c"), slow("a", "y", "z", "c"), 2.5), 7);
+  assert.equal(sameWordAt(times("a", "x", "c"), slow("a", "y", "z", "c"), 1), 2);
+  assert.equal(sameWordAt(times("a"), [], 0.5), 0.5);
+  assert.equal(sameWordAt([{ text: "a", start: 0, end: 1 }, { text: "b", start: 3, end: 4 }], times("a", "b"), 2), 1, "in a longer pause");
 });

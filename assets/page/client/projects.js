@@ -49,8 +49,8 @@ export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PAT
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
 /** position: index of the second part's first character, in code points. */
 export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
-/** Regenerates the sentences from character start to end of its text, in code points. Returns the part. */
-export const mendPart = (id, part, text, start, end) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end }));
+/** Regenerates the sentences from character start to end of its text, in code points; replacement: other words for these. Returns the part. */
+export const mendPart = (id, part, text, start, end, replacement = undefined) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end, replacement }));
 export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"), json("POST", { following }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
 /** Returns {undo_seconds}, how long it can be restored. */

@@ -39,9 +39,9 @@ export function likenessOf(id, clip) {
   return readJson(`/v1/takes/${encodeURIComponent(id)}/likeness`, clip ? form({ audio_sample: clip }) : {});
 }
 
-/** Regenerates the sentences from character start to end of a take's text, in code points. Returns the new take's record. */
-export function mendTake(id, start, end) {
-  return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end }));
+/** Regenerates the sentences from character start to end of a take's text, in code points; replacement: other words for these. Returns the new take's record. */
+export function mendTake(id, start, end, replacement) {
+  return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end, replacement }));
 }
 
 export const timesAddress = (id) => `/v1/takes/${encodeURIComponent(id)}/timestamps`;

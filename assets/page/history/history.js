@@ -99,6 +99,15 @@ export class History extends EventTarget {
     else this.#add([record], true);
   }
 
+  /** Takes were deleted. */
+  lose(ids) {
+    for (const row of this.#rows.filter(({ take }) => ids.includes(take.id))) {
+      this.comparison.drop(row.take);
+      row.element.remove();
+    }
+    this.#rows = this.#rows.filter(({ take }) => !ids.includes(take.id));
+  }
+
   /** Mark the take that the player holds, and whether it plays. */
   select(take, isPlaying = this.#isPlaying) {
     [this.#current, this.#isPlaying] = [take, isPlaying];
@@ -255,11 +264,7 @@ export class History extends EventTarget {
     const { ids: deleted, undo_seconds: seconds } = await deleteTakes(ids);
     this.#tell("deleted", { ids: deleted });
     if (!deleted.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has shown the message
-    for (const row of this.#rows.filter(({ take }) => deleted.includes(take.id))) {
-      this.comparison.drop(row.take);
-      row.element.remove();
-    }
-    this.#rows = this.#rows.filter(({ take }) => !deleted.includes(take.id));
+    this.lose(deleted);
     this.#choose([]);
     offerUndo(phrase("history.deleted", { count: deleted.length }), deleted.length && seconds ? () => this.#restore(deleted) : null);
   }

@@ -87,6 +87,11 @@ export class LongForm extends EventTarget {
     this.#do(() => this.#show(id));
   }
 
+  /** Switch to the next of a part's takes that are compared. */
+  other(track) {
+    this.#project?.parts.comparison.other(track);
+  }
+
   /** Create a project from a file or text from elsewhere on the page. */
   async bring(source) {
     await this.#show(null);

@@ -1,6 +1,6 @@
 // Plays a project, from one part or as a whole, and reports the part that is playing.
 
-import { readTimeline } from "../client/projects.js";
+import { changePart, mendPart, readTimeline } from "../client/projects.js";
 import { soundAddress, timesAddress } from "../client/takes.js";
 import { previewAddress } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
@@ -11,10 +11,11 @@ import { inARow } from "./timeline.js";
 export class Playback {
   #plays = new Latest();
 
-  /** The project's id, and the player. */
-  constructor(id, nowPlaying) {
+  /** The project's id, the player, and what to call when a part has other sentences. */
+  constructor(id, nowPlaying, changed) {
     this.id = id;
     this.nowPlaying = nowPlaying;
+    this.changed = changed;
   }
 
   /**
@@ -27,7 +28,7 @@ export class Playback {
     const isLatest = this.#plays.begin();
     const { parts } = await readTimeline(this.id);
     if (!isLatest()) return;
-    const track = (placed) => this.#track(project, placed);
+    const track = (placed) => this.track(placed, this.#named(project, placed));
     const placed = inARow(parts);
     if (!part) return this.nowPlaying.playRow(placed.map(track), 0, true);
     const at = placed.findIndex(({ take }) => take === part.chosen);
@@ -60,9 +61,27 @@ export class Playback {
     return current instanceof Recorded && current.of?.project === this.id;
   }
 
-  #track({ title, parts }, { part, position, take, pause = 0 }) {
-    const name = phrase("project.track", { title, number: position + 1, total: parts.total });
+  /** The take of a part as a track. @param {{ part: string, position: number, take: string, pause?: number }} placed */
+  track(placed, name) {
+    const { part, position, take, pause = 0 } = placed;
     const of = { project: this.id, part, position, take };
-    return new Recorded({ name, source: soundAddress(take), pause, of, times: timesAddress(take) });
+    return new Recorded({ name, source: soundAddress(take), pause, of, times: timesAddress(take), regenerate: (span) => this.#regenerate(placed, name, span) });
+  }
+
+  /** Raises Refusal. */
+  async #regenerate(placed, name, span) {
+    const { part, take } = placed;
+    const { text } = span;
+    const { chosen } = await mendPart(this.id, part, text, span.start, span.end, span.replacement);
+    this.changed();
+    const undo = async () => {
+      await changePart(this.id, part, { text, take });
+      this.changed();
+    };
+    return { next: this.track({ ...placed, take: chosen }, name), undo };
+  }
+
+  #named({ title, parts }, { position }) {
+    return phrase("project.track", { title, number: position + 1, total: parts.total });
   }
 }

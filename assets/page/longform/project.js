@@ -15,6 +15,7 @@ import { Playback } from "./playback.js";
 import { stateWords } from "./project-words.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
@@ -36,7 +37,7 @@ export class Project extends EventTarget {
     this.nowPlaying = nowPlaying;
     this.part("told").textContent = "";
     this.#offerVoices();
-    this.playback = new Playback(id, nowPlaying);
+    this.playback = new Playback(id, nowPlaying, () => signal.aborted || this.look());
     this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work) });
     const look = () => this.look();
     const project = () => this.#project;
@@ -87,11 +88,19 @@ export class Project extends EventTarget {
     on("stale", "click", () => this.parts.afterChanges(() => speakParts(this.id, "stale")));
     on("pause", "click", () => orderProject(this.id, this.#project?.state === "paused" ? "resume" : "pause"));
     on("cancel", "click", () => orderProject(this.id, "cancel"));
-    on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
-    for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => changeProject(this.id, { [field]: read(target.value) }));
+    on("title", "change", ({ target }) => this.#change({ title: target.value }, { title: this.#project?.title }));
+    for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => this.#change({ [field]: read(target.value) }, { [field]: this.#project?.settings[field] }));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
     offerMenu(this.part("more"), () => this.#rarely(), signal);
+  }
+
+  async #change(changes, before) {
+    await changeProject(this.id, changes);
+    offerUndo(phrase("project.changed"), async () => {
+      await changeProject(this.id, before);
+      if (!this.#leave.signal.aborted) await this.look();
+    }, false);
   }
 
   /** What is rarely wanted, or cannot be taken back by pressing again. */

@@ -1,9 +1,9 @@
-// Presses beside the text of a take: a sentence spoken again, and the take as it was before that.
+// Presses beside the text of a take: a sentence spoken again or edited, and the take as it was before that.
 
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "mend" and "before". What is said stays until another take is shown. */
+/** Fires "mend", "edit" and "before". What is said stays until another take is shown. */
 export class MendTools extends EventTarget {
   /** @type {any} */
   #take = null;
@@ -12,19 +12,20 @@ export class MendTools extends EventTarget {
   constructor() {
     super();
     this.mend = this.#button("mend", phrase("player.mend"), phrase("player.mend.title"));
-    this.mend.addEventListener("mousedown", (event) => event.preventDefault()); // what is selected stays so
+    this.edit = this.#button("edit", phrase("player.edit"), phrase("player.edit.title"));
+    for (const button of [this.mend, this.edit]) button.addEventListener("mousedown", (event) => event.preventDefault()); // what is selected stays so
     this.before = this.#button("before", phrase("player.before"), phrase("player.before.title"));
     this.said = element("p", { className: "read-along-said", role: "status" });
-    this.buttons = [this.before, this.mend];
+    this.buttons = [this.before, this.mend, this.edit];
   }
 
   #button(type, words, title) {
     return element("button", { type: "button", className: "read-along-press", title, onclick: () => this.dispatchEvent(new Event(type)) }, [words]);
   }
 
-  /** take: what the text is of, or null while there is no text to press. */
+  /** take: what the text is of, or null while there is no text to press, or a sentence is edited. */
   show(take) {
-    this.mend.hidden = !take?.canMend;
+    this.mend.hidden = this.edit.hidden = !take?.canMend;
     this.before.hidden = !take?.mends;
     if (take === this.#take) return;
     this.#take = take;
@@ -42,6 +43,6 @@ export class MendTools extends EventTarget {
   }
 
   set isBusy(isBusy) {
-    this.mend.disabled = isBusy;
+    this.mend.disabled = this.edit.disabled = isBusy;
   }
 }

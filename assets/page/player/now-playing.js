@@ -22,6 +22,7 @@ export class NowPlaying extends EventTarget {
   #sound = null; // the player's hold on the track
   #row = NO_ROW;
   #asked = new Latest(); // of what was to be shown or played
+  #isPaused = false; // what the player has reported before it heard of that does not count
 
   constructor(player, bar, preferences) {
     super();
@@ -71,6 +72,7 @@ export class NowPlaying extends EventTarget {
 
   pause() {
     this.#sound?.pause();
+    this.#isPaused = true;
     if (this.isPlaying && this.#sound) this.say("paused", phrase("player.paused"));
   }
 
@@ -83,6 +85,7 @@ export class NowPlaying extends EventTarget {
   playOrPause() {
     if (this.isPlaying) return this.pause();
     this.#asked.begin();
+    this.#isPaused = false;
     this.player.wake();
     this.#sound?.play();
     this.say("waiting");
@@ -101,6 +104,7 @@ export class NowPlaying extends EventTarget {
   /** Be about this track from now on. */
   show(take, row = NO_ROW) {
     this.#asked.begin();
+    this.#isPaused = false;
     this.#sound?.pause(); // it is no longer what the bar is about
     this.#sound = null;
     if (this.current && this.current !== take) this.current.leave();
@@ -147,6 +151,13 @@ export class NowPlaying extends EventTarget {
   /** Play one of several tracks in a row; isPlayedOn: and those after it. Raises Refusal. */
   playRow(tracks, at, isPlayedOn) {
     return this.play(tracks[at], 0, { tracks, isPlayedOn });
+  }
+
+  /** Play another track in the place of the one that is heard, in its row too. Raises Refusal. */
+  playInstead(track, from = 0) {
+    const { current } = this;
+    const tracks = this.#row.tracks.map((other) => (other === current ? track : other));
+    return this.play(track, from, { ...this.#row, tracks });
   }
 
   #beside(by) {
@@ -211,7 +222,8 @@ export class NowPlaying extends EventTarget {
       waiting: take.file ? undefined : phrase("player.waiting"),
       over: take.ending === "length" ? take.endingWords : [take.name, take.endingWords.toLowerCase()].filter(Boolean).join(": "),
     };
-    this.say(state, words[state]);
+    const isLate = this.#isPaused && (state === "playing" || state === "waiting");
+    if (!isLate) this.say(state, words[state]);
     this.#tell("moved", { position: this.position, state });
     if (state === "over" && this.#row.isPlayedOn) this.#step(1);
   }

@@ -1,9 +1,10 @@
-// The text of what is heard, each word lit while it sounds; a press on a word goes there, and its sentence is marked.
+// The text of what is heard, each word lit while it sounds; a press on a word goes there, and its sentence is marked and can be edited.
 
 import { timesAt } from "../client/takes.js";
 import { element } from "../lib/elements.js";
 import { MendTools } from "./mend-tools.js";
-import { bySentence, placed } from "./words.js";
+import { SentenceEditor } from "./sentence-editor.js";
+import { bySentence, placed, replaced, wordsOf } from "./words.js";
 import { phrase } from "../lib/phrases.js";
 
 const LINGERS = 0.4; // seconds that a word stays lit when nothing follows it
@@ -12,8 +13,8 @@ const AWAITED = 0.03; // a word is lit a little before it comes: what is drawn i
 const NOTHING = { text: "", sentences: [] };
 
 /**
- * Stands at the head of the player bar. Asks for times only while it is shown. Fires "mend" with {take, start, end, from}, a
- * span of its text in code points and the second at which it is heard, and "before" with {take}.
+ * Stands at the head of the player bar. Asks for times only while it is shown. Fires "mend" with {take, text, start, end, from}, a
+ * span of its text in code points and the second at which it is heard, with {replacement} for other words, and "before" with {take}.
  */
 export class ReadAlong extends EventTarget {
   /** @type {any} */
@@ -25,6 +26,8 @@ export class ReadAlong extends EventTarget {
   /** Those that are marked. @type {HTMLElement[]} */
   #marked = [];
   #known = new WeakMap(); // the text of a track; nothing while it is asked for
+  #wasEdited = false; // focus was in the sentence: the next text gets it
+  #edited = { at: 0, text: "", from: 0 }; // the sentence that is edited, and the second at which it is heard
 
   constructor(dock, nowPlaying, preferences) {
     super();
@@ -39,7 +42,12 @@ export class ReadAlong extends EventTarget {
     this.tools = new MendTools();
     this.tools.addEventListener("mend", () => this.#mend());
     this.tools.addEventListener("before", () => this.#tell("before"));
-    const side = element("div", { className: "read-along-side" }, [...this.tools.buttons, this.toggle]);
+    this.tools.addEventListener("edit", () => this.#edit(this.#meant[0]));
+    this.text.addEventListener("dblclick", ({ target }) => this.#edit(this.#words.find((word) => word.element === target)));
+    this.editor = new SentenceEditor();
+    this.editor.addEventListener("done", ({ detail }) => this.#reword(detail));
+    this.editor.addEventListener("left", () => this.#leave());
+    const side = element("div", { className: "read-along-side" }, [...this.tools.buttons, ...this.editor.buttons, this.toggle]);
     this.element = element("div", { className: "read-along", hidden: true }, [this.text, side, this.tools.said]);
     dock.prepend(this.element);
     nowPlaying.addEventListener("show", ({ detail }) => this.#follow(detail.take));
@@ -49,6 +57,11 @@ export class ReadAlong extends EventTarget {
     });
     preferences.addEventListener("change", () => this.#follow(this.#track));
     document.addEventListener("selectionchange", () => this.#mark());
+  }
+
+  /** While a sentence is generated. */
+  set isBusy(isBusy) {
+    this.tools.isBusy = this.editor.isBusy = isBusy;
   }
 
   get #isShown() {
@@ -77,14 +90,23 @@ export class ReadAlong extends EventTarget {
     this.element.hidden = !track?.timesSource || (this.#known.has(track) && !sentences.length);
     this.text.hidden = !this.#isShown || !sentences.length;
     this.toggle.ariaExpanded = String(this.#isShown);
-    this.tools.show(this.text.hidden ? null : track);
-    if (track === this.#track && !isNews) return;
+    const isOther = track !== this.#track || isNews;
+    if (this.editor.isOpen && (isOther || this.text.hidden)) {
+      this.editor.close();
+      this.#wasEdited = true;
+    }
+    this.tools.show(this.text.hidden || this.editor.isOpen ? null : track);
+    if (!isOther) return;
     this.#track = track;
     this.#lit = null;
     this.#words = [];
     this.text.replaceChildren(...sentences.map((pieces) => element("span", { className: "sentence" }, pieces.map((piece) => this.#drawn(piece)))));
     this.text.scrollTop = 0;
     this.#mark();
+    if (!this.#wasEdited || this.text.hidden) return;
+    this.#wasEdited = false;
+    const { activeElement } = document; // another control of the player may have got it while there was no text
+    if (activeElement === document.body || this.element.parentElement?.contains(activeElement)) this.text.focus({ preventScroll: true });
   }
 
   /** @param {import("./words.js").Piece} piece */
@@ -114,6 +136,7 @@ export class ReadAlong extends EventTarget {
 
   #keepInView(lit) {
     const { text } = this;
+    if (!lit.isConnected) return; // of the sentence that is edited
     const isSeen = lit.offsetTop >= text.scrollTop && lit.offsetTop + lit.offsetHeight <= text.scrollTop + text.clientHeight;
     if (!isSeen) text.scrollTop = lit.offsetTop - lit.offsetHeight / 4; // the text is its words' offset parent
   }
@@ -124,6 +147,33 @@ export class ReadAlong extends EventTarget {
     const range = selection?.rangeCount && !selection.isCollapsed ? selection.getRangeAt(0) : null;
     const selected = range && this.text.contains(range.commonAncestorContainer) ? this.#words.filter((word) => range.intersectsNode(word.element)) : [];
     return selected.length ? selected : this.#words.slice(Math.max(0, this.#at(this.nowPlaying.position))).slice(0, 1);
+  }
+
+  /** Edit the sentence of a word in place. */
+  #edit(word) {
+    const sentence = word?.element.parentElement;
+    const place = [...this.text.children].indexOf(sentence);
+    if (!this.#track?.canMend || place < 0) return;
+    this.nowPlaying.pause();
+    this.#edited = { ...wordsOf(this.#known.get(this.#track).sentences[place]), from: this.#words.find(({ element: { parentElement } }) => parentElement === sentence)?.start ?? 0 };
+    this.editor.open(sentence, this.#edited.text);
+    this.tools.show(null);
+    this.tools.say(phrase("player.edit.keys"));
+    this.#mark();
+  }
+
+  #reword({ before, words }) {
+    const { start, end, replacement } = replaced(before, words);
+    const { at, from } = this.#edited;
+    this.#tellSpan(at + start, at + end, { from, replacement: replacement.replace(/\s*\n\s*/g, " ") });
+  }
+
+  /** The sentence is as it was. */
+  #leave() {
+    this.tools.say("");
+    this.tools.show(this.#track);
+    this.#mark();
+    this.text.focus({ preventScroll: true });
   }
 
   /** Mark the sentences that would be spoken again. */
@@ -137,10 +187,14 @@ export class ReadAlong extends EventTarget {
   #mend() {
     const [first, last] = [this.#meant[0], this.#meant.at(-1)];
     if (!first || !last) return;
+    this.nowPlaying.pause();
+    this.#tellSpan(first.at, last.to, { from: first.start });
+  }
+
+  #tellSpan(start, end, more) {
     const { text } = this.#known.get(this.#track);
     const points = (to) => [...text.slice(0, to)].length;
-    this.nowPlaying.pause();
-    this.#tell("mend", { start: points(first.at), end: points(last.to), from: first.start });
+    this.#tell("mend", { text, start: points(start), end: points(end), ...more });
   }
 
   #tell(type, more = {}) {
@@ -154,6 +208,10 @@ export class ReadAlong extends EventTarget {
   }
 
   #step(event) {
+    if (event.key === "Enter" && event.target === this.text) {
+      event.preventDefault();
+      return this.#edit(this.#meant[0]);
+    }
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!by || !this.#words.length) return;
     event.preventDefault();

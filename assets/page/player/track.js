@@ -163,9 +163,10 @@ export class Recorded extends Track {
   /**
    * source: where its WAV is; ask: has it made, for an answer that is a WAV; neither for one whose pieces are given. pause:
    * seconds of silence that belong to it. of: its {project, part, position}. times: the address of its
-   * word times.
+   * word times. regenerate: gives the next track, with other sentences, and what undoes that.
    *
-   * @param {{ name: string, source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string }} facts
+   * @param {{ name: string, source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string,
+   *   regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
    */
   constructor(facts) {
     super();
@@ -195,6 +196,20 @@ export class Recorded extends Track {
 
   get of() {
     return this.#facts.of ?? null;
+  }
+
+  /** Of the take that it is. */
+  get id() {
+    return this.of?.take ?? null;
+  }
+
+  /** Whether its sentences can be regenerated: why one cannot, the server says. */
+  get canMend() {
+    return this.timesSource !== null && this.regenerate !== undefined;
+  }
+
+  get regenerate() {
+    return this.#facts.regenerate;
   }
 
   async heard() {

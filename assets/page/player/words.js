@@ -1,6 +1,9 @@
-// Combines a text and its word times into sentences. It shows nothing.
+// Combines a text and its word times into sentences, and finds what changed between two. It shows nothing.
 
 /** A piece of a text. at: from which character on. @typedef {{ text: string, at: number, start?: number, end?: number }} Piece */
+
+// What opens a sentence: a tag, a bracket, a quotation mark. “ ends German quotations, so that one counts only after a space.
+const OPENING = /(?:(?<=\s)[\p{Pi}"'¿¡]|\p{Ps})[^\n]*$/u;
 
 /**
  * The whole text in pieces: words with their times, and what stands between them without.
@@ -25,7 +28,7 @@ export function placed(text, times) {
 }
 
 /**
- * The pieces of each sentence: one begins with the word that is heard when it begins.
+ * The pieces of each sentence: one begins with the word that is heard when it begins, and with the tag or quotation mark before that.
  *
  * @param {Piece[]} pieces
  * @param {{ start: number }[]} sentences in the order of the text
@@ -37,8 +40,76 @@ export function bySentence(pieces, sentences) {
   let now = 0; // the sentence that the last word was of
   for (const piece of pieces) {
     const { start } = piece;
+    const before = now;
     if (start !== undefined) now = Math.max(now, sentences.findLastIndex((sentence) => sentence.start <= start));
-    (groups[now] ??= []).push(piece);
+    const group = (groups[now] ??= []);
+    if (now > before) group.push(...opening(groups[before]));
+    group.push(piece);
   }
   return groups.filter(Boolean);
+}
+
+/** Takes from the end of a sentence what opens the next one. @param {Piece[] | undefined} pieces */
+function opening(pieces) {
+  const last = pieces?.at(-1);
+  const found = last?.start === undefined ? last?.text.match(OPENING) : null;
+  if (!pieces || !last || !found) return [];
+  const { index = 0 } = found;
+  pieces.splice(-1, 1, ...(index ? [{ text: last.text.slice(0, index), at: last.at }] : []));
+  return [{ text: found[0], at: last.at + index }];
+}
+
+/**
+ * The words of a sentence for editing: to its last sign before a line break or space.
+ *
+ * @param {Piece[]} pieces
+ * @returns {{ at: number, text: string }}
+ */
+export function wordsOf(pieces) {
+  const last = pieces.findLastIndex(({ start }) => start !== undefined);
+  const text = pieces.map((piece, i) => (i > last ? piece.text.replace(/\n[^]*$/, "") : piece.text)).join("");
+  return { at: pieces[0].at, text: text.trimEnd() };
+}
+
+/**
+ * What an edit replaced: characters start to end of the text before, by other ones. Something is always replaced: a span of
+ * no length at the end of a sentence could as well be of the next one.
+ *
+ * @param {string} before
+ * @param {string} after
+ * @returns {{ start: number, end: number, replacement: string }}
+ */
+export function replaced(before, after) {
+  const [old, now] = [[...before], [...after]];
+  const most = Math.min(old.length, now.length);
+  let [start, tail] = [0, 0];
+  while (start < most && old[start] === now[start]) start += 1;
+  while (tail < most - start && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail += 1;
+  if (start === old.length - tail && start > 0) start -= 1;
+  else if (start === old.length - tail && tail > 0) tail -= 1;
+  const joined = (/** @type {string[]} */ signs) => signs.join("");
+  return { start: joined(old.slice(0, start)).length, end: joined(old.slice(0, old.length - tail)).length, replacement: joined(now.slice(start, now.length - tail)) };
+}
+
+/**
+ * The second of one take at which the same word is heard as at a second of another; where their words differ, in proportion.
+ *
+ * @param {{ text: string, start: number, end: number }[]} from
+ * @param {{ text: string, start: number, end: number }[]} to
+ * @param {number} seconds of the first one
+ */
+export function sameWordAt(from, to, seconds) {
+  const at = from.findLastIndex(({ start }) => start <= seconds);
+  if (at < 0 || !to.length) return Math.min(seconds, to[0]?.start ?? seconds);
+  const most = Math.min(from.length, to.length);
+  let [head, tail] = [0, 0];
+  while (head < most && from[head].text === to[head].text) head += 1;
+  while (tail < most - head && from[from.length - 1 - tail].text === to[to.length - 1 - tail].text) tail += 1;
+  const after = from.length - tail; // from this word on they are the same again
+  const there = at < head ? at : at >= after ? at - from.length + to.length : Math.floor(head + ((at - head) * (to.length - tail - head)) / (after - head));
+  const [here, other] = [from[at], to[Math.min(there, to.length - 1)]];
+  const share = Math.min(1, (seconds - here.start) / Math.max(0.001, here.end - here.start));
+  const beyond = Math.max(0, seconds - here.end);
+  const next = to[there + 1]?.start ?? Infinity;
+  return Math.min(other.start + share * (other.end - other.start) + beyond, next);
 }

@@ -1,8 +1,7 @@
 // "Check the audio" of a project: its progress and figures, the list of doubtful spots with keys, and notes while listening.
 
-import { acceptSpot, addNote, cancelProof, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
+import { acceptSpot, addNote, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { soundAddress, timesAddress } from "../client/takes.js";
 import { recogniser } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
@@ -10,7 +9,6 @@ import { once } from "../lib/once.js";
 import { numeral, phrase } from "../lib/phrases.js";
 import { clock, duration } from "../lib/time.js";
 import { wordsFor } from "../new-voice/recogniser-offer.js";
-import { Recorded } from "../player/track.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { SpotRow } from "./spot-row.js";
 
@@ -26,7 +24,7 @@ const FIELDS = "input, textarea, select, [contenteditable]";
  * @param {any} project as panels.js gives it
  */
 export function mountProof(container, project) {
-  const proof = new Proof({ id: project.id, nowPlaying: project.playback.nowPlaying, signal: project.signal });
+  const proof = new Proof(project);
   proof.addEventListener("changed", () => project.changed());
   proof.addEventListener("asked", () => project.show("check"));
   container.replaceChildren(proof.element);
@@ -44,10 +42,12 @@ export class Proof extends EventTarget {
   #last = null; // the last state
   #marked = { take: "", at: 0 }; // where a note is being written
 
-  /** @param {{ id: string, nowPlaying: any, signal: AbortSignal }} project signal: aborted when the project is left */
-  constructor({ id, nowPlaying, signal }) {
+  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal }} project signal: aborted when the project is left */
+  constructor({ id, playback, signal }) {
     super();
+    const { nowPlaying } = playback;
     this.id = id;
+    this.playback = playback;
     this.nowPlaying = nowPlaying;
     this.signal = signal;
     this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#do(() => startProof(id))) });
@@ -203,8 +203,7 @@ export class Proof extends EventTarget {
     if (this.#isHeard(row)) return this.nowPlaying.pause();
     const { take, part, position, start } = row.spot;
     this.nowPlaying.player.wake();
-    const of = { project: this.id, part, position, take };
-    const track = new Recorded({ name: phrase("proof.part", { number: position + 1 }), source: soundAddress(take), times: timesAddress(take), of });
+    const track = this.playback.track({ part, position, take }, phrase("proof.part", { number: position + 1 }));
     await this.nowPlaying.play(track, Math.max(0, start - BEFORE));
   }
 
@@ -212,16 +211,22 @@ export class Proof extends EventTarget {
     if (row.isUnderWay) return;
     row.isUnderWay = true;
     try {
-      const { replaced, tries } = await improvePart(this.id, row.spot.part);
+      const { part, take, position } = row.spot;
+      const { replaced, tries } = await improvePart(this.id, part);
       row.say(phrase(replaced ? "proof.replaced" : "proof.kept", { count: tries }));
-      this.dispatchEvent(new CustomEvent("changed"));
-      await this.look();
+      if (replaced) offerUndo(phrase("part.regenerated", { number: position + 1 }), () => changePart(this.id, part, { take }).then(() => this.#changed()), false);
+      await this.#changed();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       row.say(problem.why);
     } finally {
       row.isUnderWay = false;
     }
+  }
+
+  #changed() {
+    this.dispatchEvent(new CustomEvent("changed"));
+    return this.look();
   }
 
   async #accept({ spot }) {

@@ -1,12 +1,12 @@
-// Keys of the whole page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X goes to the other of two takes, ? lists them all.
+// Keys of the whole page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X goes to the next of the takes that are compared, ? lists them all.
 
 import { closeByPressBeside } from "../lib/dialog.js";
 
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
 const AREAS = ["studio", "longform", "voices", "history"]; // Alt and a digit
 
-/** Parts of the page: {areas, speaking, nowPlaying, list, history}; dialog: the list of shortcuts. */
-export function listenForKeys({ areas, speaking, nowPlaying, list, history }, dialog) {
+/** Parts of the page: {areas, speaking, nowPlaying, list, history, longform}; dialog: the list of shortcuts. */
+export function listenForKeys({ areas, speaking, nowPlaying, list, history, longform }, dialog) {
   let isPlayKey = false;
   closeByPressBeside(dialog);
   document.addEventListener("click", ({ target }) => target instanceof Element && target.closest("[data-opens=shortcuts]") && dialog.showModal());
@@ -29,7 +29,7 @@ export function listenForKeys({ areas, speaking, nowPlaying, list, history }, di
     } else if (event.key === "Enter" && event.repeat && within("#speak, #speak-four, #stop")) {
       event.preventDefault(); // one of them takes the place of the other under the finger
     } else if (event.key.toLowerCase() === "x" && !withControl && !within(FIELDS)) {
-      (areas.shown === "history" ? history : list).other(nowPlaying.current);
+      ({ history, longform }[areas.shown] ?? list).other(nowPlaying.current);
     } else if (event.key === "?" && !withControl && !within(FIELDS) && !document.querySelector("dialog[open]")) {
       dialog.showModal();
     }

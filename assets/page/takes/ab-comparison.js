@@ -1,19 +1,21 @@
-// Two takes to compare: a bar that names them, and a switch to the other at the same position.
+// Takes to compare: a bar that names them, and a switch to the next at the same position.
 
 import { element } from "../lib/elements.js";
 
-/** Fires "switch" with {take} to play, and "change" when the pair changes. */
+/** Fires "switch" with {take} to play, and "change" when others are compared. */
 export class AbComparison extends EventTarget {
-  /** @type {import("./take.js").Take[]} */
+  /** @type {any[]} */
   #takes = [];
-  /** @type {import("./take.js").Take | null} */
+  /** @type {any} */
   #heard = null;
 
-  constructor(bar) {
+  /** takes are tracks with an id. @param {(take: any) => string} nameOf */
+  constructor(bar, nameOf = ({ name }) => name) {
     super();
     this.bar = bar;
+    this.nameOf = nameOf;
     this.sides = bar.querySelector("[data-part=pair]");
-    bar.querySelector("[data-part=done]").addEventListener("click", () => this.#set([]));
+    bar.querySelector("[data-part=done]").addEventListener("click", () => this.set([]));
   }
 
   get takes() {
@@ -26,16 +28,17 @@ export class AbComparison extends EventTarget {
 
   /** Add a take to the pair, or remove it. */
   toggle(take) {
-    this.#set(this.has(take) ? this.#takes.filter((other) => other !== take) : [...this.#takes, take].slice(-2));
+    this.set(this.has(take) ? this.#takes.filter((other) => other !== take) : [...this.#takes, take].slice(-2));
   }
 
   drop(take) {
     if (this.has(take)) this.toggle(take);
   }
 
-  /** Go to the other one of the two. */
+  /** Go to the next one, after the last to the first. */
   other(take) {
-    if (this.#takes.length === 2) this.#tell("switch", { take: this.#takes.find((other) => other !== take) });
+    const { length } = this.#takes;
+    if (length > 1) this.#tell("switch", { take: this.#takes[(this.#takes.indexOf(take) + 1) % length] });
   }
 
   /** Mark the playing take. */
@@ -44,7 +47,8 @@ export class AbComparison extends EventTarget {
     for (const side of this.sides.children) side.setAttribute("aria-pressed", String(side.dataset.id === take?.id));
   }
 
-  #set(takes) {
+  /** Compare these; fewer than two: none. */
+  set(takes) {
     this.#takes = takes;
     this.bar.hidden = takes.length < 2;
     this.sides.replaceChildren(...takes.map((take) => this.#side(take)));
@@ -52,7 +56,7 @@ export class AbComparison extends EventTarget {
   }
 
   #side(take) {
-    const side = element("button", { type: "button", textContent: take.name, onclick: () => this.#tell("switch", { take }) });
+    const side = element("button", { type: "button", textContent: this.nameOf(take), onclick: () => this.#tell("switch", { take }) });
     side.dataset.id = take.id;
     side.setAttribute("aria-pressed", String(take.id === this.#heard?.id));
     return side;

@@ -2,13 +2,10 @@
 
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
-import { mendTake, soundAddress, takeRecord } from "../client/takes.js";
+import { soundAddress } from "../client/takes.js";
 import { Latest } from "../lib/latest.js";
-import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
-import { Take } from "./take.js";
 
-const LEAD = 1; // seconds played before a regenerated sentence
 const READ = 60_000; // ms that the browser may take to read a file after the press
 
 function saveFile(href, name) {
@@ -18,16 +15,15 @@ function saveFile(href, name) {
 export class TakeActions {
   #uses = new Latest();
 
-  constructor({ areas, errorCard, scriptUndo, code, fields, list, speaking, nowPlaying, history }) {
+  constructor({ areas, errorCard, scriptReplacement, code, fields, list, speaking, nowPlaying }) {
     this.areas = areas;
     this.errorCard = errorCard;
-    this.scriptUndo = scriptUndo;
+    this.scriptReplacement = scriptReplacement;
     this.code = code;
     this.fields = fields;
     this.list = list;
     this.speaking = speaking;
     this.nowPlaying = nowPlaying;
-    this.history = history;
     nowPlaying.addEventListener("save", ({ detail }) => errorCard.attempt(() => this.#save(detail.take, detail.format)));
   }
 
@@ -52,45 +48,6 @@ export class TakeActions {
     return current?.file && !isOver && current.id === id;
   }
 
-  /** Handle the events of a take's text, and show the result there. */
-  mendFrom(text) {
-    const on = (type, does) =>
-      text.addEventListener(type, async ({ detail }) => {
-        try {
-          await does(detail, text.tools);
-        } catch (problem) {
-          if (!(problem instanceof Refusal)) throw problem;
-          text.tools.say(problem.why, problem.isLost);
-        }
-      });
-    on("mend", (detail, tools) => this.#mend(detail, tools));
-    on("before", ({ take }, tools) => this.#playBefore(take, tools));
-  }
-
-  /** Regenerate sentences of a take, then play the new take from a little before them. */
-  async #mend({ take, start, end, from }, tools) {
-    tools.isBusy = true;
-    tools.say(phrase("player.mending"));
-    try {
-      const record = await mendTake(take.id, start, end);
-      const mended = Take.of(record, { number: (this.speaking.takes += 1), voiceName: take.voiceName });
-      this.list.add(mended);
-      this.history.put(record);
-      if (this.nowPlaying.current !== take) return; // something else is playing by now
-      tools.say("");
-      await this.play(mended, Math.max(0, from - LEAD));
-    } finally {
-      tools.isBusy = false;
-    }
-  }
-
-  /** Play the previous version at the same position. */
-  async #playBefore(take, tools) {
-    const known = this.list.find(take.mends) ?? (await takeRecord(take.mends));
-    if (!known) return tools.say(phrase("player.before.gone"));
-    await this.play(known instanceof Take ? known : Take.of(known), this.nowPlaying.isOver ? 0 : this.nowPlaying.position);
-  }
-
   play(take, from = 0) {
     this.speaking.stop();
     return this.nowPlaying.play(take, from);
@@ -111,7 +68,7 @@ export class TakeActions {
   /** Reuse a take whose settings are loaded. Raises Refusal. */
   async use({ request, settings }) {
     this.areas.show("studio");
-    await this.scriptUndo.replace(request, settings);
+    await this.scriptReplacement.replace(request, settings);
   }
 
   async #again(take) {

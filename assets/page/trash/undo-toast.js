@@ -1,59 +1,102 @@
-// Says what was just deleted or replaced, and undoes it: the last one, until it is closed. The trash has it for longer.
+// Undo, everywhere on the page: a message with a button says what was done, and Ctrl+Z outside text fields undoes the last step, then the one before.
 
 import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
-import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
-class UndoToast {
-  /** @type {(() => Promise<unknown>) | null} */
-  #undo = null;
+const MOST = 100; // steps; the trash keeps what was deleted for longer
+const FIELDS = "input:not([type=checkbox], [type=radio], [type=range], [type=button]), textarea, [contenteditable], dialog"; // text fields have a history of their own
+
+/** Something that was done. @typedef {{ words: string, undo: () => unknown }} Step */
+
+class Undo {
+  /** The last one is undone first. @type {Step[]} */
+  #steps = [];
+  /** The step that the message is about. @type {Step | null} */
+  #shown = null;
+  #isUndoing = false;
   #words = element("span");
-  #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: once(() => this.#press()) });
+  #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: () => this.#shown && this.#undo(this.#shown) });
 
   constructor() {
     this.#words.setAttribute("role", "status");
     const close = element("button", { type: "button", className: "plain", textContent: "✕", onclick: () => this.#close() });
     this.root = element("div", { id: "undo-toast", hidden: true }, [this.#words, this.#button, labelled(close, phrase("shell.close"))]);
+    document.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  offer(words, undo, hasFocus) {
-    this.#undo = undo;
-    document.querySelector(".area[data-shown]")?.append(this.root); // it goes with the tab, and focus stays there
+  add(words, undo, hasFocus) {
+    const step = undo && { words, undo };
+    if (step) this.#steps = [...this.#steps.slice(1 - MOST), step];
+    this.#show(words, step);
+    if (step && hasFocus) this.#button.focus();
+    return step;
+  }
+
+  /** A step that no longer needs to be undone, or cannot be. */
+  withdraw(step) {
+    this.#steps = this.#steps.filter((other) => other !== step);
+    if (step === this.#shown) this.#close();
+  }
+
+  #show(words, step) {
+    this.#shown = step;
+    document.querySelector(".area[data-shown]")?.append(this.root); // it goes with the area, and focus stays there
     this.root.hidden = false;
     this.#words.textContent = words;
-    this.#button.hidden = !undo;
-    if (undo && hasFocus) this.#button.focus();
+    this.#button.hidden = !step;
   }
 
   #close() {
     this.root.hidden = true;
+    this.#shown = null;
     this.#words.textContent = "";
   }
 
-  async #press() {
-    const undo = this.#undo;
+  #key(event) {
+    const isField = event.target instanceof Element && event.target.closest(FIELDS);
+    const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z";
+    const last = this.#steps.at(-1);
+    if (!isUndo || isField || !last || event.defaultPrevented) return;
+    event.preventDefault();
+    this.#undo(last);
+  }
+
+  /** One at a time: the steps before it expect that it is undone. */
+  async #undo(step) {
+    if (this.#isUndoing) return;
+    this.#isUndoing = true;
     try {
-      await undo?.();
-      if (undo === this.#undo) this.#close();
+      await step.undo();
+      this.withdraw(step);
+      this.#show(phrase("undo.done", { what: step.words }), null);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (undo === this.#undo) this.offer(problem.why, problem.status === 404 ? null : undo, true); // 404: it was restored already
+      const isGone = problem.status === 404; // it was restored already
+      if (isGone) this.withdraw(step);
+      this.#show(problem.why, isGone ? null : step);
+    } finally {
+      this.#isUndoing = false;
     }
   }
 }
 
-/** @type {UndoToast | null} */
-let toast = null;
+/** @type {Undo | null} */
+let page = null;
+const thePage = () => (page ??= new Undo());
 
 /**
- * Say what was done, with a button that undoes it.
+ * Say what was done, and offer to undo it. The result can be withdrawn.
  *
  * @param {string} words
- * @param {(() => Promise<unknown>) | null} undo null: it cannot be undone
- * @param {boolean} [hasFocus] whether the button has the focus, for what was pressed is gone
+ * @param {(() => unknown) | null} undo null: it cannot be undone
+ * @param {boolean} [hasFocus] whether the button gets the focus, because the control that was used is gone
  */
 export function offerUndo(words, undo, hasFocus = true) {
-  toast ??= new UndoToast();
-  toast.offer(words, undo, hasFocus);
+  return thePage().add(words, undo, hasFocus);
+}
+
+/** What was done is undone otherwise, or cannot be undone any more. @param {Step | null} step */
+export function withdrawUndo(step) {
+  if (step) thePage().withdraw(step);
 }

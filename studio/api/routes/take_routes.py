@@ -157,13 +157,15 @@ class TakeRoutes:
         return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
     async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
-        """Regenerate a sentence of a take in the same voice, joined seamlessly.
+        """Regenerate a sentence of a take in the same voice, with other words if wanted, joined seamlessly.
 
         The answer is the record of the new take, whose ``mends`` names the original take; that one is kept.
         """
         body = as_model(await read_json(request), RegenerateBody)
         origin = Origin(request.state.request_id, request.state.caller)
-        work = self._regeneration.add_take(take_id, body.start, body.end, request.state.owner_filter, origin)
+        work = self._regeneration.add_take(
+            take_id, body.start, body.end, request.state.owner_filter, origin, body.replacement
+        )
         return JSONResponse(await until_hangup(request, work), 201)
 
     async def continue_take(self, take_id: str, request: Request) -> Response:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from studio.api.schemas.field_types import (
     LOWER_CASE,
@@ -24,8 +25,11 @@ from studio.errors import InvalidRequest
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
 from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, OwnClip, SpeechRequest
 from studio.speech.text import PART_BYTES
+from studio.unicode_text import normalize
 
 MAX_ITEMS = 32
+MAX_REPLACEMENT = 4000
+"""Characters, as many as a part of a project has."""
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the loaded model."""
@@ -202,6 +206,12 @@ class ContinueBody(StrictBody):
 
 class RegenerateBody(SelectionBody):
     """The sentences of a take to regenerate."""
+
+    replacement: Annotated[str, AfterValidator(partial(normalize, "NFC"))] | None = Field(
+        None,
+        max_length=MAX_REPLACEMENT,
+        description="The words in place of the characters from start to end; absent: the same words again.",
+    )
 
 
 class BatchBody(SpeechOptions):

@@ -89,10 +89,11 @@ class Arrangement:
     def merge(self, project_id: str, owner_filter: str | None, part_id: str, following: str) -> Part:
         """Merge a part with the next one, in the voice of the first; the takes of both stay.
 
-        A chapter that begins with the second part no longer exists. Raises NotFound, InvalidRequest for a result that
-        is too long, and Changed where another part now lies between the two.
+        A chapter that begins with the second part no longer exists. That part goes into the trash: restoring it undoes
+        the merge. Raises NotFound, InvalidRequest for a result that is too long, and Changed where another part now
+        lies between the two.
         """
-        with self._store.writing() as db:
+        with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
             part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
             if second.position != part.position + 1:
@@ -104,11 +105,14 @@ class Arrangement:
                 raise InvalidRequest(message, "following")
             new = {name: getattr(second, name) for name in ("pause", "end", "scene")}
             new |= {"text": text, "chosen": part.chosen or second.chosen}
+            before = {name: getattr(part, name) for name in new}
             if second.state in UNDER_WAY and part.state not in UNDER_WAY:
                 new |= {"state": "queued", "attempts": 0, "error": None}
             _reword(db, part, new)
             db.execute("update takes set part_id = ? where part_id = ?", [part_id, following])
-            _remove(db, second)
+            takes = [take.id for take in second.takes]
+            self._put_away(db, row, second, {"into": part_id, "text": text, "before": before, "takes": takes})
+            _close_gap(db, second)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id)
@@ -159,10 +163,12 @@ class Arrangement:
         with self._store.reading() as db:
             return [part_of(db, project_id, part_id) for _, part_id in restored]
 
-    def _put_away(self, db: Database, row: dict[str, Any], part: Part) -> None:
+    def _put_away(self, db: Database, row: dict[str, Any], part: Part, merged: dict[str, Any] | None = None) -> None:
+        """``merged``: for `_separate`, if the part was merged into another one."""
         now = time.time()
         new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
-        new |= {"settings": "{}", "paused": 0, "served": 0.0, "created": now, "changed": now, "deleted": now}
+        new |= {"settings": json.dumps(merged or {}), "paused": 0, "served": 0.0}
+        new |= {"created": now, "changed": now, "deleted": now}
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
         db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])
@@ -175,7 +181,11 @@ def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
         homes.setdefault(held["kind"].removeprefix(BIN), []).append(held)
     for project_id, parts in homes.items():
         row = row_to_restore_to(db, project_id)
-        part_ids = [_move_back(db, project_id, held["id"]) for held in parts]
+        part_ids = []
+        for held in parts:
+            part_ids.append(_move_back(db, project_id, held["id"]))
+            if merged := json.loads(held["settings"]):
+                part_ids.append(_separate(db, project_id, part_ids[-1], merged))
         resting = f"id in (select value from json_each(?)) and {AT_REST}"
         settle(db, recipes_of(db, row), resting, [json.dumps(part_ids)])
         touch(db, row)
@@ -194,6 +204,23 @@ def _move_back(db: Database, project_id: str, bin_id: str) -> str:
     db.execute("update parts set project_id = ?, position = ? where id = ?", [project_id, position, part.id])
     db.execute("delete from projects where id = ?", [bin_id])
     return part.id
+
+
+def _separate(db: Database, project_id: str, part_id: str, merged: dict[str, Any]) -> str:
+    """Give a part back the takes that went with it into another one, which gets its own text back unless that was
+    edited since; returns the id of the other one."""
+    ids = json.dumps(merged["takes"])
+    among = "id in (select value from json_each(?))"
+    db.execute(f"update takes set part_id = ? where part_id = ? and {among}", [part_id, merged["into"], ids])
+    other = next(iter(parts_of(db, "project_id = ? and id = ?", [project_id, merged["into"]])), None)
+    if other is not None and other.text == merged["text"]:
+        db.table("parts").update(number_of(db, other.id), merged["before"])
+    lost = "chosen is not null and not exists (select 1 from takes where takes.id = chosen and part_id = parts.id)"
+    both = [part_id, merged["into"]]
+    db.execute(f"update parts set chosen = null where id in (?, ?) and {lost}", both)
+    at_rest = "state in ('done', 'stale')"
+    db.execute(f"update parts set state = 'new' where id in (?, ?) and chosen is null and {at_rest}", both)
+    return str(merged["into"])
 
 
 def _count(db: Database, project_id: str) -> int:
@@ -226,11 +253,6 @@ def _add(
 def _reword(db: Database, part: Part, new: dict[str, Any]) -> None:
     afresh = AFRESH if part.state == "failed" else {}
     db.table("parts").update(number_of(db, part.id), afresh | new)
-
-
-def _remove(db: Database, part: Part) -> None:
-    db.table("parts").delete_where("id = ?", [part.id])
-    _close_gap(db, part)
 
 
 def _make_gap(db: Database, project_id: str, position: int) -> None:

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Collection
 
-from studio.errors import NotFound
+from studio.errors import Changed, NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.projects.project_records import DIRECTED, ClaimedPart, Direction
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
@@ -118,10 +118,11 @@ class PartQueue:
         self._store.drop_unreferred(dropped)
 
     @once_more_with_room
-    def regenerated(self, new: NewTake, before: str, characters: int) -> None:
+    def regenerated(self, new: NewTake, before: str, characters: int, text: str) -> None:
         """Keep a take of which ``characters`` were regenerated, and choose it if the take ``before`` is still chosen.
 
-        Raises NotFound where the part or the previous take is gone.
+        A take of another text than ``text``, the part's, gives that to the part too. Raises NotFound where the part or
+        the previous take is gone, and Changed if the part got another text meanwhile.
         """
         take = new.take
         part_id = str(take.part_id)
@@ -130,6 +131,10 @@ class PartQueue:
             found = db.execute(query, [before, part_id]).fetchone()
             if found is None:
                 raise NotFound("the part, or its take, was deleted meanwhile", "part")
+            if take.text != text:
+                reword = "update parts set text = ?, chosen = ? where id = ? and text = ?"
+                if not db.execute(reword, [take.text, before, part_id, text]).rowcount:
+                    raise Changed("the text of this part was changed meanwhile; look at it again", "text")
             self._insert(db, new, characters)
             db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, part_id, before])
             row = row_of(db, found[0], None)

@@ -75,7 +75,7 @@ class ProofRegeneration:
         was = await self._weight(project_id, take, replace(before, findings=_without_drift(before)))
         is_better = weight <= was
         if is_better:
-            await to_thread.run_sync(self._keep, project_id, take, new, checked, len(part.text))
+            await to_thread.run_sync(self._keep, project_id, take, new, checked, part.text)
         part = await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
         return Improved(part, len(results), was, weight if is_better else was, is_better)
 
@@ -92,8 +92,8 @@ class ProofRegeneration:
         drifting = drifts(usual, checked.level, checked.pace, take.seconds) if usual else []
         return checked.weight + sum(finding.weight for finding in drifting)
 
-    def _keep(self, project_id: str, take: Take, new: NewTake, checked: Checked, characters: int) -> None:
-        self._library.part_queue.regenerated(new, take.id, characters)
+    def _keep(self, project_id: str, take: Take, new: NewTake, checked: Checked, text: str) -> None:
+        self._library.part_queue.regenerated(new, take.id, len(text), text)
         self._library.proofs.keep(new.take.id, checked)
         self._library.proofs.settle_drift(project_id)
 

@@ -52,6 +52,24 @@ def replace_one(area: Locator) -> None:
     show(area, "Between.", "Four.", "No 🙂 and two.")
 
 
+def undo_all(area: Locator) -> None:
+    """Ctrl+Z, step by step, until the parts are as they were pasted."""
+    for before in (
+        ("Between.", "One 🙂 and two.", "Four."),
+        ("Between.", "One 🙂 and two.", "Three.", "Four."),
+        ("Between.", "Three.", "Four.", "One 🙂 and two."),
+        ("Between.", "One 🙂 and two.", "Three.", "Four."),
+        ("One 🙂 and two.", "Between.", "Three.", "Four."),
+        ("One 🙂 and two.", "Three.", "Four."),
+        ("One 🙂 and", "two.", "Three.", "Four."),
+        ("One 🙂", "two.", "Three.", "Four."),
+        ("One 🙂 two.", "Three.", "Four."),
+    ):
+        area.page.keyboard.press("Control+z")
+        show(area, *before)
+        expect(area.locator("#undo-toast")).to_contain_text("Undone: ")
+
+
 @pytest.mark.parametrize(
     ("press", "texts"), [("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])]
 )
@@ -140,5 +158,6 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     assert serious_violations(screen) == []
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "Four.", "One 🙂 and two.")
+    undo_all(area)
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -313,6 +313,13 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
         expect(area.get_by_label(f"Text of part {number}")).to_have_value(f"Line {number}.")
     for number in (1, 2, 3):
         area.get_by_label(f"Select part {number}").check()
+    area.get_by_label("Voice of part 1").select_option("bert")
+    area.get_by_label("Set the voice").select_option("anna")
+    expect(area.locator("#undo-toast")).to_contain_text("3 parts changed.")
+    expect(area.get_by_label("Voice of part 2")).to_have_value("anna")
+    area.get_by_role("button", name="Undo").click()
+    for number, voice in (1, "bert"), (2, ""), (3, ""):
+        expect(area.get_by_label(f"Voice of part {number}")).to_have_value(voice)
     area.get_by_role("button", name="Speak 3 selected").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")
     text = area.get_by_label("Text of part 2")

@@ -117,3 +117,48 @@ def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered:
     again.click()
     expect(said).to_contain_text("no longer in the library")
     expect(again).to_be_enabled()
+
+
+def test_a_sentence_is_edited_in_place_by_keys_alone_and_undone(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    page, dock = screen.page, screen.page.locator("#dock")
+    text, field = dock.locator(".read-along-text"), dock.get_by_role("textbox", name="Words of the sentence")
+    screen.script.fill("One two. [whisper] “Three four.” Five six.")
+    screen.speak.click()
+    expect(dock.get_by_role("button", name="Edit sentence")).to_be_visible()
+    screen.until_over()
+    for _ in range(2):
+        text.press("ArrowLeft")
+        screen.until_over()
+    text.press("ArrowLeft")  # to “four”, heard from there on
+    text.press("Enter")
+    expect(field).to_be_focused()
+    assert not serious_violations(screen)
+    page.keyboard.press("Escape")
+    expect(field).to_have_count(0)
+    expect(text).to_be_focused()
+
+    text.locator(".word").nth(3).dblclick()
+    expect(field).to_have_text("[whisper] “Three four.”")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.type(" hundred")
+    page.route(re.compile("/mend$"), lambda route: route.abort())
+    page.keyboard.press("Enter")
+    expect(dock.locator(".read-along-said")).to_contain_text("is not responding")
+    expect(field).to_have_text("[whisper] “Three four. hundred”")
+    expect(field).to_be_focused()
+    page.unroute_all()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("[whisper] “Three hundred.”")
+    with page.expect_request(re.compile("/mend$")) as asked:
+        page.keyboard.press("Enter")
+    assert asked.value.post_data_json == {"start": 26, "end": 30, "replacement": "hundred"}
+    expect(text).to_have_text("One two. [whisper] “Three hundred.” Five six.")
+    expect(screen.takes).to_have_count(2)
+    expect(screen.status).to_contain_text("Take 2")
+    expect(page.locator("#undo-toast")).to_contain_text("Take 2: sentence changed.")
+    expect(text).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(page.locator("#undo-toast")).to_contain_text("Undone: Take 2: sentence changed.")
+    expect(screen.takes).to_have_count(1)
+    expect(text).to_have_text("One two. [whisper] “Three four.” Five six.")

@@ -103,7 +103,7 @@ def test_what_reuse_and_tags_do_to_the_script_can_be_undone(steered: Steer, open
     screen.cut_after(7)
     reuse.click()
     expect(screen.script).to_have_value("Hello from the first.")
-    page.locator("#script-tools").get_by_role("button", name="Undo").click()
+    page.locator("#undo-toast").get_by_role("button", name="Undo").click()
     expect(screen.script).to_have_value("A second")
     expect(page.get_by_role("switch", name="Dialogue")).to_be_checked()
     page.wait_for_function(
@@ -127,7 +127,7 @@ def test_a_script_that_is_too_long_becomes_a_project_and_what_is_dropped_goes_wh
     }"""
     page.evaluate(drop, ["notes.md", "text/markdown", "Some words."])
     expect(screen.script).to_have_value("Some words.")
-    page.locator("#script-tools").get_by_role("button", name="Undo").click()
+    page.locator("#undo-toast").get_by_role("button", name="Undo").click()
     expect(screen.script).to_have_value(re.compile("^Hello"))
     page.evaluate(drop, ["sheet.xlsx", "application/vnd.ms-excel", "x"])
     expect(screen.card).to_contain_text("sheet.xlsx cannot be used here.")

@@ -25,6 +25,12 @@ def mend(client: httpx.Client, take: str, start: int, end: int, **headers: str) 
     return client.post(f"{TAKES}/{take}/mend", json={"start": start, "end": end}, headers=headers)
 
 
+def reword(client: httpx.Client, take: str, old: str, new: str) -> httpx.Response:
+    """Say ``new`` in the place of ``old``."""
+    start = client.get(f"{TAKES}/{take}").json()["text"].index(old)
+    return client.post(f"{TAKES}/{take}/mend", json={"start": start, "end": start + len(old), "replacement": new})
+
+
 def made(client: httpx.Client, text: str = TEXT, /, **fields: object) -> str:
     return speak(client, text, **fields).headers["x-request-id"]
 
@@ -63,6 +69,52 @@ def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Ste
         assert engine.utterances[-1].text == TEXT and again["mends"] == after["id"]
         listed = [take["id"] for take in client.get(TAKES).json()["data"]]
         assert listed == [again["id"], after["id"], before], "the one before stays"
+
+
+def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        before = made(client, voice="anna")
+        after = reword(client, before, "four", "hundred and 4").json()
+        assert engine.utterances[-1].text == "One two. Three hundred and 4."
+        assert (after["text"], after["mends"]) == ("One two. Three hundred and 4. Five six.", before)
+        assert after["request"]["input"] == after["text"] and client.get(f"{TAKES}/{before}").json()["text"] == TEXT
+        (old, was), (new, now) = heard(client, before), heard(client, after["id"])
+        assert [word for word, _ in now] == ["One", "two", "Three", "hundred", "and", "4", "Five", "six"]
+        longer, begins, ends = len(new) - len(old), int(was[2][1] * RATE), int(was[4][1] * RATE)
+        assert np.array_equal(new[: begins - 3000], old[: begins - 3000])
+        assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
+        again = reword(client, after["id"], "Three hundred and 4.", "").json()  # its neighbour is said without it
+        assert engine.utterances[-1].text == "One two. Five six." and again["text"] == "One two.  Five six."
+        assert [word for word, _ in heard(client, again["id"])[1]] == ["One", "two", "Five", "six"]
+        last = reword(client, again["id"], "Five six.", " ").json()
+        assert engine.utterances[-1].text == "One two." and last["text"].strip() == "One two."
+        assert_envelope(reword(client, last["id"], "One two.", "…"), 400, "replacement")
+        assert_envelope(reword(client, before, "One", "x" * 16_380), 400, "replacement")
+        assert_envelope(reword(client, before, "One", "<|im_end|>"), 400, "replacement")
+        assert len(client.get(TAKES).json()["data"]) == 4
+
+
+def test_other_words_are_read_like_the_first_ones(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        take = made(client, "I have 2. He has 3.", normalize=True)
+        after = reword(client, take, "3", "4 dogs").json()
+        assert engine.utterances[-1].text == "I have two. He has four dogs."
+        assert after["request"]["input"] == "I have two. He has four dogs."
+        assert after["text"] == "I have 2. He has 4 dogs."
+
+
+def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        before = made(client, DIALOGUE, cast={"Bert": "bert"})
+        after = reword(client, before, "Five six.", "Ten, then.").json()
+        assert engine.utterances[-1].text == "Ten, then."
+        assert after["text"] == after["request"]["input"] == DIALOGUE.replace("Five six.", "Ten, then.")
+        assert_envelope(reword(client, before, "six.", "six.\nAnna: Nine."), 400, "replacement")
+        assert_envelope(reword(client, before, "Bert: Five", "Anna: Ten"), 400, "start")
+        assert_envelope(reword(client, before, "Night.", "…"), 400, "replacement")
 
 
 def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer) -> None:

@@ -66,6 +66,31 @@ def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -
     assert until(served, project, "done")["parts"]["total"] == 1
 
 
+def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered: Steer) -> None:
+    served, _ = steered()
+    items = [{"input": "One.", "pause": 2}, {"input": "Two.", "voice": "bert", "chapter": "B"}, {"input": "Three."}]
+    project = made(served, items=items, voice="anna", start=True)
+    until(served, project, "done")
+    before = parts_of(served, project)
+    first, second, third = (part["id"] for part in before)
+    post(served, project, f"parts/{first}/merge", following=second)
+    post(served, project, f"parts/{first}/merge", following=third)
+    assert len(parts_of(served, project)[0]["takes"]) == 3
+    for part_id in (third, second):
+        assert post(served, project, "parts/restore", ids=[part_id]).status_code == 200
+    assert parts_of(served, project) == before
+
+    post(served, project, f"parts/{first}/merge", following=second)
+    change(served, project, before[0], text="One or two.")
+    post(served, project, "parts/restore", ids=[second])
+    assert texts(served, project)[:2] == [(0, "One or two.", "stale"), (1, "Two.", "done")], "the edit stays"
+
+    new = post(served, project, "parts", text="New.", after=None).json()
+    post(served, project, f"parts/{new['id']}/merge", following=first)
+    post(served, project, "parts/restore", ids=[first])
+    assert texts(served, project)[:2] == [(0, "New.", "new"), (1, "One or two.", "stale")], "no audio of another part"
+
+
 def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)

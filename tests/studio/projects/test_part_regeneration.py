@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import wave
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -18,9 +19,11 @@ from tests.studio.server import Served
 TEXT = "One two. Three four. Five six."
 
 
-def mend(served: Served, project: Json, part: Json, start: int, end: int, text: str = TEXT) -> httpx.Response:
+def mend(
+    served: Served, project: Json, part: Json, start: int, end: int, text: str = TEXT, **more: str
+) -> httpx.Response:
     with served.client() as client:
-        body = {"text": text, "start": start, "end": end}
+        body = {"text": text, "start": start, "end": end, **more}
         return client.post(f"{PROJECTS}/{project['id']}/parts/{part['id']}/mend", json=body)
 
 
@@ -56,6 +59,43 @@ def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered:
     again = mend(served, project, part, 0, len(TEXT)).json()  # all of it, and no joints
     assert engine.utterances[-1].text == TEXT and len(again["takes"]) == 3
     assert change(served, project, part, take=part["chosen"]).json()["chosen"] == part["chosen"]
+
+
+def test_other_words_of_a_sentence_become_the_parts_and_can_be_taken_back(steered: Steer) -> None:
+    served, engine = steered()
+    project = made(served, items=[{"input": TEXT}], voice="anna", start=True)
+    until(served, project, "done")
+    [part] = parts_of(served, project)
+    new = mend(served, project, part, 15, 19, replacement="hundred").json()
+    assert engine.utterances[-1].text == "One two. Three hundred."
+    assert (new["text"], new["state"]) == ("One two. Three hundred. Five six.", "done")
+    assert new["chosen"] == new["takes"][0]["id"] and len(new["takes"]) == 2
+    assert [word for word, _ in heard(served, project, new["chosen"])[1]][3] == "hundred"
+    back = change(served, project, part, text=TEXT, take=part["chosen"]).json()
+    assert (back["text"], back["state"], back["chosen"]) == (TEXT, "done", part["chosen"])
+    assert change(served, project, part, text=new["text"], take=new["chosen"]).json()["state"] == "done"
+
+    assert_envelope(mend(served, project, part, 0, 3, replacement="Two"), 412, "text")
+    text = new["text"]
+    assert_envelope(mend(served, project, part, 0, 3, text, replacement="x" * 4000), 400, "replacement")
+    assert_envelope(mend(served, project, part, 0, len(text), text, replacement="…"), 400, "replacement")
+    assert len(parts_of(served, project)[0]["takes"]) == 2
+
+
+def test_words_typed_into_the_part_meanwhile_are_not_lost(steered: Steer) -> None:
+    served, engine = steered()
+    project = made(served, items=[{"input": TEXT}], voice="anna", start=True)
+    until(served, project, "done")
+    [part] = parts_of(served, project)
+    engine.first_frame_gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(mend, served, project, part, 15, 19, replacement="hundred")
+        served.until(running=1)
+        change(served, project, part, text="Other words.")
+        engine.first_frame_gate.set()
+        assert_envelope(waiting.result(), 412, "text")
+    [now] = parts_of(served, project)
+    assert (now["text"], now["chosen"], len(now["takes"])) == ("Other words.", part["chosen"], 1)
 
 
 def test_a_take_of_a_part_is_a_take_that_no_list_has(steered: Steer) -> None:
@@ -113,6 +153,8 @@ def test_a_selection_means_the_sentences_that_it_touches() -> None:
     assert meant(4, 20) == Selection("One two. … Three [sigh] four!", "", 0, 4)
     assert meant(len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
     assert select("a" * 400 + ". B.", 404, 404, ["a" * 400, "B"]).before == ""
+    assert select(text, 29, 35, words, "").text == "Three [sigh] four!", "the sentence before it, where none follows"
+    assert select(text, 4, 5, words, "T").whole == text.replace("two", "Two")
     with pytest.raises(InvalidRequest, match="no sentence"):
         select("… [sigh]", 1, 1, [])
 

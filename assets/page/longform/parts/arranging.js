@@ -1,10 +1,11 @@
-// Arranges the parts of a project as their rows ask for it; those that were deleted can be restored.
+// Changes and arranges the parts of a project as their rows ask for it; each step can be undone.
 
-import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
+import { changePart, changeParts, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { restore } from "../../client/trash.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
+import { valuesBefore, valuesOf } from "./values-before.js";
 
 const TITLE = 60; // characters of a part's text that it is known by
 
@@ -14,7 +15,7 @@ const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
 
 export class Arranging {
-  /** changed(): deleted parts were restored. */
+  /** changed(): a step was undone. */
   constructor(id, changed) {
     this.id = id;
     this.changed = changed;
@@ -34,9 +35,43 @@ export class Arranging {
     if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
     if (verb === "split" || verb === "merge") await this.#keep(part, words);
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
-    if (verb === "merge") return row.reword(words, await mergeParts(this.id, part.id, following?.id ?? (await this.#after(part))));
+    if (verb === "merge") return row.reword(words, await this.#merge(part, following?.id ?? (await this.#after(part))));
     if (verb === "insert") return this.#insert(row, part, text);
-    return movePart(this.id, part.id, part.position + (verb === "up" ? -1 : 1));
+    return this.move(part, part.position + (verb === "up" ? -1 : 1));
+  }
+
+  /** Change fields of a part, as the API takes them. Raises Refusal. */
+  async change(part, changes) {
+    const before = valuesOf(part, Object.keys(changes));
+    await changePart(this.id, part.id, changes);
+    this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, before));
+  }
+
+  /** Change fields of many parts. Raises Refusal. */
+  async changeAll(ids, changes) {
+    const before = await valuesBefore(this.id, ids, Object.keys(changes));
+    await changeParts(this.id, ids, changes);
+    this.offer(phrase("project.changed.count", { count: ids.length }), async () => {
+      for (const group of before) {
+        if (!("text" in group.values)) await changeParts(this.id, group.ids, group.values);
+        else for (const id of group.ids) await changePart(this.id, id, group.values);
+      }
+    });
+  }
+
+  /** Raises Refusal. */
+  async move(part, position) {
+    await movePart(this.id, part.id, position);
+    this.offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position));
+  }
+
+  /** Offer to undo a step; the focus stays where it is. */
+  offer(words, undo) {
+    const all = async () => {
+      await undo();
+      this.changed();
+    };
+    offerUndo(words, all, false);
   }
 
   /**
@@ -87,13 +122,24 @@ export class Arranging {
     if (!words.slice(0, cursor).trim() || !words.slice(cursor).trim()) {
       throw refuse(phrase("part.splitWhere"));
     }
-    const { data } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
-    return data[0];
+    const { data: [first, second] } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
+    this.offer(phrase("part.wasSplit", { number: part.position + 1 }), async () => {
+      await mergeParts(this.id, first.id, second.id);
+      await changePart(this.id, first.id, { text: words });
+    });
+    return first;
+  }
+
+  async #merge(part, following) {
+    const merged = await mergeParts(this.id, part.id, following);
+    this.offer(phrase("part.merged", { number: part.position + 1 }), () => restore("part", [following]));
+    return merged;
   }
 
   async #insert(row, part, text) {
-    await insertPart(this.id, part.id, text);
+    const { id } = await insertPart(this.id, part.id, text);
     row.tools.written();
+    this.offer(phrase("part.inserted", { number: part.position + 2 }), () => deletePart(this.id, id));
   }
 
   /** The id of the part after the last one shown. */

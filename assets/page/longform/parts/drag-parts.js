@@ -5,9 +5,12 @@ const KIND = "application/x-studio-part";
 /**
  * @param {HTMLElement} box the list of parts
  * @param {AbortSignal} signal
- * @param {(from: string, to: string, isAfter: boolean) => void} drop ids of the dragged part and of the one it was dropped beside
+ * @param {(id: string) => any} partOf the part of a row in the page
+ * @param {(moved: any, target: any, isAfter: boolean) => void} drop the dragged part, and the one it was dropped beside
  */
-export function takePartDrops(box, signal, drop) {
+export function takePartDrops(box, signal, partOf, drop) {
+  /** Its row may be out of the page by the time it is dropped. @type {any} */
+  let moved = null;
   /** @type {HTMLElement | null} */
   let marked = null;
   const mark = (row, side = "") => {
@@ -24,6 +27,7 @@ export function takePartDrops(box, signal, drop) {
   box.addEventListener("dragstart", (event) => {
     const row = event.target instanceof Element && event.target.matches(".long-handle") ? rowOf(event) : null;
     if (!row || !event.dataTransfer) return;
+    moved = partOf(row.dataset.part ?? "");
     event.dataTransfer.setData(KIND, row.dataset.part ?? "");
     event.dataTransfer.effectAllowed = "move";
     event.dataTransfer.setDragImage(row, 20, 20);
@@ -41,8 +45,9 @@ export function takePartDrops(box, signal, drop) {
     const row = rowOf(event);
     const from = event.dataTransfer?.getData(KIND);
     mark(null);
-    if (!row || !from) return;
+    const target = partOf(row?.dataset.part ?? "");
+    if (!row || !target || from !== moved?.id || target.id === moved?.id) return;
     event.preventDefault();
-    drop(from, row.dataset.part ?? "", side(row, event) === "after");
+    drop(moved, target, side(row, event) === "after");
   }, { signal });
 }

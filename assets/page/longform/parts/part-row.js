@@ -12,7 +12,7 @@ const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.
 /** "1⏎The Beginning" and "1. The Beginning" have the same. */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Fires "play", "again", "select" with {isRange} once its box was ticked or not, "change" with what is to be changed, and "arrange" as its tools do. */
+/** Fires "play", "again", "compare" (its takes), "select" with {isRange} once its box was ticked or not, "change" with what is to be changed, and "arrange" as its tools do. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -39,6 +39,7 @@ export class PartRow extends EventTarget {
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
+    this.compare = element("button", { type: "button", className: "long-compare", textContent: phrase("takes.compare"), onclick: () => tell("compare") });
     this.length = element("span");
     this.play = element("button", { type: "button", onclick: () => tell("play") }, [icon(PLAY)]);
     this.again = element("button", { type: "button", className: "long-again", onclick: () => tell("again") }, [icon(AGAIN)]);
@@ -48,7 +49,7 @@ export class PartRow extends EventTarget {
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
         this.cue, this.chapter, this.text, this.error,
-        element("div", { className: "long-facts" }, [this.state, this.speech, this.voice, this.length, this.take]),
+        element("div", { className: "long-facts" }, [this.state, this.speech, this.voice, this.length, this.take, this.compare]),
         this.tools.element,
       ]),
       element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle]),
@@ -142,7 +143,8 @@ export class PartRow extends EventTarget {
 
   #offerTakes(number) {
     const { takes, chosen, seconds } = this.part;
-    this.take.hidden = takes.length < 2;
+    this.take.hidden = this.compare.hidden = takes.length < 2;
+        this.compare.setAttribute("aria-label", phrase("part.compare", { number }));
     const options = this.take.hidden ? [] : takes.map((take, i) =>
       element("option", { value: take.id, textContent: phrase("part.take.option", { number: takes.length - i, seconds: numeral(take.seconds, 1) }), title: phrase("part.seed", { seed: String(take.seed) }) }),
     );

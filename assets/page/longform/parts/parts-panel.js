@@ -1,7 +1,7 @@
 // The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
 
 import { Refusal } from "../../client/refusal.js";
-import { changePart, changeParts, movePart, readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
+import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
 import { UnderWay } from "../../lib/under-way.js";
 import { Arranging } from "./arranging.js";
@@ -12,6 +12,7 @@ import { FindReplace } from "./find-replace.js";
 import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
 import { Selection } from "./selection.js";
+import { TakeComparison } from "./take-comparison.js";
 
 export class PartsPanel {
   #changes = new UnderWay(); // to parts
@@ -34,6 +35,8 @@ export class PartsPanel {
     this.part = part;
     this.of = of;
     this.arranging = new Arranging(id, () => signal.aborted || look());
+    this.comparison = new TakeComparison(of.playback, signal, (kept, take) => of.run(() => this.afterChanges(() => this.arranging.change(kept, { take }))));
+    this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
     this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
     this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
     this.list = new PartList(part("rows"), {
@@ -87,7 +90,7 @@ export class PartsPanel {
     this.chapters.addEventListener("go", ({ detail }) => this.#attempt(this.goTo(detail.chapter.position)));
     this.chapters.addEventListener("speak", ({ detail }) => run(() => this.afterChanges(() => speakParts(this.of.id, "missing", detail.chapter.id))));
     addEventListener("scroll", () => this.#followScroll(), { passive: true, signal });
-    takePartDrops(this.part("rows"), signal, (from, to, isAfter) => run(() => this.#drop(from, to, isAfter)));
+    takePartDrops(this.part("rows"), signal, (id) => this.list.row(id)?.part, (moved, target, isAfter) => run(() => this.#drop(moved, target, isAfter)));
     nowPlaying.addEventListener("show", () => this.#follow(), { signal });
     nowPlaying.addEventListener("state", ({ detail }) => (detail.state === "over" ? this.#follow() : this.#mark()), { signal });
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
@@ -100,7 +103,7 @@ export class PartsPanel {
     on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
     on("delete-selected", "click", () => this.afterChanges(() => this.#deleteSelected()));
     this.selection.addEventListener("change", () => this.#markSelected());
-    this.direction.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => changeParts(this.of.id, this.selection.ids, detail.changes))));
+    this.direction.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => this.arranging.changeAll(this.selection.ids, detail.changes))));
   }
 
   /** Of what changes nothing. */
@@ -130,8 +133,9 @@ export class PartsPanel {
 
   #dress(row) {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
-    on("change", (part, changes) => this.#changes.add(this.afterChanges(() => changePart(this.of.id, part.id, changes))));
+    on("change", (part, changes) => this.#changes.add(this.afterChanges(() => this.arranging.change(part, changes))));
     on("again", (part) => this.afterChanges(() => speakParts(this.of.id, [part.id])));
+    row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part));
     on("arrange", (part, order) => this.afterChanges(() => this.#arrange(row, part, order)));
     row.addEventListener("select", ({ detail }) => {
@@ -163,11 +167,9 @@ export class PartsPanel {
   }
 
   /** Move a part to where it was dropped: before or after another one. */
-  async #drop(from, to, isAfter) {
-    const [moved, target] = [from, to].map((id) => this.list.row(id)?.part);
-    if (!target || from === to) return;
+  async #drop(moved, target, isAfter) {
     const place = target.position + (isAfter ? 1 : 0);
-    await this.afterChanges(() => movePart(this.of.id, from, moved && moved.position < place ? place - 1 : place));
+    await this.afterChanges(() => this.arranging.move(moved, moved.position < place ? place - 1 : place));
     this.selection.forgetAnchor();
   }
 

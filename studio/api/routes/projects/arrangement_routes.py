@@ -94,11 +94,11 @@ class ArrangementRoutes:
         return JSONResponse((await self._as_json(request, await to_thread.run_sync(move)))[0])
 
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Regenerate a sentence of a part in the same voice, joined seamlessly: an additional take, which is chosen.
-        The answer is sent when it is generated."""
+        """Regenerate a sentence of a part in the same voice, with other words if wanted, joined seamlessly: an
+        additional take, which is chosen. The answer is sent when it is generated."""
         body = as_model(await read_json(request), RegeneratePartBody)
         work = self._regeneration.add_take(
-            project_id, request.state.owner_filter, part_id, body.text, body.start, body.end
+            project_id, request.state.owner_filter, part_id, body.text, body.start, body.end, body.replacement
         )
         return JSONResponse((await self._as_json(request, await until_hangup(request, work)))[0])
 

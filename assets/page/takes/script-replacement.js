@@ -1,0 +1,72 @@
+// Replaces the script and its settings by a take's; one undo restores both.
+
+import { phrase } from "../lib/phrases.js";
+import { typeInto } from "../lib/typing.js";
+import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
+
+export class ScriptReplacement {
+  /** The replaced script and settings. @type {any} */
+  #before = null;
+  /** @type {ReturnType<typeof offerUndo>} */
+  #step = null;
+  #isTyping = false;
+
+  constructor({ area, fields, cast }) {
+    this.area = area;
+    this.fields = fields;
+    this.cast = cast;
+    area.addEventListener("input", () => this.#isTyping || this.#typed());
+  }
+
+  /** Put this request's script, its cast and these settings into the fields. Raises Refusal. */
+  async replace(request, settings) {
+    const before = this.#state;
+    this.cast.take(request);
+    this.#type(settings.text);
+    await this.fields.offerVoices(settings);
+    this.#offer(before, settings);
+  }
+
+  /** Replace the script with this text. */
+  write(text) {
+    const before = this.#state;
+    this.#type(text);
+    this.#offer(before, { text });
+  }
+
+  get #state() {
+    return { values: { ...this.fields.values }, cast: this.cast.state };
+  }
+
+  /** Where something was replaced; a blank script is nothing to come back to. changes: of the fields, which Gradio fills later. */
+  #offer({ values, cast }, changes) {
+    withdrawUndo(this.#step);
+    const isChanged = Object.entries(changes).some(([name, value]) => values[name] !== value) || JSON.stringify(cast) !== JSON.stringify(this.cast.state);
+    const isOther = values.text?.trim() && isChanged;
+    const before = { values, cast };
+    this.#before = isOther ? before : null;
+    this.#step = isOther ? offerUndo(phrase("speak.script.replaced"), () => this.#restore(before), false) : null;
+  }
+
+  #restore({ values, cast }) {
+    this.#before = null;
+    this.#type(values.text);
+    this.cast.state = cast;
+    this.fields.fill(values);
+  }
+
+  /** Ctrl+Z in the script brings back its old text: the settings follow. Other words make it a script of its own. */
+  #typed() {
+    const before = this.#before;
+    if (!before) return;
+    withdrawUndo(this.#step);
+    if (this.area.value === before.values.text) this.#restore(before);
+    this.#before = this.#step = null;
+  }
+
+  #type(text) {
+    this.#isTyping = true;
+    typeInto(this.area, 0, this.area.value.length, text);
+    this.#isTyping = false;
+  }
+}

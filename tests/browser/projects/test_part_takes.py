@@ -1,0 +1,103 @@
+"""The takes of a part: a sentence edited in the player's text, takes compared, a note while listening; by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.browser.projects.test_longform import area_of, import_file, table
+from tests.browser.test_looks import serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+def test_a_part_gets_other_words_its_takes_are_compared_and_a_spot_is_marked(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    area, page, dock = area_of(screen), screen.page, screen.page.locator("#dock")
+    import_file(area, table("text,voice\nOne two. Three four. Five six.,anna\nAll is well here.,anna\n"))
+    area.get_by_role("button", name="Speak all parts").click()
+    row = area.locator(".long-parts > li").first
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
+    row.get_by_role("button", name="Play part 1").click()
+    text, words = dock.locator(".read-along-text"), row.get_by_label("Text of part 1")
+    text.locator(".word").first.wait_for()
+    screen.until_over()
+
+    text.press("Enter")
+    field = dock.get_by_role("textbox", name="Words of the sentence")
+    expect(field).to_have_text("Five six.")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Seven hundred.")
+    page.keyboard.press("Enter")
+    expect(words).to_have_value("One two. Three four. Seven hundred.")
+    expect(row).to_contain_text("Done")
+    expect(text).to_have_text("One two. Three four. Seven hundred.")
+    expect(text).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(words).to_have_value("One two. Three four. Five six.")
+    expect(row).to_contain_text("Done")
+    take = row.get_by_label("Take of part 1")
+    expect(take.locator("option")).to_have_count(2)
+
+    row.get_by_role("button", name="Compare the takes of part 1").press("Enter")
+    bar = dock.get_by_role("group", name="Compare the takes of part 1")
+    first, second = (bar.get_by_role("button", name=name) for name in ("Take 1", "Take 2"))
+    expect(first).to_have_attribute("aria-pressed", "true")
+    expect(bar.get_by_role("button", name="Keep this")).to_be_disabled()
+    assert not serious_violations(screen)
+    page.keyboard.press("x")
+    expect(second).to_have_attribute("aria-pressed", "true")
+    expect(text).to_have_text("One two. Three four. Seven hundred.")
+    bar.get_by_role("button", name="Keep this").press("Enter")
+    expect(bar).to_be_hidden()
+    expect(take).to_have_value(page.evaluate("window.studio.current.id"))
+    page.keyboard.press("Control+z")
+    expect(take).not_to_have_value(page.evaluate("window.studio.current.id"))
+
+    area.get_by_role("button", name="Play part 2").click()
+    expect(area.get_by_role("button", name="Pause part 2")).to_be_visible()
+    page.keyboard.press("m")
+    note = area.get_by_role("textbox", name="Note for part 2")
+    expect(note).to_be_focused()
+    note.fill("Too happy")
+    page.keyboard.press("Enter")
+    spots = area.get_by_role("list", name="Doubtful spots").get_by_role("listitem")
+    expect(spots).to_contain_text(["Note: Too happy"])
+
+
+def test_another_take_goes_on_at_the_same_word(steered: Steer, open_page: Open) -> None:
+    """Half the speed, so that the same second is another word."""
+    screen = open_page(steered()).ready()
+    area, page = area_of(screen), screen.page
+    import_file(area, table("text,voice\nOne two three four five six seven eight.,anna\n"))
+    area.get_by_role("button", name="Speak all parts").click()
+    row = area.locator(".long-parts > li").first
+    expect(row).to_contain_text("Done")
+    area.locator("[data-part=speed]").fill("0.5")
+    area.locator("[data-part=speed]").press("Tab")
+    expect(row).to_contain_text("Changed")
+    row.get_by_role("button", name="Speak part 1 again").click()
+    expect(row).to_contain_text("Done")
+    row.get_by_role("button", name="Compare the takes of part 1").click()
+    page.evaluate(
+        """() => new Promise((resolve) => {
+            const { nowPlaying } = window.studio;
+            nowPlaying.addEventListener("moved", function look({ detail: { position } }) {
+                if (position < 1) return;
+                nowPlaying.removeEventListener("moved", look);
+                const play = nowPlaying.play;
+                nowPlaying.play = (track, from, row) => {
+                    resolve();
+                    window.places = [nowPlaying.position, from];
+                    return play.call(nowPlaying, track, from, row);
+                };
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "x", bubbles: true }));
+            });
+        })"""
+    )
+    slow, fast = page.evaluate("window.places")
+    assert abs(fast - slow / 2) < 0.15, (slow, fast)
