@@ -110,7 +110,7 @@ def _add(library: Library, options: argparse.Namespace) -> None:
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
     new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
-    _print(library.voices.create(new, [intake.sample(text)]), options)
+    _print(_shared(library, library.voices.create(new, [intake.sample(text)])), options)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
@@ -141,17 +141,18 @@ def _import(library: Library, options: argparse.Namespace) -> None:
     if options.inspect:
         _print_json(read_pack(data).as_json())
         return
-    _print(import_pack(library, data, options.name), options)
+    _print(_shared(library, import_pack(library, data, options.name)), options)
 
 
 def _import_references(library: Library, options: argparse.Namespace) -> None:
     imported = import_folder(library, options.folder)
     for path, reason in imported.refused.items():
         print(f"studio: {path}: {reason}", file=sys.stderr)
+    voices = [_shared(library, voice) for voice in imported.voices]
     if options.json:
-        _print_json([voice_json(voice) for voice in imported.voices])
+        _print_json([voice_json(voice) for voice in voices])
         return
-    for voice in imported.voices:
+    for voice in voices:
         _print(voice, options)
 
 
@@ -191,6 +192,11 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
     for entry in entries:
         print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")
     print(f"{count} entries, unbroken")
+
+
+def _shared(library: Library, voice: Voice) -> Voice:
+    """A voice made in a shell belongs to no key yet, and is for all of them."""
+    return library.voices.edit(voice.id, VoiceFields(sharing="edit"))
 
 
 def _print(voice: Voice, options: argparse.Namespace) -> None:

@@ -37,7 +37,7 @@ TABLES: dict[Kind, str] = {
 _TRASH = f"""
     select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, deleted, null as parts,
         null as project_id, n as place from takes where deleted > 0
-    union all select 'voice', id, name, null, deleted, null, null, rowid from voices where deleted > 0
+    union all select 'voice', id, name, owner, deleted, null, null, rowid from voices where deleted > 0
     union all select 'project', id, title, owner, deleted, (select count(*) from parts where project_id = projects.id),
         null, n from projects where deleted > 0 and kind not like '{BIN}%'
     union all select 'part', parts.id, substr(text, 1, 80), owner, deleted, null, substr(kind, {len(BIN) + 1}),
@@ -45,9 +45,7 @@ _TRASH = f"""
     union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
         from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
 """
-_OWNED = ":owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter"
-_MINE = f"from ({_TRASH}) where deleted > :since and ({_OWNED})"
-"""Items without an owner, such as voices, belong to everyone."""
+_MINE = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or owner = :owner_filter)"
 
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
@@ -156,22 +154,14 @@ class Trash:
             raise NotFound(f"this {kind} is not in the trash", param, code)
 
     def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
-        """Remove items in the trash for good, all or those selected; returns their number.
-
-        Voices, which the caller shares with others, are removed for ``owner_filter`` only if selected by kind or id.
-        """
-        shared = owner_filter is None or kind is not None or ids is not None
-        meant = (
-            "(:shared or owner is not null) and (:kind is null or kind = :kind)"
-            " and (:ids = 'null' or id in (select value from json_each(:ids)))"
-        )
+        """Remove items in the trash for good, all or those selected; returns their number."""
+        meant = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
         query = f"select kind, place {_MINE} and {meant} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
             values = {
                 "owner_filter": owner_filter,
                 "since": self.since,
-                "shared": shared,
                 "kind": kind,
                 "ids": json.dumps(ids),
             }

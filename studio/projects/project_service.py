@@ -8,7 +8,7 @@ from dataclasses import replace
 from anyio import to_thread
 
 from studio.audio.tags import Tags
-from studio.errors import NotFinished
+from studio.errors import NotAllowed, NotFinished, UnknownVoice
 from studio.library import Library
 from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
@@ -65,7 +65,7 @@ class ProjectService:
         when it is generated.
         """
         settings = settings or ProjectSettings()
-        is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *request.cast.values())
+        is_voice = await to_thread.run_sync(self._checked_voices, owner, settings.voice, *request.cast.values())
         document = await request.read(self._documents, owner, is_voice)
         return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
 
@@ -85,15 +85,15 @@ class ProjectService:
         characters = await wanted.characters(self._documents, caller)
 
         def proposed() -> list[CharacterVoice]:
-            voice = self._voices.find(narrator)
-            voices = self.library.voices.page(limit=MOST_PROPOSED)
+            seen = self._voices.seen_by(caller)
+            voice, voices = seen.find(narrator), seen.library.voices.page(limit=MOST_PROPOSED)
             return proposed_voices(characters, voices, voice.slug if voice else None)
 
         return await to_thread.run_sync(proposed)
 
-    def _checked_voices(self, *names: str | None) -> KnownVoices:
-        self._check_voices(*names)
-        return self.library.voices.known_now()
+    def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
+        _check_voices(self._voices.seen_by(owner), *names)
+        return self.library.seen_by(owner).voices.known_now()
 
     def _store(
         self,
@@ -122,31 +122,39 @@ class ProjectService:
         owner_filter: str | None,
         title: str | None,
         settings: Callable[[ProjectSettings], ProjectSettings],
+        sharing: str | None = None,
     ) -> Project:
-        """Change the title and the settings; ``settings`` maps the current ones to the new ones.
+        """Change the title and the settings, or share it; ``settings`` maps the current ones to the new ones.
 
         Raises NotFound, InvalidRequest.
         """
         before = self._projects.get(project_id, owner_filter).settings
         after = settings(before)
         if after.voice != before.voice:
-            self._check_voices(after.voice)
-        return self._projects.edit(project_id, owner_filter, title, None if after == before else after)
+            self._check_voices(project_id, owner_filter, after.voice)
+        return self._projects.edit(project_id, owner_filter, title, None if after == before else after, sharing)
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
-        self._check_voices(changes.voice)
+        self._check_voices(project_id, owner_filter, changes.voice)
         return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
-        self._check_voices(part.voice)
+        self._check_voices(project_id, owner_filter, part.voice)
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
-    def _check_voices(self, *names: str | None) -> None:
-        for name in dict.fromkeys(names):
-            if name:
-                self._voices.find(name)
+    def _check_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> None:
+        """Raises UnknownVoice, and NotAllowed for a voice that the project's owner, for whom its parts are generated,
+        cannot use."""
+        _check_voices(self._voices.seen_by(owner_filter), *names)
+        owner = self._projects.get(project_id, owner_filter).owner
+        try:
+            _check_voices(self._voices.seen_by(owner), *names)
+        except UnknownVoice:
+            raise NotAllowed(
+                "the owner of the project cannot use this voice: share the voice first, or choose another one", "voice"
+            ) from None
 
     def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""
@@ -214,3 +222,10 @@ class ProjectService:
             cover=self.library.covers.get(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )
+
+
+def _check_voices(voices: VoiceResolver, *names: str | None) -> None:
+    """Raises UnknownVoice."""
+    for name in dict.fromkeys(names):
+        if name:
+            voices.find(name)

@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import TypeAlias
 
 import numpy as np
@@ -59,6 +60,12 @@ class VoiceResolver:
         self._preferred = preferred or {}
         self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
         self._codes: dict[_CodesKey, np.ndarray] = {}  # of recently used samples
+
+    def seen_by(self, caller: str | None) -> VoiceResolver:
+        """The same, with the rights of a caller, as in `Library.seen_by`."""
+        seen = copy(self)
+        seen.library = self.library.seen_by(caller)
+        return seen
 
     @property
     def listed(self) -> tuple[Voice, ...]:

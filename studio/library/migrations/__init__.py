@@ -3,6 +3,7 @@
 from studio.library.migrations import (
     project_migrations,  # noqa: F401
     proof_migrations,  # noqa: F401
+    sharing_migrations,  # noqa: F401
     take_migrations,  # noqa: F401
     voice_migrations,  # noqa: F401
 )

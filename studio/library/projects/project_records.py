@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from studio.library.pronunciations.entries import EntryIndex, Pronunciation
+from studio.library.sharing import Right
 from studio.library.takes.take import Take
 
 MAX_PART_TEXT = 4000
@@ -162,6 +163,10 @@ class Project:
     """Identifies its cover; None without one."""
     skipped: tuple[str, ...] = ()
     """What was left out of its document, one sentence each."""
+    sharing: str = "private"
+    """One of SHARINGS."""
+    right: Right = "own"
+    """The right of the caller for whom it was read."""
 
     @property
     def state(self) -> ProjectState:
