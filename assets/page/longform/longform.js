@@ -13,7 +13,7 @@ import { listProjects } from "../client/projects.js";
 import { restore } from "../client/trash.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
-import { sharingWords } from "../lib/sharing.js";
+import { sharingWords } from "../shell/sharing.js";
 
 const REFRESH = 2000; // ms, while the list is shown
 const OPENED = "voice-studio-project-1";

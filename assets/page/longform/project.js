@@ -15,7 +15,7 @@ import { Playback } from "./playback.js";
 import { stateWords } from "./project-words.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";
 import { phrase } from "../lib/phrases.js";
-import { sharingItems, sharingWords } from "../lib/sharing.js";
+import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number]]);

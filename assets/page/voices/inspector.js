@@ -10,7 +10,7 @@ import { once, onceMore } from "../lib/once.js";
 import { Samples } from "./clips.js";
 import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
-import { sharingItems, sharingWords } from "../lib/sharing.js";
+import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {said} (what is to be said of a voice that is

@@ -13,7 +13,7 @@ import { STAR } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { sharingWords } from "../lib/sharing.js";
+import { sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };

@@ -83,7 +83,7 @@ def test_what_was_made_before_there_were_keys_is_the_first_keys(
         assert anybody.get("/v1/settings").json()["adopted"] is None
     with_keys, _ = steered(**home, api_keys=read_keys("anna=first,bert=second"))
     assert (
-        "created without a key now belong to the first of STUDIO_API_KEYS (takes: 2, projects: 1, voices: 1)"
+        "created without a key now belong to the first of STUDIO_API_KEYS (takes: 2, projects: 1, voices: 0)"
         in caplog.text
     )
     with asking(with_keys, "first") as anna, asking(with_keys, "second") as bert, with_keys.client() as nobody:

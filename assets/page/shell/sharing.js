@@ -1,11 +1,11 @@
 // Whose a voice or project is, and with whom it is shared: a line that says so, and the choices of its owner.
 
 import { needsKey } from "../client/host.js";
-import { phrase } from "./phrases.js";
+import { phrase } from "../lib/phrases.js";
 
 /** @typedef {{ owner: string | null, sharing: string, right: string, bundled?: boolean }} Shared */
 
-/** As the API has them: the rights of other keys. @type {[string, import("./phrases.js").Key][]} */
+/** As the API has them: the rights of other keys. @type {[string, import("../lib/phrases.js").Key][]} */
 const CHOICES = [["private", "sharing.private"], ["read", "sharing.read"], ["edit", "sharing.edit"]];
 
 /**
@@ -24,7 +24,7 @@ export function sharingWords({ owner, sharing, right, bundled = false }) {
  *
  * @param {Shared} item
  * @param {(sharing: string) => unknown} choose
- * @returns {import("./menu.js").Item[]}
+ * @returns {import("../lib/menu.js").Item[]}
  */
 export function sharingItems({ sharing, right }, choose) {
   if (!needsKey || right !== "own") return [];
