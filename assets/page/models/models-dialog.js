@@ -52,11 +52,7 @@ export class ModelsDialog {
   /** Look at the machine again: a second or two. */
   async #list() {
     if (!this.#models.length) this.#say(phrase("models.looking"));
-    await this.#show(async () => {
-      const answer = await engineModels(this.#path);
-      this.#models = answer.data;
-      return answer;
-    });
+    await this.#show(() => engineModels(this.#path));
   }
 
   #do(work) {
@@ -73,6 +69,7 @@ export class ModelsDialog {
       if (!isLatest() || !this.root.open) return;
       const before = this.#state;
       this.#state = state;
+      if (state.data) this.#models = state.data; // an answer that is overtaken must not bring back an older list
       this.#draw();
       const isBusy = state.switching_to !== null || state.status === "starting" || Object.values(state.downloads).some(({ running }) => running);
       const hasEnded = hasEndedSince(before, state);
