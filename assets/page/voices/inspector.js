@@ -201,7 +201,7 @@ export class Inspector extends EventTarget {
       hear,
       changes(phrase("inspector.duplicate"), phrase("inspector.duplicate.label", { name }), (_, isSame) => this.#duplicate(voice, isSame)),
       pack,
-      ...(sharing.length ? [offerMenu(button(phrase("sharing"), phrase("sharing.label", { name }), null), () => sharing)] : []),
+      ...(sharing.length ? [offerMenu(button(phrase("sharing.do"), phrase("sharing.label", { name }), null), () => sharing)] : []),
       ...(voice.right === "own" ? [changes(phrase("inspector.delete"), phrase("inspector.delete.label", { name }), (_, isSame) => this.#delete(voice, isSame))] : []),
     );
   }
