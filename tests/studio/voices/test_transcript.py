@@ -230,7 +230,7 @@ def test_without_a_recogniser_it_is_said_and_asking_for_one_stops_the_start(
         assert client.get("/health").json()["transcriber"] is None
     assert answer.status_code == 501
     assert (
-        answer.json()["error"]["code"] == "not_offered" and "type the transcript" in answer.json()["error"]["message"]
+        answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
     )
     with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
         steered(transcriber="parrot")
