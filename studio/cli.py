@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_strings(vars(options))
         command: Command = options.command
         settings = Settings.load()
-        command(Library(Path(options.home or settings.home), settings.trash_days), options)
+        library = Library(Path(options.home or settings.home), settings.trash_days)
+        library.voices = library.voices.for_all()
+        command(library, options)
     except (StudioError, SettingsError, OSError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1
@@ -110,7 +112,7 @@ def _add(library: Library, options: argparse.Namespace) -> None:
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
     new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
-    _print(_shared(library, library.voices.create(new, [intake.sample(text)])), options)
+    _print(library.voices.create(new, [intake.sample(text)]), options)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
@@ -141,18 +143,17 @@ def _import(library: Library, options: argparse.Namespace) -> None:
     if options.inspect:
         _print_json(read_pack(data).as_json())
         return
-    _print(_shared(library, import_pack(library, data, options.name)), options)
+    _print(import_pack(library, data, options.name), options)
 
 
 def _import_references(library: Library, options: argparse.Namespace) -> None:
     imported = import_folder(library, options.folder)
     for path, reason in imported.refused.items():
         print(f"studio: {path}: {reason}", file=sys.stderr)
-    voices = [_shared(library, voice) for voice in imported.voices]
     if options.json:
-        _print_json([voice_json(voice) for voice in voices])
+        _print_json([voice_json(voice) for voice in imported.voices])
         return
-    for voice in voices:
+    for voice in imported.voices:
         _print(voice, options)
 
 
@@ -192,11 +193,6 @@ def _audit(library: Library, options: argparse.Namespace) -> None:
     for entry in entries:
         print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")
     print(f"{count} entries, unbroken")
-
-
-def _shared(library: Library, voice: Voice) -> Voice:
-    """A voice made in a shell belongs to no key yet, and is for all of them."""
-    return library.voices.edit(voice.id, VoiceFields(sharing="edit"))
 
 
 def _print(voice: Voice, options: argparse.Namespace) -> None:

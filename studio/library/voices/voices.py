@@ -39,6 +39,7 @@ class Voices:
         self._store = store
         self._trash = trash
         self._viewer: str | None = None
+        self._sharing = "private"
         trash.put_back["voice"] = self._put_back
 
     def seen_by(self, viewer: str) -> Voices:
@@ -46,6 +47,12 @@ class Voices:
         seen = copy(self)
         seen._viewer = viewer
         return seen
+
+    def for_all(self) -> Voices:
+        """The same voices; new ones, which belong to no key yet, are shared to edit."""
+        shared = copy(self)
+        shared._sharing = "edit"
+        return shared
 
     @once_more_with_room
     def create(
@@ -75,6 +82,7 @@ class Voices:
             "revision": 1,
             "version": 1,
             "owner": self._viewer or "",
+            "sharing": new.sharing if "sharing" in new.model_fields_set else self._sharing,
         }
         with self._store.writing() as db:
             self._claim(db, row)
