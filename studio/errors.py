@@ -131,6 +131,15 @@ class QueueFull(RetryLater):
     code = "queue_full"
 
 
+class ChatFailed(StudioError):
+    """The chat endpoint gave no usable answer; the message says why."""
+
+    code = "chat_failed"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the chat endpoint made no proposals, and nothing was changed: {reason}")
+
+
 class DegenerateSpeech(StudioError):
     code = "degenerate_speech"
 

@@ -12,6 +12,8 @@ from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.models.model_service import ModelService
+from studio.projects.casting.cast_service import CastService
+from studio.projects.casting.chat_endpoint import ChatEndpoint
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_runs import ProofRuns
 from studio.projects.worker import ProjectWorker
@@ -38,6 +40,7 @@ class Studio:
     speech: SpeechService
     history: History
     projects: ProjectService
+    cast: CastService
     proofs: ProofRuns
     clips: ClipService
     recogniser_fetch: RecogniserFetch
@@ -66,6 +69,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         speech=service,
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
+        cast=CastService(library, service, _chat(settings)),
         proofs=ProofRuns(library, transcriber, queues.proofs),
         clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
@@ -75,6 +79,10 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         client_files=ClientFiles(),
     )
     return studio, worker
+
+
+def _chat(settings: Settings) -> ChatEndpoint | None:
+    return ChatEndpoint(*settings.chat) if settings.chat else None
 
 
 def _open_library(settings: Settings) -> Library:

@@ -156,6 +156,19 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _chat(value: object) -> object:
+    parts = value.split() if isinstance(value, str) else value
+    if isinstance(parts, (list, tuple)) and not parts:
+        return ()
+    address = r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?"
+    if not isinstance(parts, (list, tuple)) or len(parts) not in (2, 3) or not re.fullmatch(address, parts[0]):
+        raise ValueError(
+            "it must be an address, a model and, if needed, a key, separated by blanks, such as "
+            "http://127.0.0.1:11434/v1 llama3.1"
+        )
+    return tuple(parts)
+
+
 def _keys(value: object) -> object:
     return read_keys(value) if isinstance(value, str) else value
 
@@ -219,6 +232,9 @@ class Settings(BaseSettings):
     """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
     transcriber: str | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
+    chat: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chat)] = Field(default=(), repr=False)
+    """Address, model and, if needed, key of an OpenAI-compatible chat endpoint that proposes speakers; empty: no text
+    leaves this machine."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
     """Number of takes kept, besides starred ones. 0 on a Space, where visitors without keys would hear each other's
     takes."""
@@ -343,5 +359,5 @@ def _message(error: ValidationError, variables: Mapping[str, str | None]) -> str
         return message
     name = str(first["loc"][0]).upper().removeprefix(PREFIX)
     variable = PREFIX + name if variables.get(PREFIX + name) or name not in UNPREFIXED else name
-    value = "…" if name == "API_KEYS" else repr(variables.get(variable))
+    value = "…" if name in ("API_KEYS", "CHAT") else repr(variables.get(variable))
     return f"{variable}={value} cannot be used: {message}"

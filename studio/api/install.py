@@ -23,6 +23,7 @@ from studio.api.routes.engine_models import EngineModelRoutes
 from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement_routes import ArrangementRoutes
+from studio.api.routes.projects.cast_routes import CastRoutes
 from studio.api.routes.projects.chapter_routes import ChapterRoutes
 from studio.api.routes.projects.cover_routes import cover_routes
 from studio.api.routes.projects.export_routes import ProjectFiles
@@ -79,8 +80,9 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
         VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
-        ProjectRoutes(studio.projects).router(),
+        ProjectRoutes(studio.projects, studio.cast).router(),
         ChapterRoutes(studio.projects).router(),
+        CastRoutes(studio.library, studio.cast).router(),
         ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
         ProofRoutes(
             studio.library,

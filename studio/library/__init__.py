@@ -13,6 +13,7 @@ from studio.errors import NotFound
 from studio.library.audit import Audit, note
 from studio.library.backup import Backup
 from studio.library.database import Store
+from studio.library.projects.cast_repository import Cast
 from studio.library.projects.covers import Covers
 from studio.library.projects.part_arrangement import Arrangement
 from studio.library.projects.part_queue import PartQueue
@@ -89,6 +90,7 @@ class Library:
         self.projects = Projects(store, trash)
         self.arrangement = Arrangement(store, trash)
         self.replacements = Replacements(store, trash)
+        self.cast = Cast(store, trash)
         self.covers = Covers(store)
         self.pronunciations = self._dictionaries(None)
         self.part_queue = PartQueue(store)

@@ -1,4 +1,4 @@
-"""The trash: deleted takes, voices, projects and parts, and replaced texts, until they are restored or expire."""
+"""The trash: deleted takes, voices, projects, parts, characters and replaced texts, until restored or expired."""
 
 from __future__ import annotations
 
@@ -25,27 +25,35 @@ _TEXTS_AT_ONCE = 10
 BIN = "bin of "
 """The kind of a project that holds a deleted part: this, and the id of the project it was deleted from."""
 
-Kind = Literal["take", "voice", "project", "part", "replacement"]
+Kind = Literal["take", "voice", "project", "part", "replacement", "character"]
 TABLES: dict[Kind, str] = {
     "take": "takes",
     "voice": "voices",
     "project": "projects",
     "part": "projects",
     "replacement": "replaced_texts",
+    "character": "characters",
 }
 """Tables with a column `deleted`. Projects come before parts, which may have been theirs."""
 _TRASH = f"""
-    select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, deleted, null as parts,
+    select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, null as sharing, deleted, null as parts,
         null as project_id, n as place from takes where deleted > 0
-    union all select 'voice', id, name, owner, deleted, null, null, rowid from voices where deleted > 0
-    union all select 'project', id, title, owner, deleted, (select count(*) from parts where project_id = projects.id),
-        null, n from projects where deleted > 0 and kind not like '{BIN}%'
-    union all select 'part', parts.id, substr(text, 1, 80), owner, deleted, null, substr(kind, {len(BIN) + 1}),
-        projects.n from projects join parts on project_id = projects.id where deleted > 0 and kind like '{BIN}%'
-    union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
+    union all select 'voice', id, name, owner, null, deleted, null, null, rowid from voices where deleted > 0
+    union all select 'project', id, title, owner, null, deleted,
+        (select count(*) from parts where project_id = projects.id), null, n from projects
+        where deleted > 0 and kind not like '{BIN}%'
+    union all select 'part', parts.id, substr(text, 1, 80), owner,
+        (select sharing from projects as home where home.id = substr(projects.kind, {len(BIN) + 1})), deleted, null,
+        substr(kind, {len(BIN) + 1}), projects.n from projects join parts on project_id = projects.id
+        where deleted > 0 and kind like '{BIN}%'
+    union all select 'replacement', texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid
         from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
+    union all select 'character', gone.id, name, owner, sharing, gone.deleted, json_array_length(lines), project_id,
+        gone.n from characters as gone join projects on projects.id = project_id where gone.deleted > 0
 """
-_MINE = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or owner = :owner_filter)"
+_OWN = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or owner = :owner_filter)"
+_MINE = f"{_OWN[:-1]} or sharing = 'edit')"
+"""Own items, and what was deleted in projects that others share to edit."""
 
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
@@ -59,18 +67,23 @@ class TrashItem:
     kind: Kind
     id: str
     title: str
-    """For a take or part the beginning of its text, for a replacement the title of the project."""
+    """For a take or part the beginning of its text, for a replacement the title of the project, for a character the
+    name."""
     deleted: float
     """Unix time."""
     parts: int | None
-    """For a project its number of parts, for a replacement the number of parts it changed."""
+    """For a project its number of parts, for a replacement the number of parts it changed, for a character the number
+    of its lines."""
     project_id: str | None
-    """Of a part or a replacement."""
+    """Of a part, a replacement or a character."""
 
 
 class Trash:
-    """The trash of a library. ``owner_filter`` is the owner of the items; None: all owners. Calls block; any
-    thread and any process may make them."""
+    """The trash of a library. Calls block; any thread and any process may make them.
+
+    ``owner_filter`` is the owner of the items, or may edit their project; None: all owners. Only owners remove items
+    for good.
+    """
 
     def __init__(self, store: Store, days: float) -> None:
         """``days``: how long items stay in the trash; 0: they are removed as soon as they are deleted."""
@@ -156,7 +169,7 @@ class Trash:
     def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove items in the trash for good, all or those selected; returns their number."""
         meant = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
-        query = f"select kind, place {_MINE} and {meant} limit {_MARKED_AT_ONCE}"
+        query = f"select kind, place {_OWN} and {meant} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
             values = {
@@ -244,10 +257,16 @@ def _remove_texts(db: Database, until: float) -> set[str]:
     return set()
 
 
+def _remove_characters(db: Database, until: float) -> set[str]:
+    db.execute("delete from characters where deleted <= ?", [until])
+    return set()
+
+
 _REMOVE: dict[str, Callable[[Database, float], set[str]]] = {
     "takes": _remove_takes,
     "projects": _remove_projects,
     "voices": _remove_voices,
     "replaced_texts": _remove_texts,
+    "characters": _remove_characters,
 }
 """Functions that remove a few rows of a table for good and return their audio, in the order in which they are used."""

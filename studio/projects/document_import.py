@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from studio.audio.cover import Cover
+from studio.library.projects.project_records import NewCharacter
 from studio.library.voices.known_voices import KnownVoices
-from studio.projects.casting.cast import characters_of, with_speakers
-from studio.projects.casting.characters import Character
+from studio.projects.casting.cast import Casting, divided, speakers_in
+from studio.projects.casting.voice_proposals import Role, roles_of
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from studio.projects.documents.matter import Section, chosen_sections, sections_of
 from studio.projects.documents.parts import BY_LENGTH, Cutting
-from studio.speech.dialogue import fold_speaker
 from studio.work.work_queue import WorkQueue
 
 MEMORY_BYTES = 2 * 1024**3
@@ -37,7 +37,7 @@ class DocumentImport:
     with_notes: bool = False
     """Whether footnotes and endnotes become parts too."""
     with_speakers: bool = False
-    """Whether quoted speech in prose gets the voice of its speaker in ``cast``."""
+    """Whether the speakers of quoted speech in prose, and all names of a script, become characters."""
     file_name: str = ""
     """The name given by the sender; blank if there is none."""
     chapters: tuple[int, ...] | None = None
@@ -66,7 +66,8 @@ class DocumentImport:
         """
         if self.is_small:
             return await queue.run(caller, cut_document, self, is_voice)
-        return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover), cut_document, self, is_voice)
+        kinds = (Document, Passage, Cover, NewCharacter)
+        return await queue.run_in_child(caller, MEMORY_BYTES, kinds, cut_document, self, is_voice)
 
     async def preview(self, queue: WorkQueue, caller: str) -> tuple[Document, tuple[Section, ...]]:
         """The document in paragraphs, and its chapters; errors as for `read`."""
@@ -74,11 +75,11 @@ class DocumentImport:
             return await queue.run(caller, _preview, self)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover, Section), _preview, self)
 
-    async def characters(self, queue: WorkQueue, caller: str) -> list[Character]:
+    async def roles(self, queue: WorkQueue, caller: str) -> list[Role]:
         """The characters of the document, those with most lines first; errors as for `read`."""
         if self.is_small:
-            return await queue.run(caller, _characters, self)
-        return await queue.run_in_child(caller, MEMORY_BYTES, (Character,), _characters, self)
+            return await queue.run(caller, _roles, self)
+        return await queue.run_in_child(caller, MEMORY_BYTES, (Role, NewCharacter), _roles, self)
 
 
 def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:
@@ -86,21 +87,12 @@ def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:
     return document, sections_of(document)
 
 
-def _characters(request: DocumentImport) -> list[Character]:
-    return characters_of(request.document())
+def _roles(request: DocumentImport) -> list[Role]:
+    document = speakers_in(request.document())
+    return roles_of(document.cast, (passage.speaker for passage in document.passages if passage.speaker))
 
 
 def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
     """The document, with the parts of a project as its passages. Blocking. Raises InvalidDocument."""
-    document = request.document()
-    voices: dict[str, str | None] = {fold_speaker(name): voice for name, voice in request.cast.items()}
-
-    def voice_of(name: str) -> str | None:
-        folded = fold_speaker(name)
-        if folded not in voices:
-            voices[folded] = name if is_voice(name) else None
-        return voices[folded]
-
-    if request.with_speakers:
-        document = with_speakers(document, voice_of)
-    return replace(document, passages=tuple(into_parts(document, voice_of, request.cut)))
+    document = divided(request.document(), Casting(request.cast, is_voice), request.with_speakers)
+    return replace(document, passages=tuple(into_parts(document, request.cut)))

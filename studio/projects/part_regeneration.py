@@ -38,7 +38,9 @@ class PartRegeneration:
         project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id, text)
 
         def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
-            return select(part.text, start, end, words), partial(request_of, project.settings, part.voice)
+            return select(part.text, start, end, words), partial(
+                request_of, part.direction.over(project.settings), part.voice
+            )
 
         async with self._places:
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)

@@ -8,15 +8,17 @@ from dataclasses import replace
 from anyio import to_thread
 
 from studio.audio.tags import Tags
-from studio.errors import NotAllowed, NotFinished, UnknownVoice
+from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
-from studio.projects.casting.cast import CharacterVoice, proposed_voices
+from studio.projects.casting.cast_service import MOST_PROPOSED
+from studio.projects.casting.voice_proposals import Role, proposed_voices
 from studio.projects.document_import import DocumentImport
-from studio.projects.documents import Document
+from studio.projects.documents import Document, Passage
+from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.import_previews import ImportPreview, ImportPreviews
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
@@ -24,9 +26,6 @@ from studio.projects.worker import ProjectWorker
 from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
-
-MOST_PROPOSED = 100
-"""Voices of the library among which those of characters are chosen."""
 
 
 def file_title(file_name: str) -> str:
@@ -77,22 +76,22 @@ class ProjectService:
         document, sections = await wanted.preview(self._documents, caller)
         return self.previews.keep(caller, document, sections, wanted.kind, wanted.file_name, wanted.with_notes)
 
-    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[CharacterVoice]:
+    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[Role]:
         """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
 
         Raises as `create`.
         """
-        characters = await wanted.characters(self._documents, caller)
+        roles = await wanted.roles(self._documents, caller)
 
-        def proposed() -> list[CharacterVoice]:
+        def proposed() -> list[Role]:
             seen = self._voices.seen_by(caller)
             voice, voices = seen.find(narrator), seen.library.voices.page(limit=MOST_PROPOSED)
-            return proposed_voices(characters, voices, voice.slug if voice else None)
+            return proposed_voices(roles, voices, voice.slug if voice else None)
 
         return await to_thread.run_sync(proposed)
 
     def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
-        _check_voices(self._voices.seen_by(owner), *names)
+        self._voices.check_for_project(owner, owner, *names)
         return self.library.seen_by(owner).voices.known_now()
 
     def _store(
@@ -104,16 +103,16 @@ class ProjectService:
         settings: ProjectSettings,
         start: bool,
     ) -> Project:
-        parts = [
-            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end) for part in document.passages
-        ]
+        ids = {character.name: character.id for character in document.cast}
+        parts = [_new_part(passage, ids.get(passage.speaker)) for passage in document.passages]
         title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, request.kind, parts, settings, document.cover, document.skipped)
+        extras = (document.cover, document.skipped, document.cast)
+        project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -145,16 +144,10 @@ class ProjectService:
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
     def _check_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> None:
-        """Raises UnknownVoice, and NotAllowed for a voice that the project's owner, for whom its parts are generated,
-        cannot use."""
-        _check_voices(self._voices.seen_by(owner_filter), *names)
-        owner = self._projects.get(project_id, owner_filter).owner
-        try:
-            _check_voices(self._voices.seen_by(owner), *names)
-        except UnknownVoice:
-            raise NotAllowed(
-                "the owner of the project cannot use this voice: share the voice first, or choose another one", "voice"
-            ) from None
+        """Raises NotFound, UnknownVoice, NotAllowed."""
+        if any(names):
+            owner = self._projects.get(project_id, owner_filter).owner
+            self._voices.check_for_project(owner_filter, owner, *names)
 
     def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""
@@ -224,8 +217,17 @@ class ProjectService:
         )
 
 
-def _check_voices(voices: VoiceResolver, *names: str | None) -> None:
-    """Raises UnknownVoice."""
-    for name in dict.fromkeys(names):
-        if name:
-            voices.find(name)
+def _new_part(passage: Passage, character: str | None) -> NewPart:
+    is_scene_end = passage.pause == SCENE_PAUSE
+    return NewPart(
+        passage.text,
+        passage.chapter,
+        passage.voice,
+        None if is_scene_end else passage.pause,
+        passage.start,
+        passage.end,
+        is_scene_end,
+        character,
+        passage.confidence,
+        passage.reason,
+    )

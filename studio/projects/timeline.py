@@ -110,4 +110,6 @@ def _pause(before: Part, part: Part, settings: ProjectSettings) -> float:
         return 0.0  # it has its own start, and is already late if the previous take has only just ended
     if before.pause is not None:
         return before.pause
-    return settings.chapter_pause if part.chapter else settings.pause
+    if part.chapter:
+        return settings.chapter_pause
+    return settings.scene_pause if before.scene else settings.pause

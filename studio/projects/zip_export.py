@@ -17,6 +17,8 @@ from studio.projects.timeline import Timeline
 from studio.unicode_text import safe_file_name
 
 COLUMNS = ("file", "chapter", "text", "voice", "pause", "seed", "start", "seconds")
+CAST_COLUMNS = ("character", "scene")
+"""Only in a project that has either."""
 DATE = (1980, 1, 1, 0, 0, 0)
 """Fixed, so that the same takes give the same bytes."""
 LONGEST_NAME = 80
@@ -24,15 +26,15 @@ LONGEST_NAME = 80
 
 
 def zipped(
-    timeline: Timeline, files: AudioFiles, others: Mapping[str, str] | None = None
+    timeline: Timeline, files: AudioFiles, names: Mapping[str, str], others: Mapping[str, str] | None = None
 ) -> Generator[bytes, None, None]:
     """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project.
 
-    ``others``: texts that are added, by the name of their file.
+    ``names``: those of the characters, by id; ``others``: texts that are added, by the name of their file.
     """
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
-        archive.writestr(zipfile.ZipInfo("manifest.csv", DATE), _manifest(timeline))
+        archive.writestr(zipfile.ZipInfo("manifest.csv", DATE), _manifest(timeline, names))
         for name, text in (others or {}).items():
             archive.writestr(zipfile.ZipInfo(name, DATE), text)
         for placed in timeline.placed:
@@ -41,15 +43,18 @@ def zipped(
     yield sink.take()
 
 
-def _manifest(timeline: Timeline) -> bytes:
+def _manifest(timeline: Timeline, names: Mapping[str, str]) -> bytes:
     text = io.StringIO(newline="")
     table = csv.writer(text)
-    table.writerow(COLUMNS)
+    has_cast = any(placed.part.character or placed.part.scene for placed in timeline.placed)
+    table.writerow((*COLUMNS, *CAST_COLUMNS) if has_cast else COLUMNS)
     for placed in timeline.placed:
         part, take = placed.part, placed.take
         times = (f"{timeline.seconds(placed.start):.3f}", f"{take.seconds:.3f}")
         pause = "" if part.pause is None else part.pause
-        table.writerow((_name(part.position), part.chapter, part.text, part.voice or "", pause, take.seed, *times))
+        row = (_name(part.position), part.chapter, part.text, part.voice or "", pause, take.seed, *times)
+        cast = (names.get(part.character or "", ""), int(part.scene) or "")
+        table.writerow((*row, *cast) if has_cast else row)
     return text.getvalue().encode()
 
 

@@ -93,6 +93,11 @@ def begins_turn(line: str) -> bool:
     return bool(_names(line.split("\n", 1)[0]))
 
 
+def speaker_names(text: str) -> list[str]:
+    """The names with which lines begin, in order; whether they are those of speakers is not known."""
+    return [clean_signs(found[1]) for found in _names(text)]
+
+
 def turns_of(text: str, is_speaker: Callable[[str], bool]) -> Iterator[tuple[str | None, str]]:
     """Speakers and their texts, in a text where only some names are speakers; None for text without a name."""
     names = [match for match in _names(text) if is_speaker(clean_signs(match[1]))]

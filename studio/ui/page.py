@@ -50,6 +50,7 @@ STYLE_SHEETS = (
     "capture/capture-card",
     "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
+    "cast/cast-panel",
     "proof/proof",
     "trash/trash",
     "models/models",

@@ -71,7 +71,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
     for name, data, words in (
         ("lecture.pdf", b"%PDF-1.4", "This file is not readable audio; send WAV, FLAC"),
         ("silent.wav", wav(np.zeros(5 * 44_100, np.float32)), "The clip is silent."),
-        ("short.wav", wav(tone(0.6)), "The clip lasts 0.60 s; at least 1 s are needed."),
+        ("short.wav", wav(tone(0.6)), "The clip is 0.60 s long; at least 1 s are needed."),
         ("hour.wav", hour, "hour.wav is 1 h 6 min long; the limit is 1 h 5 min."),
         ("empty.wav", b"", "The clip is empty."),
     ):

@@ -8,8 +8,11 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
-/** filter: a state, "silent" for parts without audio, or "" for all. */
-const filtered = (filter) => (filter === "silent" ? "&audio=false" : filter ? `&state=${filter}` : "");
+/** filter: a state, "silent" for parts without audio, "noted" for those with a note, "by:" and a character's id (without it the narrator's), or "" for all. */
+function filtered(filter) {
+  if (filter.startsWith("by:")) return `&character=${encodeURIComponent(filter.slice(3))}`;
+  return { "": "", silent: "&audio=false", noted: "&noted=true" }[filter] ?? `&state=${filter}`;
+}
 export const readParts = (id, offset, limit, filter = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${filtered(filter)}`));
 export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id, `/parts/ids?offset=${offset}&limit=${limit}${filtered(filter)}`))).data;
 /** The chapters, each with the sums of its parts. */
@@ -30,12 +33,16 @@ export const previewCover = (id) => address(`/v1/projects/previews/${encodeURICo
 /** body: as the API takes it. Raises Refusal. */
 export const createProject = (body) => ask("/v1/projects", json("POST", body));
 
+/** The characters who speak in a previewed document, with voices proposed beside the narrator's: {data}. Raises Refusal. */
+export const findSpeakers = (preview, voice) => ask("/v1/projects/characters", json("POST", { preview, voice }));
+
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Returns {undo_seconds}, how long it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
 export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
 
 /** changes: voice, speed and more, of many parts at once. */
+/** Changes many parts at once: changes as for one part, without text and take. */
 export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 
 /** A new part after another one; null: before the first. */
@@ -65,6 +72,21 @@ export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
 export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));
 export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
 export const removeCover = (id) => ask(at(id, "/cover"), { method: "DELETE" });
+
+const characterAt = (id, character, path = "") => at(id, `/cast/${encodeURIComponent(character)}${path}`);
+
+/** {narrator, data, unsure, assistant} of a project. */
+export const readCast = (id) => ask(at(id, "/cast"));
+/** which: unsure or character. Returns {data, total, has_more}. */
+export const readLines = (id, which, offset, limit) => ask(at(id, `/cast/lines?${new URLSearchParams({ ...which, offset, limit })}`));
+export const addCharacter = (id, name) => ask(at(id, "/cast"), json("POST", { name }));
+export const changeCharacter = (id, character, changes) => ask(characterAt(id, character), json("PATCH", changes));
+export const mergeCharacter = (id, character, into) => ask(characterAt(id, character, "/merge"), json("POST", { into }));
+export const deleteCharacter = (id, character) => ask(characterAt(id, character), { method: "DELETE" });
+/** Gives characters proposed voices; missing: only those without one. */
+export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", { missing }));
+/** What the chat endpoint proposes for lines: {data: [{part, character, name, tags}]}. */
+export const proposeSpeakers = (id, ids) => ask(at(id, "/cast/proposals"), json("POST", { ids }));
 
 /** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, spots: by kind}. */
 export const readProof = (id) => ask(at(id, "/proof"));

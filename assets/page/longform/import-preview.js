@@ -1,9 +1,10 @@
 // A document before it becomes a project: its chapters to choose from, what it is called, who speaks, and how it is split.
 
 import { speakers, voiceNamed } from "../speak/dialogue.js";
-import { createProject, previewCover, previewDocument } from "../client/projects.js";
+import { createProject, findSpeakers, previewCover, previewDocument } from "../client/projects.js";
 import { labelOf } from "../client/voices.js";
-import { element, labelled } from "../lib/elements.js";
+import { element, icon, labelled } from "../lib/elements.js";
+import { PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { duration } from "../lib/time.js";
@@ -12,6 +13,8 @@ import { phrase } from "../lib/phrases.js";
 const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // read here too, for the names in them
 const WITH_NOTES = ["epub", "docx"];
 const MOST_NAMES = 24;
+const MOST_SHOWN = 60; // characters; the others get the proposed voices
+const MOST_CAST = 1000; // of a request
 
 /** Fires "imported" with {id}, and "left" when nothing is to be imported. */
 export class ImportPreview extends EventTarget {
@@ -21,21 +24,30 @@ export class ImportPreview extends EventTarget {
   /** As the API gave it. @type {any} */
   #preview = null;
   #voices = [];
+  #finds = new Latest();
+  #isFinding = false;
+  /** Names in the text before a colon. @type {string[]} */
+  #names = [];
+  /** Proposed voices, by name, of characters that are not shown. @type {Record<string, string>} */
+  #unshown = {};
 
   /**
-   * part: finds what the page shows; run: does some work and shows why it failed; say: tells how it stands.
+   * part: finds what the page shows; run: does some work and shows why it failed; say: tells how it stands; hear: plays a voice.
    *
    * @param {(name: string) => any} part
-   * @param {{ run: (work: () => Promise<unknown>) => Promise<void>, say: (words: string) => void }} of
+   * @param {{ run: (work: () => Promise<unknown>) => Promise<void>, say: (words: string) => void, hear: (voice: any) => unknown }} of
    */
-  constructor(part, { run, say }) {
+  constructor(part, { run, say, hear }) {
     super();
     this.part = part;
     this.say = say;
+    this.hear = hear;
     part("import-form").addEventListener("submit", (event) => event.preventDefault());
     part("make").addEventListener("click", once(() => run(() => this.#import())));
     part("leave").addEventListener("click", () => this.leave());
     part("notes").addEventListener("change", () => this.#source !== null && run(() => this.#read()));
+    part("speakers").addEventListener("change", () => this.#source !== null && run(() => this.#offerCast()));
+    part("voice").addEventListener("change", () => part("speakers").checked && this.#source !== null && run(() => this.#offerCast()));
     part("import-all").addEventListener("change", ({ target }) => this.#tickAll(target.checked));
     part("import-chapters").addEventListener("change", () => this.#sum());
   }
@@ -43,7 +55,7 @@ export class ImportPreview extends EventTarget {
   /** Read a document and show what it has. Raises Refusal. */
   async open(source, voices) {
     this.#voices = voices;
-    this.part("notes").checked = false;
+    this.part("notes").checked = this.part("speakers").checked = false;
     this.#source = source;
     await this.#read();
   }
@@ -51,6 +63,7 @@ export class ImportPreview extends EventTarget {
   /** Show nothing of a document any more. */
   leave() {
     this.#reads.end();
+    this.#finds.end();
     this.#source = this.#preview = null;
     this.part("names").replaceChildren();
     this.dispatchEvent(new CustomEvent("left"));
@@ -63,10 +76,11 @@ export class ImportPreview extends EventTarget {
     const [preview, text] = await Promise.all([previewDocument(source, this.part("notes").checked), this.#text(source)]);
     if (!isLatest()) return;
     this.say("");
+    this.#names = speakers(text, typeof source === "string" ? 1 : 2);
     this.#show(preview);
-    this.#offerCast(speakers(text, typeof source === "string" ? 1 : 2));
     this.dispatchEvent(new CustomEvent("read"));
     this.part("make").focus({ preventScroll: true });
+    await this.#offerCast();
   }
 
   async #text(source) {
@@ -115,26 +129,69 @@ export class ImportPreview extends EventTarget {
     const total = (name) => ticked.reduce((sum, chapter) => sum + chapter[name], 0);
     const facts = [phrase("import.chapters", { ticked: ticked.length, count: chapters.length }), phrase("project.words", { count: total("words") }), phrase("import.length", { duration: duration(total("expected_s")) })];
     this.part("import-sum").textContent = (chapters.length < 2 ? facts.slice(1) : facts).join(" · ");
-    this.part("make").disabled = !ticked.length;
+    this.part("make").disabled = !ticked.length || this.#isFinding;
     Object.assign(this.part("import-all"), { checked: ticked.length === chapters.length, indeterminate: ticked.length > 0 && ticked.length < chapters.length });
   }
 
-  #offerCast(found) {
-    const names = found.filter((name) => !voiceNamed(name, this.#voices)).slice(0, MOST_NAMES);
-    this.part("cast").hidden = !names.length;
+  /** Show who speaks: the characters that the studio finds, or the names before colons. Raises Refusal. */
+  async #offerCast() {
+    const isLatest = this.#finds.begin();
+    if (!this.part("speakers").checked) {
+      this.say("");
+      this.#find(false);
+      return this.#showCast(this.#names.filter((name) => !voiceNamed(name, this.#voices)).slice(0, MOST_NAMES).map((name) => ({ name })), "longform.who.about");
+    }
+    this.#find(true);
+    this.say(phrase("longform.speakers.finding"));
+    try {
+      const { data } = await this.#withPreview((id) => findSpeakers(id, this.part("voice").value));
+      if (!isLatest()) return;
+      this.say(data.length ? "" : phrase("longform.speakers.none"));
+      this.#showCast(data.slice(0, MOST_CAST), "longform.speakers.about");
+    } finally {
+      if (isLatest()) this.#find(false);
+    }
+  }
+
+  #find(isFinding) {
+    this.#isFinding = isFinding;
+    this.#sum();
+  }
+
+  /**
+   * characters: each with its name, and of those that the studio has found their other names, lines and proposed voice.
+   *
+   * @param {any[]} characters
+   * @param {import("../lib/phrases.js").Key} about
+   */
+  #showCast(characters, about) {
+    this.part("cast").hidden = !characters.length;
+    this.part("who-about").textContent = phrase(about);
+    this.part("names").replaceChildren(...characters.slice(0, MOST_SHOWN).map((character) => this.#character(character)));
+    const others = characters.slice(MOST_SHOWN);
+    this.part("who-more").hidden = !others.length;
+    this.part("who-more").textContent = phrase("longform.speakers.more", { count: others.length });
+    this.#unshown = Object.fromEntries(others.filter(({ voice }) => voice).map(({ name, voice }) => [name, voice]));
+  }
+
+  #character({ name, names = [name], lines, voice }) {
+    const isFound = lines !== undefined;
     const option = (value, textContent) => element("option", { value, textContent });
-    this.part("names").replaceChildren(
-      ...names.map((name) => {
-        const options = [option("", phrase("longform.who.asWritten")), ...this.#voices.map((voice) => option(voice.id, labelOf(voice)))];
-        const select = labelled(element("select", { name }, options), phrase("speak.cast.voice", { name }));
-        return element("label", {}, [element("span", { textContent: name }), select]);
-      }),
-    );
+    const none = option("", phrase(isFound ? "part.voice.project" : "longform.who.asWritten"));
+    const select = labelled(element("select", { name }, [none, ...this.#voices.map((each) => option(each.id, labelOf(each)))]), phrase("speak.cast.voice", { name }));
+    select.value = voice ?? "";
+    const hear = () => {
+      const chosen = this.#voices.find(({ id }) => id === select.value);
+      if (chosen) this.hear(chosen);
+    };
+    const play = labelled(element("button", { type: "button", className: "plain", onclick: hear }, [icon(PLAY)]), phrase("cast.hear", { name }));
+    const facts = isFound ? [element("small", { className: "quiet", textContent: phrase("cast.lines", { count: lines }) })] : [];
+    return element("label", {}, [element("span", { textContent: name, title: names.join(", ") }), ...facts, select, play]);
   }
 
   get #cast() {
     const chosen = [...this.part("names").querySelectorAll("select")].filter((select) => select.value);
-    return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
+    return { ...this.#unshown, ...Object.fromEntries(chosen.map((select) => [select.name, select.value])) };
   }
 
   /** How the document is split into parts. */
@@ -147,22 +204,22 @@ export class ImportPreview extends EventTarget {
     const boxes = this.#boxes;
     const chapters = boxes.every((box) => box.checked) ? null : boxes.filter((box) => box.checked).map((box) => Number(box.value));
     const told = { title: this.part("import-title").value, author: this.part("import-author").value, language: this.part("import-language").value.trim() };
-    const body = { ...told, ...this.#cut, chapters, voice: this.part("voice").value, cast: this.#cast, with_cover: this.part("with-cover").checked };
+    const body = { ...told, ...this.#cut, chapters, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, with_cover: this.part("with-cover").checked };
     this.say(phrase("longform.reading"));
-    const { id } = await this.#create(body);
+    const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
     this.say("");
     this.leave();
     this.dispatchEvent(new CustomEvent("imported", { detail: { id } }));
   }
 
   /** The studio keeps what it has read only for a while: then the document is sent again. Raises Refusal. */
-  async #create(body) {
+  async #withPreview(work) {
     try {
-      return await createProject({ ...body, preview: this.#preview.id });
+      return await work(this.#preview.id);
     } catch (problem) {
       if (problem.status !== 404) throw problem;
       this.#preview = { ...this.#preview, id: (await previewDocument(this.#source, this.part("notes").checked)).id };
-      return createProject({ ...body, preview: this.#preview.id });
+      return work(this.#preview.id);
     }
   }
 }

@@ -8,6 +8,7 @@ import { once } from "../lib/once.js";
 import { keep, kept } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
 import { ImportPreview } from "./import-preview.js";
+import { Playback } from "./playback.js";
 import { Project } from "./project.js";
 import { listProjects } from "../client/projects.js";
 import { restore } from "../client/trash.js";
@@ -55,7 +56,7 @@ export class LongForm extends EventTarget {
       takePasted();
     });
     this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
-    this.preview = new ImportPreview(this.part, { run: (work) => this.#do(work), say: (words) => this.#say(words) });
+    this.preview = new ImportPreview(this.part, { run: (work) => this.#do(work), say: (words) => this.#say(words), hear: (voice) => new Playback("", nowPlaying).sample(voice) });
     this.preview.addEventListener("read", () => this.#isOpen && !this.#project && this.#reveal("import"));
     this.preview.addEventListener("left", () => this.#project || this.#reveal("shelf"));
     this.preview.addEventListener("imported", ({ detail }) => {

@@ -1,5 +1,6 @@
 // The panels of a project, of which one is shown: its parts, its files, and those of other folders.
 
+import { mountCast } from "../cast/cast-panel.js";
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 import { mountProof } from "../proof/proof.js";
@@ -26,7 +27,10 @@ import { mountProof } from "../proof/proof.js";
  */
 
 /** Panels of other folders, in order: each a line `{ key: "cast", words: phrase("…"), mount: mountCast }`. @type {Panel[]} */
-const PANELS = [{ key: "check", words: phrase("project.panel.check"), mount: mountProof, atOnce: true }];
+const PANELS = [
+  { key: "cast", words: phrase("cast.title"), mount: mountCast },
+  { key: "check", words: phrase("project.panel.check"), mount: mountProof, atOnce: true },
+];
 
 export class Panels {
   /** @type {Map<string, { open?: () => unknown, close?: () => unknown } | void>} */

@@ -21,13 +21,20 @@ export function stateWords({ state, parts, seconds, eta_s: eta }) {
 }
 
 /**
- * Which parts can be shown: pairs of a state, "" for all, "silent" for those without audio, and its words.
+ * Which parts can be shown: groups of pairs of a filter, as client/projects.js takes it, and its words.
  *
  * @param {Record<string, number>} parts how many are in each state
- * @returns {[string, string][]}
+ * @param {{ id: string, name: string, lines: number }[]} characters
+ * @param {string} current the filter in use, which stays although it shows nothing any more
+ * @returns {{ label?: string, choices: [string, string][] }[]}
  */
-export function filterChoices(parts) {
+export function filterChoices(parts, characters, current) {
+  const counted = (/** @type {string} */ state, /** @type {number} */ count) => phrase("project.filter.state", { state, count });
   /** @type {[string, string][]} */
-  const states = SHOWN.map((state) => [state, phrase("project.filter.state", { state: phrase(`longform.part.${state}`), count: parts[state] ?? 0 })]);
-  return [["", phrase("project.filter.all")], ["silent", phrase("project.filter.silent")], ...states];
+  const states = SHOWN.map((state) => [state, counted(phrase(`longform.part.${state}`), parts[state] ?? 0)]);
+  /** @type {[string, string][]} */
+  const speaking = characters.filter(({ id, lines }) => lines || current === `by:${id}`).map(({ id, name, lines }) => [`by:${id}`, counted(name, lines)]);
+  /** @type {[string, string][]} */
+  const all = [["", phrase("project.filter.all")], ["silent", phrase("project.filter.silent")], ["noted", phrase("project.filter.noted")], ...states];
+  return speaking.length ? [{ choices: all }, { label: phrase("cast.title"), choices: [["by:", phrase("cast.narrator")], ...speaking] }] : [{ choices: all }];
 }

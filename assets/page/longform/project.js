@@ -18,7 +18,7 @@ import { phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
-const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number]]);
+const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
 
 /** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when there is no such project any more. */
 export class Project extends EventTarget {
@@ -152,8 +152,7 @@ export class Project extends EventTarget {
     fill("project-voice", settings.voice ?? "");
     fill("speed", settings.speed);
     fill("normalize", JSON.stringify(settings.normalize));
-    fill("gap", settings.pause);
-    fill("chapter-gap", settings.chapter_pause);
+    for (const [name, field] of [["gap", "pause"], ["chapter-gap", "chapter_pause"], ["scene-gap", "scene_pause"]]) fill(name, settings[field]);
     const summary = stateWords(project);
     if (this.part("state").textContent !== summary) this.part("state").textContent = summary;
     this.part("progress").value = parts.done / parts.total;

@@ -3,7 +3,7 @@
 import { phrase } from "../lib/phrases.js";
 
 /** @type {Record<"steady" | "natural" | "lively", Record<string, number>>} */
-const PRESETS = {
+export const PRESETS = {
   steady: { temperature: 0.6, topP: 0.8, topK: 20 },
   natural: { temperature: 0.8, topP: 0.9, topK: 30 },
   lively: { temperature: 1.0, topP: 0.95, topK: 60 },

@@ -10,11 +10,12 @@ from pydantic import AfterValidator, Field
 from studio.api.schemas.field_types import Number, Seed, Speed, StrictBody, Temperature, TopK, TopP, VoiceName, Whole
 from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
-from studio.errors import InvalidDocument
+from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.chapters import Chapter
 from studio.library.projects.project_records import (
     MAX_AUTHOR,
+    MAX_NAME,
     MAX_PARTS,
     MAX_PAUSE,
     Loudness,
@@ -22,21 +23,22 @@ from studio.library.projects.project_records import (
     Project,
     ProjectSettings,
 )
-from studio.library.projects.project_repository import MAX_TITLE, PartChanges
+from studio.library.projects.project_repository import MAX_TITLE, PartChanges, PartRange
 from studio.library.sharing import sharing_json
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
-from studio.projects.documents.passages import MAX_PASSAGES
+from studio.projects.documents.passages import MAX_PASSAGES, SCENE_PAUSE
 from studio.projects.expected_length import expected_seconds
 from studio.projects.import_previews import ImportPreview
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (
     *("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause", "normalize"),
-    *("trim", "loudness", "author", "language"),
+    *("scene_pause", "trim", "loudness", "author", "language"),
 )
 MAX_CAST = 1000
+"""Names with voices in one request."""
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
 
@@ -56,7 +58,7 @@ class SettingsBody(StrictBody):
     seed: Seed | None = Field(None, description="Seed of each part's first take.")
     pause: Pause | None = Field(None, description="Seconds of silence between parts.")
     chapter_pause: Pause | None = Field(None, description="Seconds of silence before a chapter.")
-
+    scene_pause: Pause | None = Field(None, description="Seconds of silence after the end of a scene.")
     normalize: bool | None = Field(
         None, description="Whether numbers, dates etc. are converted to words; null: as the model needs it."
     )
@@ -93,6 +95,12 @@ class ItemBody(StrictBody):
     voice: VoiceName | None = None
     pause: Pause | None = None
     chapter: str = Field("", max_length=200)
+    character: str = Field("", max_length=MAX_NAME, description="The name of the character who speaks it.")
+    scene: bool = Field(False, description="Whether a scene ends after it.")
+
+    def passage(self) -> Passage:
+        pause = SCENE_PAUSE if self.scene and self.pause is None else self.pause
+        return Passage(self.input, self.chapter, self.voice, pause, speaker=" ".join(self.character.split()))
 
 
 class ProjectBody(SettingsBody):
@@ -117,8 +125,8 @@ class ProjectBody(SettingsBody):
     )
     speakers: bool = Field(
         False,
-        description="Give quoted speech in prose the voice of its speaker in cast; POST /v1/projects/characters lists "
-        "the speakers.",
+        description="Find the speakers of quoted speech, and all names before a colon in a script. They become the "
+        "project's cast, in their voices in cast; POST /v1/projects/characters lists them.",
     )
     preview: str | None = Field(
         None, description="The id of a preview (POST /v1/projects/preview): its document, without sending it again."
@@ -139,22 +147,63 @@ class ProjectBody(SettingsBody):
         if any(not item.input.strip() for item in items):
             number = next(n for n, item in enumerate(items, start=1) if not item.input.strip())
             raise InvalidDocument(f"item {number} has no text to speak", "items")
-        passages = tuple(Passage(item.input, item.chapter, item.voice, item.pause) for item in items)
-        return Document(passages, prose=False)
+        return Document(tuple(item.passage() for item in items), prose=False)
 
 
-class PartBody(StrictBody):
+def _or_project(text: str) -> Any:
+    return Field(None, description=f"{text}; -1: the project's.")
+
+
+AsProject = Literal[-1]
+
+
+class DirectionBody(StrictBody):
+    """How parts are spoken. Fields that are absent or null stay as they are."""
+
+    voice: VoiceName | None = Field(None, description="Blank: the project's.")
+    pause: Annotated[Number, Field(ge=-1, le=MAX_PAUSE)] | None = _or_project("Seconds of silence after it")
+    speed: Speed | AsProject | None = _or_project("Speed")
+    temperature: Temperature | AsProject | None = _or_project("Temperature")
+    top_p: TopP | AsProject | None = _or_project("Top-p")
+    top_k: TopK | AsProject | None = _or_project("Top-k")
+    tags: list[str] | None = Field(
+        None, description="Tags at the beginning of each sentence, such as whisper, instead of its present ones."
+    )
+    scene: bool | None = Field(None, description="Whether a scene ends after it; scene_pause follows.")
+    character: Annotated[str, Field(max_length=MAX_NAME)] | None = Field(
+        None, description="The id of the character who speaks, in that character's voice; blank: the narrator."
+    )
+    confirmed: bool | None = Field(None, description="Whether a person has decided who speaks; true with a character.")
+
+    def changes(self) -> PartChanges:
+        names = ("voice", "pause", "speed", "temperature", "top_p", "top_k", "scene", "character", "confirmed")
+        return PartChanges(**{name: getattr(self, name) for name in names})
+
+
+class PartBody(DirectionBody):
     """Fields that are absent or null stay as they are."""
 
     text: str | None = None
-    voice: VoiceName | None = Field(None, description="Blank: the project's.")
-    pause: Annotated[Number, Field(ge=-1, le=MAX_PAUSE)] | None = Field(
-        None, description="Seconds of silence after it; -1: the project's."
-    )
     take: str | None = Field(None, description="The id of the take to choose.")
 
     def changes(self) -> PartChanges:
-        return PartChanges(self.text, self.voice, self.pause, self.take)
+        return replace(DirectionBody.changes(self), text=self.text, take=self.take)
+
+
+class PartsBody(DirectionBody):
+    """Parts by their ids or as a range, and the changes to each."""
+
+    ids: list[str] | None = Field(None, min_length=1, max_length=MAX_PARTS)
+    first: str | None = Field(None, description="The id of the first part of a range, in any order with last.")
+    last: str | None = None
+
+    def which(self) -> list[str] | PartRange:
+        """Raises InvalidRequest."""
+        if self.ids is not None and self.first is None and self.last is None:
+            return self.ids
+        if self.ids is None and self.first is not None and self.last is not None:
+            return PartRange(self.first, self.last)
+        raise InvalidRequest("name the parts by ids, or by first and last", "ids")
 
 
 class SpeakBody(StrictBody):
@@ -234,7 +283,7 @@ def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
     fields = asdict(part)
     for name in ("project_id", "takes"):
         del fields[name]
-    recipe = settings.recipe(part.text, part.voice)
+    recipe = part.direction.over(settings).recipe(part.text, part.voice)
     return fields | {
         "object": "project.part",
         "seconds": round(part.take.seconds, 3) if part.take else None,

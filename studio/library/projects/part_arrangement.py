@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from studio.errors import Changed, InvalidRequest, NotFound
@@ -63,10 +63,11 @@ class Arrangement:
                 raise InvalidRequest(
                     "there is no text on one side of this position: split a part between two words", "at"
                 )
-            rest = NewPart(text[at:], voice=part.voice, pause=part.pause, end=part.end)
+            kept = {each.name: getattr(part, each.name) for each in fields(NewPart)}
+            rest = NewPart(**kept | {"text": text[at:], "chapter": "", "start": None})
             state = "queued" if part.state in UNDER_WAY else "new"
             second = _add(db, project_id, rest, part.position + 1, state)
-            _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None})
+            _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": False})
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
@@ -87,7 +88,8 @@ class Arrangement:
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(message, "following")
-            new = {"text": text, "pause": second.pause, "end": second.end, "chosen": part.chosen or second.chosen}
+            new = {name: getattr(second, name) for name in ("pause", "end", "scene")}
+            new |= {"text": text, "chosen": part.chosen or second.chosen}
             if second.state in UNDER_WAY and part.state not in UNDER_WAY:
                 new |= {"state": "queued", "attempts": 0, "error": None}
             _reword(db, part, new)
@@ -139,8 +141,8 @@ class Arrangement:
         Raises NotFound where none of them is in the trash, InvalidRequest for more parts than allowed.
         """
         with self._store.reading() as db:
-            owner = row_of(db, project_id, owner_filter, "edit")["owner"]
-        restored = self._trash.restore([("part", part_id) for part_id in part_ids], owner, project_id)
+            row_of(db, project_id, owner_filter, "edit")
+        restored = self._trash.restore([("part", part_id) for part_id in part_ids], owner_filter, project_id)
         if not restored:
             raise NotFound("none of these parts is in the trash", "ids")
         with self._store.reading() as db:

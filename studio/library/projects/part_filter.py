@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from studio.library.projects.project_records import PartState
+from studio.library.projects.project_records import SURE, PartState
+
+_NOTED = (
+    "exists (select 1 from takes join findings on findings.take = takes.n"
+    " where takes.id = chosen and findings.kind = 'note' and not accepted)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +21,14 @@ class PartFilter:
     state: PartState | None = None
     has_audio: bool | None = None
     """Whether a take is chosen, of the current text or of an earlier one."""
+    has_note: bool | None = None
+    """Whether a listener's note on the chosen take is still open."""
+    character: str | None = None
+    """The id of the character who speaks; blank: the narrator."""
+    is_unsure: bool = False
+    """True: only parts whose speaker is unsure and not confirmed by a person."""
+    ids: Sequence[str] | None = None
+    """Only these parts."""
 
     def where(self, project_id: str) -> tuple[str, list[object]]:
         """A condition on parts, and its values."""
@@ -23,6 +38,16 @@ class PartFilter:
             values.append(self.state)
         if self.has_audio is not None:
             conditions.append(f"chosen is {'not ' if self.has_audio else ''}null")
+        if self.has_note is not None:
+            conditions.append(f"{'' if self.has_note else 'not '}{_NOTED}")
+        if self.character is not None:
+            conditions.append("coalesce(character, '') = ?")
+            values.append(self.character)
+        if self.is_unsure:
+            conditions.append(f"confidence < {SURE} and confirmed = 0")
+        if self.ids is not None:
+            conditions.append("id in (select value from json_each(?))")
+            values.append(json.dumps(list(self.ids)))
         return " and ".join(conditions), values
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from studio.errors import NotFound
 from studio.library.database import Store, once_more_with_room
-from studio.library.projects.project_records import ClaimedPart
+from studio.library.projects.project_records import DIRECTED, ClaimedPart, Direction
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
 from studio.library.sqlite import Database, select
 from studio.library.takes.take import NewTake
@@ -83,7 +83,8 @@ class PartQueue:
                 leased = "update parts set state = 'speaking', lease = ?, leased_until = ? where n = ?"
                 db.execute(leased, [lease, now + LEASE_SECONDS, part["n"]])
                 db.execute("update projects set served = ? where n = ?", [now, row["n"]])
-                settings = settings_of(db, row)
+                direction = Direction(*(part[name] for name in DIRECTED))
+                settings = direction.over(settings_of(db, row))
                 recipe = settings.recipe(part["text"], part["voice"])
                 again = list(select(db, "select 1 from takes where part_id = ? and recipe = ?", [part["id"], recipe]))
                 drawn = again or part["attempts"]  # the same seed would give the same take

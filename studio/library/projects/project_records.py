@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+import secrets
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from studio.library.pronunciations.entries import EntryIndex, Pronunciation
@@ -19,7 +20,15 @@ MAX_PAUSE = 30.0
 """Seconds of silence between two parts."""
 
 MAX_AUTHOR = 200
-"""Characters."""
+"""Length, like MAX_NAME."""
+MAX_NAME = 200
+"""Of a character."""
+MAX_ALIASES = 50
+"""Other names of one character."""
+MAX_CHARACTERS = 2000
+"""Characters in the cast of one project."""
+SURE = 0.7
+"""Of the confidence in a speaker: lines below it are for a person to decide."""
 Loudness = Literal["none", "podcast", "acx"]
 
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
@@ -46,6 +55,8 @@ class ProjectSettings:
     """Seconds of silence after a part without its own pause."""
     chapter_pause: float = 1.5
     """Seconds of silence before a chapter, instead of that."""
+    scene_pause: float = 1.5
+    """Seconds of silence after the last part of a scene, instead of that."""
     normalize: bool | None = None
     """Whether numbers and the like are written out as words; None leaves it to the model."""
     trim: bool = False
@@ -69,6 +80,24 @@ class ProjectSettings:
         return Recipes(self).of(text, voice)
 
 
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """How one part is spoken; None leaves it to the project."""
+
+    speed: float | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+    def over(self, settings: ProjectSettings) -> ProjectSettings:
+        """The settings with this part's own values in the place of the project's."""
+        own = {name: value for name in DIRECTED if (value := getattr(self, name)) is not None}
+        return replace(settings, **own) if own else settings
+
+
+DIRECTED = ("speed", "temperature", "top_p", "top_k")
+"""The fields of a direction: the columns of parts, and settings of projects, of these names."""
+AS_WRITTEN = Direction()
 SPOKEN_WITH = ("voice", "temperature", "top_p", "top_k", "speed", "normalize")
 """The settings that affect recipes; changes to others do not make parts stale."""
 
@@ -79,17 +108,16 @@ class Recipes:
     def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
         self._phrases = EntryIndex(settings.pronunciations)
-        self._known: dict[tuple[str, str | None], str] = {}
+        self._known: dict[tuple[str, str | None, Direction], str] = {}
 
-    def of(self, text: str, voice: str | None) -> str:
+    def of(self, text: str, voice: str | None, direction: Direction = AS_WRITTEN) -> str:
         """As `ProjectSettings.recipe`."""
-        key = text, voice
+        key = text, voice, direction
         if key not in self._known:
-            self._known[key] = self._recipe(text, voice)
+            self._known[key] = self._recipe(text, voice, direction.over(self.settings))
         return self._known[key]
 
-    def _recipe(self, text: str, voice: str | None) -> str:
-        of = self.settings
+    def _recipe(self, text: str, voice: str | None, of: ProjectSettings) -> str:
         figures: list[object] = [text, voice or of.voice, of.temperature, of.top_p, of.top_k, of.speed]
         figures += [] if of.normalize is None else [of.normalize]  # so that takes older than this setting still match
         figures += [[entry.phrase, entry.said, entry.match_case] for entry in self._phrases.in_text(text)]
@@ -107,6 +135,16 @@ class NewPart:
     pause: float | None = None
     start: float | None = None
     end: float | None = None
+    scene: bool = False
+    character: str | None = None
+    """The id of a character of the same project, like the evidence as `Part` has it."""
+    confidence: float | None = None
+    reason: str | None = None
+    confirmed: bool = False
+    speed: float | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +169,46 @@ class Part:
     chosen: str | None
     takes: tuple[Take, ...] = ()
     """Newest first."""
+    scene: bool = False
+    """Whether a scene ends with it: the project's pause after it is then the one of scenes."""
+    character: str | None = None
+    """The id of the character who speaks it; None: the narrator."""
+    confidence: float | None = None
+    """How sure it is that this character speaks, from 0 to 1; None where nobody is quoted."""
+    reason: str | None = None
+    """What tells the speaker: one of the reasons of `studio.projects.casting.attribution`."""
+    confirmed: bool = False
+    """Whether a person has decided who speaks."""
+    speed: float | None = None
+    """Like the next three fields a part's own; None: the project's."""
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+    @property
+    def direction(self) -> Direction:
+        return Direction(self.speed, self.temperature, self.top_p, self.top_k)
 
     @property
     def take(self) -> Take | None:
         """The chosen take."""
         return next((take for take in self.takes if take.id == self.chosen), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NewCharacter:
+    """A character to be stored."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    """Other names by which the text calls this person."""
+    gender: str = ""
+    """female, male or neutral; blank: unknown."""
+    voice: str | None = None
+    """None: the project's."""
+    is_narrator: bool = False
+    """Whether this person tells the story, in the project's voice."""
+    id: str = field(default_factory=lambda: f"char_{secrets.token_hex(12)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +261,7 @@ class ClaimedPart:
     text: str
     voice: str | None
     settings: ProjectSettings
+    """The project's, with the part's direction."""
     attempts: int
     seed: int | None
     """None: the voice's seed, or a random one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -13,11 +13,14 @@ from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store, once_more_with_room
+from studio.library.projects.cast_repository import character_row, voice_of_character
 from studio.library.projects.chapters import Chapter, chapters_of, positions_of_chapter
 from studio.library.projects.covers import put_cover
 from studio.library.projects.part_filter import ALL_PARTS, PartFilter
 from studio.library.projects.project_records import (
+    DIRECTED,
     SPOKEN_WITH,
+    NewCharacter,
     NewPart,
     Part,
     Project,
@@ -67,7 +70,27 @@ class PartChanges:
     pause: float | None = None
     """Below 0 for the project's pause."""
     take: str | None = None
-    """The id of the take to choose."""
+    """The id of the take to choose. Like the text for one part only."""
+    reword: Callable[[str], str] | None = None
+    """Returns the new text of a part, from its current text."""
+    character: str | None = None
+    """The id of the character who speaks; blank: the narrator. The part gets that voice, unless ``voice`` is given, and
+    is confirmed, unless ``confirmed`` says otherwise."""
+    confirmed: bool | None = None
+    scene: bool | None = None
+    speed: float | None = None
+    """Below 0 for the project's value, as for the next three."""
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartRange:
+    """All parts from one to another, by their ids."""
+
+    first: str
+    last: str
 
 
 class Projects:
@@ -93,6 +116,7 @@ class Projects:
         settings: ProjectSettings,
         cover: Cover | None = None,
         skipped: Sequence[str] = (),
+        cast: Sequence[NewCharacter] = (),
     ) -> Project:
         """Create a project of these parts, none of them queued. Raises InvalidRequest."""
         title = _clean_title(title)
@@ -116,11 +140,13 @@ class Projects:
             | {"text": clean_part(part.text), "state": "new", "attempts": 0, "error": None, "chosen": None}
             for position, part in enumerate(parts)
         ]
+        characters = [character_row(project_id, each) for each in cast]
         with self._store.writing() as db:
             if _count(db, owner) >= MAX_PROJECTS:
                 raise _too_many()
             db.table("projects").insert(row)
             db.table("parts").insert_all(rows)
+            db.table("characters").insert_all(characters)
             put_cover(db, project_id, cover)
             return project_of(db, project_id, owner)
 
@@ -255,21 +281,25 @@ class Projects:
             new: dict[str, Any] = {}
             if changes.text is not None:
                 new["text"] = clean_part(changes.text)
-            if changes.voice is not None:
-                new["voice"] = changes.voice.strip()[:200] or None
-            if changes.pause is not None:
-                new["pause"] = clean_pause(changes.pause)
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
                 new["chosen"] = changes.take
-            if part.state == "failed" and ("text" in new or "voice" in new):
-                new |= AFRESH
+            is_new_text = part.state == "failed" and "text" in new
             if new:
-                db.table("parts").update(number_of(db, part_id), new)
-                settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
-                touch(db, row)
+                db.table("parts").update(number_of(db, part_id), new | (AFRESH if is_new_text else {}))
+            _change(db, row, [part_id], changes)
             return part_of(db, project_id, part_id)
+
+    def edit_parts(
+        self, project_id: str, owner_filter: str | None, which: Sequence[str] | PartRange, changes: PartChanges
+    ) -> int:
+        """Change all these parts, or none; returns their number. Raises NotFound, InvalidRequest."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            part_ids = _ids_of(db, project_id, which)
+            _change(db, row, part_ids, changes)
+            return len(part_ids)
 
     def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
         """Have parts spoken, and go on if the project was paused. ``chapter``: only those of the chapter that begins
@@ -285,11 +315,7 @@ class Projects:
                 raise InvalidRequest("parts already names the parts by their ids; leave out chapter", "chapter")
             else:
                 among = [project_id, json.dumps(list(dict.fromkeys(which)))]
-                are = "project_id = ? and id in (select value from json_each(?))"
-                existing = {row[0] for row in db.execute(f"select id from parts where {are}", among).fetchall()}
-                for part_id in which:
-                    if part_id not in existing:
-                        raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
+                _ids_of(db, project_id, which)
                 db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, owner_filter)
@@ -307,6 +333,53 @@ class Projects:
             settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, owner_filter)
+
+
+def _ids_of(db: Database, project_id: str, which: Sequence[str] | PartRange) -> list[str]:
+    """The ids of parts. Raises NotFound for an unknown part."""
+    if isinstance(which, PartRange):
+        ends = sorted(part_of(db, project_id, part_id).position for part_id in (which.first, which.last))
+        among = "select id from parts where project_id = ? and position between ? and ?"
+        return [part_id for [part_id] in db.execute(among, [project_id, *ends]).fetchall()]
+    among = "select id from parts where project_id = ? and id in (select value from json_each(?))"
+    known = {part_id for [part_id] in db.execute(among, [project_id, json.dumps(list(which))]).fetchall()}
+    for part_id in which:
+        if part_id not in known:
+            raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
+    return list(known)
+
+
+def _change(db: Database, row: dict[str, Any], part_ids: Sequence[str], changes: PartChanges) -> None:
+    """Change parts and derive their states. Raises NotFound, InvalidRequest."""
+    new: dict[str, Any] = {}
+    if changes.character is not None:
+        named = bool(changes.character)
+        new["character"] = changes.character or None
+        new["voice"] = voice_of_character(db, row["id"], changes.character) if named else None
+        new["confirmed"] = 1
+    if changes.voice is not None:
+        new["voice"] = changes.voice.strip()[:200] or None
+    if changes.pause is not None:
+        new["pause"] = clean_pause(changes.pause)
+    for name in ("confirmed", "scene"):
+        if (flag := getattr(changes, name)) is not None:
+            new[name] = int(flag)
+    for name in DIRECTED:
+        if (value := getattr(changes, name)) is not None:
+            new[name] = None if value < 0 else value
+    ids, among = json.dumps(list(part_ids)), "id in (select value from json_each(?))"
+    if new:
+        columns = ", ".join(f"{name} = ?" for name in new)
+        db.execute(f"update parts set {columns} where {among}", [*new.values(), ids])
+    if changes.reword is not None:
+        texts = db.execute(f"select id, text from parts where {among}", [ids]).fetchall()
+        changed = [(clean_part(changes.reword(text)), part_id) for part_id, text in texts]
+        db.conn.executemany("update parts set text = ? where id = ?", changed)
+    if changes.reword is not None or not new.keys().isdisjoint(("voice", *DIRECTED)):
+        fresh = "update parts set state = 'new', attempts = 0, error = null"
+        db.execute(f"{fresh} where state = 'failed' and {among}", [ids])
+    settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])
+    touch(db, row)
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:

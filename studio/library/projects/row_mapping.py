@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.projects.project_records import (
+    AS_WRITTEN,
+    DIRECTED,
     MAX_PART_TEXT,
     MAX_PAUSE,
     PART_STATES,
+    Direction,
     Part,
     PartState,
     Project,
@@ -28,6 +31,7 @@ from studio.library.takes.take_rows import take_of
 from studio.unicode_text import repair_surrogates
 
 _PART_FIELDS = {field.name for field in fields(Part)}
+_FLAGS = ("scene", "confirmed")
 AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
 """Resets a failed part whose text or voice has changed."""
 
@@ -44,9 +48,9 @@ def settle(
     Reads no more of a part than it needs: a project may have 20,000.
     """
     changes = []
-    for part_id, text, voice, state, recipe in _spoken(db, where, values):
+    for part_id, text, voice, direction, state, recipe in _spoken(db, where, values):
         if phrases is None or phrases.in_text(text):
-            fits = recipe is not None and recipes.of(text, voice) == recipe
+            fits = recipe is not None and recipes.of(text, voice, direction) == recipe
             settled: PartState = "new" if recipe is None else "done" if fits else "stale"
             if settled != state:
                 changes.append((settled, part_id))
@@ -62,15 +66,21 @@ def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequen
 
 def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
     """Compute the recipes that `settle` will need, so that it does not compute them while holding the write lock."""
-    for _, text, voice, _, recipe in _spoken(db, where, values):
+    for _, text, voice, direction, _, recipe in _spoken(db, where, values):
         if recipe is not None:
-            recipes.of(text, voice)
+            recipes.of(text, voice, direction)
 
 
-def _spoken(db: Database, where: str, values: Sequence[object]) -> list[tuple[str, str, str | None, str, str | None]]:
-    """Id, text, voice and state of parts, and the recipe of the chosen take."""
+def _spoken(
+    db: Database, where: str, values: Sequence[object]
+) -> Iterator[tuple[str, str, str | None, Direction, str, str | None]]:
+    """Id, text, voice, direction and state of parts, and the recipe of the chosen take."""
     recipe = "(select recipe from takes where takes.id = parts.chosen)"
-    return db.execute(f"select id, text, voice, state, {recipe} from parts where {where}", values).fetchall()
+    columns = f"id, text, voice, state, {recipe}, {', '.join(DIRECTED)}"
+    for row in db.execute(f"select {columns} from parts where {where}", values).fetchall():
+        part_id, text, voice, state, chosen, *direction = row
+        own = Direction(*direction) if any(value is not None for value in direction) else AS_WRITTEN
+        yield part_id, text, voice, own, state, chosen
 
 
 def row_of(db: Database, project_id: str, owner_filter: str | None, needed: Right | None = None) -> dict[str, Any]:
@@ -136,9 +146,10 @@ def parts_of(
     by_part: dict[str, list[Take]] = {}
     for take in takes:
         by_part.setdefault(take["part_id"], []).append(take_of(take))
+    flags = ({name: bool(row[name]) for name in _FLAGS} for row in rows)
     return [
-        Part(**{k: v for k, v in row.items() if k in _PART_FIELDS}, takes=tuple(by_part.get(row["id"], ())))
-        for row in rows
+        Part(**{k: v for k, v in row.items() if k in _PART_FIELDS} | own, takes=tuple(by_part.get(row["id"], ())))
+        for row, own in zip(rows, flags, strict=True)
     ]
 
 

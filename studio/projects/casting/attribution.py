@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from studio.library.projects.project_records import SURE
 from studio.projects.casting.characters import (
     NARRATOR_SELF,
     PERSON,
@@ -35,8 +36,6 @@ CONFIDENCE: dict[Reason, float] = {
     "mention": 0.5,
     "unknown": 0.0,
 }
-SURE = 0.7
-"""Lines below this confidence are for a person to decide."""
 _VERB = rf"(?P<verb>(?i:{VERBS}))\b"
 _BETWEEN = r"(?:\s+(?:had|then|only|just|at last|finally|\w+ly))?"
 _AFTER = re.compile(

@@ -1,95 +1,156 @@
-"""A document's characters, a voice proposed for each, and its prose divided among their voices."""
+"""A document's prose and scripts divided among its characters, with the evidence for each line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from studio.library.voices.voice import Voice
+from studio.errors import InvalidDocument
+from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, NewCharacter
+from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
-from studio.projects.casting.characters import Character
+from studio.projects.casting.characters import NARRATOR_SELF
+from studio.projects.documents.parts import into_turns
 from studio.projects.documents.passages import Document, Passage
+from studio.speech.dialogue import fold_speaker, speaker_names
 
 PAUSE_WITHIN = 0.2
 """Seconds of silence between speech and narration of one paragraph."""
+SCRIPT_SHARE = 0.5
+"""A text is a script if at least this share of its paragraphs begins with a name and a colon."""
+PROSE_NAMES = 2
+"""In a text that is not a script, a name is listed as a speaker if this many lines begin with it and a colon."""
 
 
-@dataclass(frozen=True, slots=True)
-class CharacterVoice:
-    """A character, and the address of the voice that is proposed; None where the library has no voice."""
+class Casting:
+    """The characters of one document, found by any of their names."""
 
-    character: Character
-    voice: str | None
+    def __init__(self, voices: Mapping[str, str], is_voice: KnownVoices | None = None) -> None:
+        """``voices``: voices by name; a name that is not in it has the voice of the same name, if there is one."""
+        self._voices = {fold_speaker(name): voice for name, voice in voices.items()}
+        self._is_voice = is_voice
+        self._by_name: dict[str, NewCharacter] = {}
+
+    def is_speaker(self, name: str) -> bool:
+        """Whether a line may begin with this name: it has a voice, or is that of a character."""
+        return fold_speaker(name) in self._by_name or self._voice_of(name) is not None
+
+    def prefer(self, name: str, voice: str) -> None:
+        """Set the voice of a name that has none."""
+        self._voices.setdefault(fold_speaker(name), voice)
+
+    def character(self, name: str, aliases: Sequence[str] = (), gender: str = "") -> NewCharacter:
+        """The character with one of these names, created if it does not exist."""
+        names = [name, *aliases]
+        known = next((self._by_name[key] for each in names if (key := fold_speaker(each)) in self._by_name), None)
+        if known is None:
+            voice = next((voice for each in names if (voice := self._voice_of(each)) is not None), None)
+            known = NewCharacter(
+                name, tuple(aliases)[:MAX_ALIASES], gender, voice, voice is None and name == NARRATOR_SELF
+            )
+        elif aliases or gender:
+            others = dict.fromkeys([*known.aliases, *(each for each in names if each != known.name)])
+            known = replace(known, aliases=tuple(others)[:MAX_ALIASES], gender=known.gender or gender)
+        for each in (known.name, *names):
+            self._by_name[fold_speaker(each)] = known
+        return known
+
+    def among(self, passages: Iterable[Passage]) -> tuple[NewCharacter, ...]:
+        """The characters who speak in passages, those with most lines first."""
+        lines = Counter(passage.speaker for passage in passages if passage.speaker)
+        return tuple(self.character(name) for name, _ in lines.most_common())
+
+    def _voice_of(self, name: str) -> str | None:
+        folded = fold_speaker(name)
+        if folded not in self._voices and self._is_voice is not None and self._is_voice(name):
+            self._voices[folded] = name
+        return self._voices.get(folded)
 
 
-def characters_of(document: Document) -> list[Character]:
-    """Those who speak in a document, those with most lines first; rows and subtitles have none. Blocking."""
-    return list(attribute([passage.text for passage in document.passages]).characters) if document.prose else []
+def divided(document: Document, casting: Casting, find_speakers: bool) -> Document:
+    """The document with its lines as passages of their speakers, and the characters as its cast.
 
-
-def proposed_voices(
-    characters: Sequence[Character], voices: Sequence[Voice], narrator: str | None
-) -> list[CharacterVoice]:
-    """A voice for each character: of the same gender where that is known, no voice twice while others are left.
-
-    ``narrator``: the slug of the voice that reads the narration, which is the last choice for a character.
+    ``find_speakers``: also quoted speech in prose, and every name before a colon where the text is a script. Blocking:
+    some 1.5 s of a core for a million letters. Raises InvalidDocument.
     """
-    uses = {voice.slug: int(voice.slug == narrator) for voice in voices}
-    proposals = []
-    for character in characters:
-        wanted = character.voice_gender
-        fitting = [voice for voice in voices if voice.gender in (wanted, "")] if wanted else list(voices)
-        best = min(fitting or voices, key=lambda voice: (uses[voice.slug], voice.gender != wanted), default=None)
-        if best is not None:
-            uses[best.slug] += 1
-        proposals.append(CharacterVoice(character, None if best is None else best.slug))
-    return proposals
+    if find_speakers and document.prose:
+        for name in _script_names(document, only_scripts=True):
+            casting.character(name)
+    own = Counter((each.speaker, each.voice) for each in document.passages if each.speaker and each.voice)
+    for (name, voice), _ in own.most_common():
+        casting.prefer(name, str(voice))
+    passages = list(into_turns(document.passages, casting.is_speaker))
+    if find_speakers and document.prose:
+        passages = _quotations_apart(passages, casting)
+    passages = [_voiced(passage, casting) if passage.speaker else passage for passage in passages]
+    cast = casting.among(passages)
+    if len(cast) > MAX_CHARACTERS:
+        raise InvalidDocument(f"the document has {len(cast)} characters; at most {MAX_CHARACTERS} are allowed", "file")
+    return replace(document, passages=tuple(passages), cast=cast)
 
 
-def with_speakers(document: Document, voice_of: Callable[[str], str | None]) -> Document:
-    """The document with each stretch of quoted speech in the voice of its speaker.
+def speakers_in(document: Document) -> Document:
+    """As `divided`, to list possible speakers: also names that occur several times before a colon in prose."""
+    casting = Casting({})
+    for name in _script_names(document, only_scripts=False):
+        casting.character(name)
+    return divided(document, casting, find_speakers=True) if document.prose else document
 
-    ``voice_of``: the voice of a character's name; None leaves the speech to the narrator. Blocking: some 1.5 s of a
-    core for a million characters.
-    """
-    if not document.prose:
-        return document
-    attribution = attribute([passage.text for passage in document.passages])
-    voices = {}
-    for character in attribution.characters:
-        known = (voice_of(name) for name in character.names)
-        voices[character.name] = next((voice for voice in known if voice is not None), None)
-    lines: list[list[CastLine]] = [[] for _ in document.passages]
+
+def _script_names(document: Document, only_scripts: bool) -> list[str]:
+    texts = [passage.text for passage in document.passages if not (passage.voice or passage.is_title)]
+    found = [speaker_names(text) for text in texts]
+    counts = Counter(name for names in found for name in names)
+    is_script = sum(map(bool, found)) >= SCRIPT_SHARE * max(1, len(texts))
+    least = 1 if is_script else PROSE_NAMES
+    return [] if only_scripts and not is_script else [name for name, count in counts.items() if count >= least]
+
+
+def _voiced(passage: Passage, casting: Casting) -> Passage:
+    character = casting.character(passage.speaker)
+    return replace(passage, speaker=character.name, voice=passage.voice or character.voice)
+
+
+def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
+    """Passages split so that each stretch of quoted speech is a passage."""
+    is_prose = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
+    attribution = attribute([each.text if prose else "" for each, prose in zip(passages, is_prose, strict=True)])
+    for person in attribution.characters:
+        casting.character(person.name, person.names[1:], person.voice_gender)
+    lines: list[list[CastLine]] = [[] for _ in passages]
     for line in attribution.lines:
         lines[line.paragraph].append(line)
-    passages: list[Passage] = []
-    for passage, its_lines in zip(document.passages, lines, strict=True):
-        passages += [passage] if passage.voice or passage.is_title else _divided(passage, its_lines, voices)
-    return replace(document, passages=tuple(passages))
+    apart: list[Passage] = []
+    for passage, own in zip(passages, lines, strict=True):
+        apart += _by_line(passage, own) if any(line.is_speech for line in own) else [passage]
+    return apart
 
 
-def _divided(passage: Passage, lines: Iterable[CastLine], voices: dict[str, str | None]) -> list[Passage]:
+def _by_line(passage: Passage, lines: Iterable[CastLine]) -> list[Passage]:
     """The first piece keeps chapter and start of the paragraph, the last its pause and end."""
-    pieces: list[tuple[str | None, str]] = []
+    pieces: list[tuple[str, CastLine]] = []
+    opening = ""  # a dash, which the quotation after it does not include
     for line in lines:
-        text = passage.text[line.start : line.end].strip()
-        voice = voices.get(line.speaker) if line.speaker else None
-        if pieces and (voice == pieces[-1][0] or not any(sign.isalnum() for sign in text)):
-            pieces[-1] = pieces[-1][0], f"{pieces[-1][1]} {text}"
-        elif text:
-            pieces.append((voice, text))
-    if len(pieces) < 2 and not any(voice for voice, _ in pieces):
-        return [passage]
+        text = f"{opening} {passage.text[line.start : line.end].strip()}".lstrip()
+        is_bare = not any(sign.isalnum() for sign in text)
+        opening = text if is_bare and not pieces else ""
+        if pieces and (is_bare or (line.is_speech, line.speaker) == (pieces[-1][1].is_speech, pieces[-1][1].speaker)):
+            pieces[-1] = f"{pieces[-1][0]} {text}", pieces[-1][1]
+        elif not opening:
+            pieces.append((text, line))
     last = len(pieces) - 1
     return [
         replace(
             passage,
             text=text,
-            voice=voice,
+            speaker=line.speaker or "",
+            confidence=line.confidence if line.is_speech else None,
+            reason=line.reason if line.is_speech else None,
             chapter=passage.chapter if number == 0 else "",
             start=passage.start if number == 0 else None,
             end=passage.end if number == last else None,
             pause=passage.pause if number == last else PAUSE_WITHIN,
         )
-        for number, (voice, text) in enumerate(pieces)
+        for number, (text, line) in enumerate(pieces)
     ]

@@ -14,6 +14,8 @@ Gender = Literal["m", "f", ""]
 
 MAX_CHARACTERS = 300
 """The most frequent names beside verbs of speech, so many: a cast that a person can still look through."""
+MAX_NAME = 80
+"""Characters; what is longer is no name."""
 NARRATOR_SELF = "I"
 """The name of a first-person narrator who speaks."""
 
@@ -175,7 +177,8 @@ def clean_name(name: str) -> str:
         words.pop(0)
     if words and words[0].lower() in ARTICLES and (len(words) == 1 or words[-1].lower() not in ROLES):
         words.pop(0)
-    return " ".join(words)
+    cleaned = " ".join(words)
+    return cleaned if len(cleaned) <= MAX_NAME else ""
 
 
 def _key(name: str) -> str:

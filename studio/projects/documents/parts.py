@@ -19,8 +19,8 @@ MIN_PART_BYTES, MAX_PART_BYTES = 100, 2000
 
 SplitBy = Literal["length", "paragraph", "sentence"]
 
-VoiceOf = Callable[[str], str | None]
-"""The voice of a speaker by name; None if the name is not that of a speaker."""
+IsSpeaker = Callable[[str], bool]
+"""Whether a name before a colon is that of a speaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,17 @@ class Cutting:
 BY_LENGTH = Cutting()
 
 
-def into_parts(document: Document, voice_of: VoiceOf, cut: Cutting = BY_LENGTH) -> list[Passage]:
+def into_parts(document: Document, cut: Cutting = BY_LENGTH) -> list[Passage]:
     """The parts of a document, with every word in order; no word is split.
 
-    A line that begins with a name known to ``voice_of`` and a colon gives the paragraph from there on to that voice.
-    Prose is split according to ``cut``, and parts never span chapters. Raises InvalidDocument.
+    Prose is split according to ``cut``; parts never span chapters or speakers, and a sentence that begins with a tag
+    begins a part. Raises InvalidDocument.
     """
-    voiced = (part for passage in document.passages for part in _by_voice(passage, voice_of))
-    parts = list(islice(_prose(voiced, cut) if document.prose else voiced, MAX_PARTS + 1))
+    passages = iter(document.passages)
+    parts = list(islice(_prose(passages, cut) if document.prose else passages, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
-        raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
+        message = f"the document has more than {MAX_PARTS} parts; at most that many are allowed"
+        raise InvalidDocument(f"{message}: make the parts longer, or divide the document", "file")
     if not parts:
         raise InvalidDocument("the document has no text to speak, only speaker names or invisible characters", "file")
     for number, part in enumerate(parts, start=1):
@@ -56,13 +57,16 @@ def into_parts(document: Document, voice_of: VoiceOf, cut: Cutting = BY_LENGTH) 
     return parts
 
 
-def _by_voice(passage: Passage, voice_of: VoiceOf) -> Iterator[Passage]:
-    """Split a passage into its speakers' turns; the first keeps the chapter and the start, the last the pause."""
-    turns = (
-        [(None, passage.text)]
-        if passage.voice
-        else list(turns_of(passage.text, lambda name: voice_of(name) is not None))
-    )
+def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[Passage]:
+    """Passages split where a line begins with a speaker's name and a colon: up to the end of its paragraph the text is
+    that speaker's. A passage with a voice stays whole."""
+    for passage in passages:
+        yield from [passage] if passage.voice or passage.speaker else _turns(passage, is_speaker)
+
+
+def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
+    """The first keeps the chapter and the start, the last the pause."""
+    turns = list(turns_of(passage.text, is_speaker))
     if len(turns) == 1 and turns[0] == (None, passage.text):
         yield passage
         return
@@ -71,7 +75,7 @@ def _by_voice(passage: Passage, voice_of: VoiceOf) -> Iterator[Passage]:
         yield replace(
             passage,
             text=text,
-            voice=voice_of(speaker) if speaker else passage.voice,
+            speaker=speaker or "",
             chapter=passage.chapter if number == 0 else "",
             start=passage.start if number == 0 else None,
             pause=passage.pause if last else None,
@@ -108,7 +112,9 @@ def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
 
 
 def _continues(held: Passage, passage: Passage) -> bool:
-    return not passage.chapter and passage.voice == held.voice
+    """Whether both are one voice's, and nobody has to decide who speaks one of them."""
+    same = (passage.voice, passage.speaker) == (held.voice, held.speaker)
+    return not passage.chapter and same and held.is_sure and passage.is_sure
 
 
 def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
@@ -129,11 +135,13 @@ def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
 
 def _joined(passages: list[Passage]) -> Passage:
     text = "\n\n".join(passage.text for passage in passages)
-    return replace(passages[0], text=text, pause=passages[-1].pause)
+    least = min(passages, key=lambda passage: 1.0 if passage.confidence is None else passage.confidence)
+    evidence = {"confidence": least.confidence, "reason": least.reason}
+    return replace(passages[0], text=text, pause=passages[-1].pause, **evidence)  # type: ignore[arg-type]
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:
-    texts = list(split_text(passage.text, part_bytes))
+    texts = list(split_text(passage.text, part_bytes, apart=True))
     for number, text in enumerate(texts):
         yield _piece(passage, text, number, len(texts))
 

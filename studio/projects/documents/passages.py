@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidDocument
+from studio.library.projects.project_records import SURE, NewCharacter
 
 MAX_FILE = 32 * 1024 * 1024
 """Maximum size of a file, in bytes."""
@@ -17,8 +19,8 @@ MAX_PASSAGES = 200_000
 """Maximum number of passages; no book has as many paragraphs."""
 MAX_SKIPPED = 40
 """Maximum number of notes about what was left out."""
-SCENE_PAUSE = 1.5
-"""Seconds of silence at a scene break."""
+SCENE_PAUSE = math.inf
+"""As a passage's pause: a scene ends here, and the project says how long the silence is."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
@@ -47,6 +49,15 @@ class Passage:
     end: float | None = None
     is_title: bool = False
     """Whether the passage is nothing but the chapter's title, or a part of it."""
+    speaker: str = ""
+    """The name of the character who speaks; blank: the narrator, or somebody unknown."""
+    confidence: float | None = None
+    """How sure that is, from 0 to 1, and why; None where no quotation was attributed."""
+    reason: str | None = None
+
+    @property
+    def is_sure(self) -> bool:
+        return self.confidence is None or self.confidence >= SURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,8 @@ class Document:
     cover: Cover | None = None
     skipped: tuple[str, ...] = ()
     """At most MAX_SKIPPED sentences about what was left out or may have been misread."""
+    cast: tuple[NewCharacter, ...] = ()
+    """The characters that are the speakers of its passages."""
 
 
 class Skipped:

@@ -1,4 +1,4 @@
-"""Reads CSV with a header: text and, optionally, voice, pause and chapter; each row is a part."""
+"""Reads CSV with a header: text and, optionally, voice, pause, chapter, character and scene; each row is a part."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from studio.errors import InvalidDocument
-from studio.library.projects.project_records import MAX_PAUSE
-from studio.projects.documents.passages import Document, Passage, text_of
+from studio.library.projects.project_records import MAX_NAME, MAX_PAUSE
+from studio.projects.documents.passages import SCENE_PAUSE, Document, Passage, text_of
 
 _SEPARATORS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r"\"?sep=([^\w\s\"]|\t)[^\w\n]*\n", re.IGNORECASE)
@@ -83,5 +83,9 @@ def _passage(row: dict[str, str], line: int) -> Passage | None:
     if pause is not None and not 0 <= pause <= MAX_PAUSE:
         raise InvalidDocument(f"line {line}: a pause must be from 0 to {MAX_PAUSE:g} seconds", "file")
     return Passage(
-        text, chapter=row.get("chapter", "").strip()[:200], voice=row.get("voice", "").strip() or None, pause=pause
+        text,
+        chapter=row.get("chapter", "").strip()[:200],
+        voice=row.get("voice", "").strip() or None,
+        pause=SCENE_PAUSE if pause is None and row.get("scene", "").strip() == "1" else pause,
+        speaker=" ".join(row.get("character", "").split())[:MAX_NAME],
     )

@@ -101,7 +101,8 @@ class ProofRegeneration:
 
 def _claim(project: Project, part: Part) -> ClaimedPart:
     seed = secrets.randbelow(2**31)  # the same seed would say the same again
-    return ClaimedPart(project.id, part.id, project.owner, part.text, part.voice, project.settings, 0, seed)
+    settings = part.direction.over(project.settings)
+    return ClaimedPart(project.id, part.id, project.owner, part.text, part.voice, settings, 0, seed)
 
 
 def _samples(new: NewTake) -> np.ndarray:

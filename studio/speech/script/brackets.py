@@ -77,7 +77,12 @@ def _spaced(bracket: re.Match[str], words: str) -> str:
 
 def manner_of(text: str) -> str:
     """The leading tags of a text without pauses: how it is spoken. Blank if there are none."""
-    return "".join(tag[0] for tag in _leading_tags(text) if not _is_pause(tag))
+    return "".join(tag[0] for tag in manner_tags(text))
+
+
+def manner_tags(text: str) -> list[re.Match[str]]:
+    """The leading tags of a text without pauses, where they stand."""
+    return [tag for tag in _leading_tags(text) if not _is_pause(tag)]
 
 
 def pauses_before_manner(text: str) -> int:

@@ -70,6 +70,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "name": "unknown",
         "spot_id": client.post(f"/v1/projects/{project['id']}/proof/notes", json=note).json()["id"],
         "request_id": take,
+        "character_id": client.post(f"/v1/projects/{project['id']}/cast", json={"name": "Ann"}).json()["id"],
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],
         "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
         "model_id": "test/model",

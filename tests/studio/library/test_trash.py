@@ -12,7 +12,8 @@ import pytest
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import Library, TakeFilter, Voice, VoiceFields
 from studio.library.migrations.schema import MIGRATIONS
-from studio.library.projects.project_records import NewPart, Project, ProjectSettings
+from studio.library.projects.project_records import NewCharacter, NewPart, Project, ProjectSettings
+from studio.library.projects.project_repository import PartChanges
 from studio.library.projects.replacements import Wanted
 from studio.library.sqlite import Database
 from studio.library.takes.take import NewTake, Take
@@ -51,7 +52,7 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
 
 
 def one_of_each(library: Library) -> tuple[Voice, Project]:
-    """A take, voice, project, part and replacement in the trash, deleted in this order."""
+    """A take, voice, project, part, replacement and character in the trash, deleted in this order."""
     take(library, "req_1")
     library.takes.delete(TakeFilter(ids=("req_1",)))
     voice = library.voices.seen_by("me").create(VoiceFields(name="Anna"), [new_sample()])
@@ -62,13 +63,18 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
     [*_, dog] = library.projects.parts(kept.id, "me")
     library.arrangement.delete(kept.id, "me", dog.id)
     library.replacements.replace(kept.id, "me", Wanted("cat", "cow"))
+    ann = library.cast.add(kept.id, "me", NewCharacter("Ann"))
+    library.projects.edit_parts(
+        kept.id, "me", [library.projects.parts(kept.id, "me")[0].id], PartChanges(character=ann.id)
+    )
+    library.cast.merge(kept.id, "me", str(ann.id), None)
     return voice, kept
 
 
 def aged(library: Library, seconds: float) -> None:
     """As if everything in the trash had been deleted so much earlier."""
     with library.store.writing() as db:
-        for table in ("takes", "voices", "projects", "replaced_texts"):
+        for table in set(TABLES.values()):
             db.execute(f"update {table} set deleted = deleted - ?", [seconds])
 
 
@@ -83,10 +89,10 @@ def found(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
 def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: Library) -> None:
     voice, kept = one_of_each(library)
     items = found(library)
-    assert [item.kind for item in items] == ["replacement", "part", "project", "voice", "take"]
-    assert [item.title for item in items] == ["A book", "Dog.", "A book", "Anna", "words req_1"]
+    assert [item.kind for item in items] == ["character", "replacement", "part", "project", "voice", "take"]
+    assert [item.title for item in items] == ["Ann", "A book", "Dog.", "A book", "Anna", "words req_1"]
     assert [(item.parts, item.project_id) for item in items] == [
-        (2, kept.id), (None, kept.id), (2, None), (None, None), (None, None),
+        (1, kept.id), (2, kept.id), (None, kept.id), (2, None), (None, None), (None, None),
     ]  # fmt: skip
     with pytest.raises(NotFound, match="not in the trash"):
         library.trash.page(None, after="req_none")
@@ -95,7 +101,7 @@ def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: 
     assert library.takes.get("req_1", "me").deleted is None
     assert library.voices.get("anna").samples == voice.samples
     assert [part.text for part in library.projects.parts(kept.id, "me")] == ["Cat.", "Cats.", "Dog."]
-    book = library.projects.get(items[2].id, "me")
+    book = library.projects.get(items[3].id, "me")
     assert (book.parts["done"], book.paused) == (1, False)
     assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
 
@@ -107,19 +113,19 @@ def test_nobody_sees_restores_or_removes_what_is_not_theirs(library: Library) ->
     assert library.trash.restore([(item.kind, item.id) for item in items], "you") == []
     assert library.trash.empty("you") == 0 and library.trash.empty("you", "project") == 0
     assert library.trash.empty("you", ids=[items[0].id]) == 0 and found(library) == items
-    assert library.trash.empty("me", "voice") == 1 and library.trash.empty("me") == 4
+    assert library.trash.empty("me", "voice") == 1 and library.trash.empty("me") == 5
     assert found(library) == [] and files(library) == set()
 
 
 def test_what_is_removed_takes_all_that_it_had_with_it(library: Library) -> None:
     one_of_each(library)
     take(library, "req_2")
-    [replacement, part, book, _, _] = found(library)
+    [_, replacement, part, book, _, _] = found(library)
     assert len(files(library)) == 4
     assert library.trash.empty(None, "project", [part.id, replacement.id]) == 0, "no other kind is meant"
     assert library.trash.empty(None, ids=[book.id]) == 1
     assert len(files(library)) == 2, "two takes of its parts"
-    assert library.trash.empty(None) == 4
+    assert library.trash.empty(None) == 5
     assert len(files(library)) == 1, "another take has the same sound"
     assert [library.takes.count(TakeFilter()), library.voices.count(), len(library.projects.page(None))] == [1, 0, 1]
     assert library.trash.empty(None) == 0
@@ -159,7 +165,7 @@ def test_it_expires_after_its_days_and_at_once_without_any(library: Library) -> 
     one_of_each(library)
     aged(library, 7 * DAY - 60)
     library.trash.expire()
-    assert len(found(library)) == 5
+    assert len(found(library)) == 6
     aged(library, 120)
     items = [("take", "req_1"), ("voice", "anna")]
     assert found(library) == [] and library.trash.restore(items, None) == []  # type: ignore[arg-type]
@@ -186,7 +192,7 @@ def test_another_program_does_not_remove_by_its_own_days_what_it_only_reads(libr
     one_of_each(library)
     aged(library, DAY)
     other = Library(library.home, trash_days=0.5)
-    assert found(other) == [] and len(found(library)) == 5
+    assert found(other) == [] and len(found(library)) == 6
 
 
 def test_a_name_that_was_given_away_is_not_taken_back_and_nothing_else_restored(library: Library) -> None:
@@ -195,7 +201,7 @@ def test_a_name_that_was_given_away_is_not_taken_back_and_nothing_else_restored(
     library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
     with pytest.raises(NameTaken):
         library.trash.restore(items, None)
-    assert len(found(library)) == 5
+    assert len(found(library)) == 6
 
 
 def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(

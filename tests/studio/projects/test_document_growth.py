@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.projects.casting.attribution import attribute
-from studio.projects.documents import into_parts, read_document
+from studio.projects.casting.cast import Casting, divided
+from studio.projects.documents import Document, Passage, into_parts, read_document
 from tests.growth import PIECES, check, pieces
 from tests.studio.documents import docx, epub, page, pdf
 
@@ -46,7 +46,7 @@ HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lin
 def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
     def read(text: str) -> object:
         document = read_document(DOCUMENTS[format_name](text), format_name.partition(",")[0])
-        return into_parts(document, lambda name: None)
+        return into_parts(document)
 
     check(read, pieces(HARD[kind]), 2048)
 
@@ -63,13 +63,19 @@ DIALOGUE = {name: PIECES[name] for name in ("sentences", "letters", "blanks", "n
     "tags": "\u201ca,\u201d said Anna. ",
     "addressed": "\u201ca, Anna, a.\u201d said Ben. ",
     "capitals": "Aa Bb Cc ",
+    "unbalanced": "\u201ca \u00abb \u2018c\u201d ",
+    "script": "Anna: a\n\nBen: b\n\n",
     "turns": "\u201ca.\u201d\n\n",
 }
 
 
 @pytest.mark.parametrize("kind", DIALOGUE)
 def test_speakers_are_found_in_linear_time(kind: str) -> None:
-    check(lambda text: attribute(text.split("\n\n")), pieces(DIALOGUE[kind]), 16_384)
+    def cast(text: str) -> object:
+        passages = tuple(Passage(paragraph) for paragraph in text.split("\n\n"))
+        return divided(Document(passages, prose=True), Casting({}), find_speakers=True)
+
+    check(cast, pieces(DIALOGUE[kind]), 16_384)
 
 
 PAGES = {
@@ -154,7 +160,7 @@ def test_the_longest_book_is_read_in_seconds() -> None:
     pages = {f"{number}.xhtml": page(f"<h1>Chapter {number}</h1>{sentence * 580}") for number in range(100)}
 
     def read(book: bytes) -> None:
-        assert len(into_parts(read_document(book, "epub"), lambda name: None)) > 10_000
+        assert len(into_parts(read_document(book, "epub"))) > 10_000
 
     book = epub(pages)
     begun = time.thread_time()
@@ -185,6 +191,6 @@ def pdf_of_bookmarks(size: int) -> str:
 @pytest.mark.parametrize(("make", "size"), [(pdf_of_equal_lines, 1 << 16), (pdf_of_bookmarks, 1 << 13)])
 def test_a_pdf_is_read_in_linear_time(make: Callable[[int], str], size: int) -> None:
     def read(text: str) -> object:
-        return into_parts(read_document(text.encode("latin-1"), "pdf"), lambda name: None)
+        return into_parts(read_document(text.encode("latin-1"), "pdf"))
 
     check(read, make, size)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.errors import InvalidDocument
+from studio.projects.casting.cast import Casting, divided
 from studio.projects.documents import Passage, into_parts, kind_of, read_document
 from studio.projects.documents.parts import Cutting, SplitBy
 from studio.projects.documents.passages import SCENE_PAUSE
@@ -21,15 +22,13 @@ LOCK = (
 ENTITY = '<!DOCTYPE x [<!ENTITY a "b">]>'
 
 
-def no_voices(name: str) -> str | None:
-    return None
-
-
 def parts_of(
     text: str | bytes, kind: str, part_bytes: int = 400, voices: tuple[str, ...] = (), split_by: SplitBy = "length"
 ) -> list[Passage]:
     data = text.encode() if isinstance(text, str) else text
-    return into_parts(read_document(data, kind), {v: v.lower() for v in voices}.get, Cutting(split_by, part_bytes))
+    casting = Casting({voice: voice.lower() for voice in voices})
+    document = divided(read_document(data, kind), casting, find_speakers=False)
+    return into_parts(document, Cutting(split_by, part_bytes))
 
 
 def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
@@ -54,7 +53,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
     text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
     whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
     assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "Five"]
-    assert [part.pause for part in whole[:4]] == [None, None, 1.5, None]
+    assert [part.pause for part in whole[:4]] == [None, None, SCENE_PAUSE, None]
     assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
     assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
     apart = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
@@ -127,7 +126,7 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
     }
     document = read_document(epub(pages), "epub")
     assert document.title == "A Book"
-    parts = into_parts(document, no_voices)
+    parts = into_parts(document)
     assert [(part.text, part.chapter) for part in parts] == [
         ("One", "One"),
         ("Café & tea.\n\nNew line.", ""),

@@ -229,9 +229,7 @@ def test_without_a_recogniser_it_is_said_and_asking_for_one_stops_the_start(
         answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
         assert client.get("/health").json()["transcriber"] is None
     assert answer.status_code == 501
-    assert (
-        answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
-    )
+    assert answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
     with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
         steered(transcriber="parrot")
     monkeypatch.setitem(sys.modules, "faster_whisper", None)

@@ -32,6 +32,7 @@ export class PartRow extends EventTarget {
       tell("arrange", { verb });
     });
     this.state = element("span", { className: "long-word" });
+    this.speech = element("span", { className: "quiet", dir: "auto" });
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
     this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onchange: () => tell("change", { text: this.text.value }) });
@@ -47,7 +48,7 @@ export class PartRow extends EventTarget {
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
         this.cue, this.chapter, this.text, this.error,
-        element("div", { className: "long-facts" }, [this.state, this.voice, this.length, this.take]),
+        element("div", { className: "long-facts" }, [this.state, this.speech, this.voice, this.length, this.take]),
         this.tools.element,
       ]),
       element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle]),
@@ -62,6 +63,12 @@ export class PartRow extends EventTarget {
   set isSelected(isSelected) {
     this.box.checked = isSelected;
     this.element.toggleAttribute("data-selected", isSelected);
+  }
+
+  /** The name of the character who speaks; blank: none. */
+  set speaker(name) {
+    if (this.speech.textContent !== name) this.speech.textContent = name;
+    this.speech.hidden = !name;
   }
 
   /** Whether its sound is heard now. */

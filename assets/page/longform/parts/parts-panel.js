@@ -1,11 +1,12 @@
 // The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
 
 import { Refusal } from "../../client/refusal.js";
-import { changePart, changeParts, movePart, readOutline, readPartIds, speakParts } from "../../client/projects.js";
+import { changePart, changeParts, movePart, readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
 import { UnderWay } from "../../lib/under-way.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
+import { Direction } from "./direction.js";
 import { takePartDrops } from "./drag-parts.js";
 import { FindReplace } from "./find-replace.js";
 import { PartList } from "./part-list.js";
@@ -17,6 +18,9 @@ export class PartsPanel {
   /** The state of the project that the map shows; null: it shows none yet. @type {string | null} */
   #outlined = null;
   #heard = -1; // the position of the part that was followed last
+  #filters = ""; // those offered
+  /** @type {any[]} */
+  #characters = [];
 
   /**
    * run: does some work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
@@ -30,7 +34,8 @@ export class PartsPanel {
     this.part = part;
     this.of = of;
     this.arranging = new Arranging(id, () => signal.aborted || look());
-    this.selection = new Selection(part, { signal, voices, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
+    this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
+    this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
     this.list = new PartList(part("rows"), {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
     });
@@ -42,17 +47,25 @@ export class PartsPanel {
 
   /** Read the parts near the window, the first time together with the map, so that nothing on the screen moves later. Raises Refusal. */
   async look() {
-    const [chapters] = await Promise.all([this.#outlined === null ? readOutline(this.of.id) : null, this.list.look()]);
-    if (!chapters || this.of.signal.aborted) return;
-    this.#outlined = "";
+    const [isNew] = await Promise.all([this.#outlined === null && this.#readMap(), this.list.look()]);
+    if (isNew) this.#outlined = "";
+  }
+
+  /** Read and show chapters and cast; whether they are shown. Raises Refusal. */
+  async #readMap() {
+    const [chapters, cast] = await Promise.all([readOutline(this.of.id), readCast(this.of.id)]);
+    if (this.of.signal.aborted) return false;
     this.chapters.show(chapters);
+    this.#characters = cast.data;
+    this.direction.showCast(cast.data);
+    this.#mark();
+    return true;
   }
 
   /** Show how the project is. */
   show(project) {
     if (document.activeElement !== this.part("filter")) this.#offerFilters(project.parts);
     this.part("none").hidden = this.list.count > 0;
-    this.part("selected-speed").closest("label").hidden = !this.#isDirected;
     this.#markSelected();
     this.#attempt(this.#outline(project));
   }
@@ -62,10 +75,8 @@ export class PartsPanel {
     const now = JSON.stringify([parts, changed, seconds, settings.speed]);
     if (now === this.#outlined) return;
     if (this.#outlined === "") return (this.#outlined = now); // it was read together with the project
-    const chapters = await readOutline(this.of.id);
-    if (this.of.signal.aborted) return;
+    if (!(await this.#readMap())) return;
     this.#outlined = now;
-    this.chapters.show(chapters);
     this.#followScroll();
   }
 
@@ -89,7 +100,7 @@ export class PartsPanel {
     on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
     on("delete-selected", "click", () => this.afterChanges(() => this.#deleteSelected()));
     this.selection.addEventListener("change", () => this.#markSelected());
-    this.selection.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => this.#change(detail.changes))));
+    this.direction.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => changeParts(this.of.id, this.selection.ids, detail.changes))));
   }
 
   /** Of what changes nothing. */
@@ -106,8 +117,15 @@ export class PartsPanel {
   }
 
   #offerFilters(parts) {
-    this.part("filter").replaceChildren(...filterChoices(parts).map(([value, textContent]) => element("option", { value, textContent })));
+    const groups = filterChoices(parts, this.#characters, this.list.filter);
+    const filters = JSON.stringify(groups);
+    if (filters !== this.#filters) this.part("filter").replaceChildren(...groups.flatMap(({ label, choices }) => {
+      const options = choices.map(([value, textContent]) => element("option", { value, textContent }));
+      return label ? [element("optgroup", { label }, options)] : options;
+    }));
+    this.#filters = filters;
     this.part("filter").value = this.list.filter;
+    if (this.part("filter").selectedIndex < 0) this.#attempt(this.#filter("")); // the character was deleted
   }
 
   #dress(row) {
@@ -181,6 +199,7 @@ export class PartsPanel {
   }
 
   #markSelected() {
+    if (!this.selection.ids.length) this.direction.reset();
     this.#mark();
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
   }
@@ -188,17 +207,6 @@ export class PartsPanel {
   async #selectAll(isSelected) {
     if (!isSelected) return this.selection.clear();
     this.selection.set(await readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
-  }
-
-  /** A studio whose parts have no direction of their own changes them one by one. */
-  async #change(changes) {
-    if (this.#isDirected) return changeParts(this.of.id, this.selection.ids, changes);
-    for (const partId of this.selection.ids) await changePart(this.of.id, partId, changes);
-  }
-
-  /** Whether parts have a speed of their own. */
-  get #isDirected() {
-    return this.list.rows.some(({ part }) => "speed" in part);
   }
 
   async #speakSelected() {
@@ -230,6 +238,7 @@ export class PartsPanel {
   #markRow(row) {
     const isHeard = row.part.id === this.of.playback.heard?.part;
     row.isSelected = this.selection.has(row.part.id);
+    row.speaker = this.#characters.find(({ id }) => id === row.part.character)?.name ?? "";
     row.element.toggleAttribute("aria-current", isHeard);
     row.isPlaying = isHeard && this.of.playback.isPlaying;
   }

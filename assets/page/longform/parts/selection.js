@@ -1,10 +1,8 @@
 // Which parts of a project are selected, wherever they are, and the bar that says what can be done with them.
 
-import { labelOf } from "../../client/voices.js";
-import { element } from "../../lib/elements.js";
 import { phrase } from "../../lib/phrases.js";
 
-/** Fires "change" when the selection changes, and "set" with {changes} of the selected parts: their voice, their speed. */
+/** Fires "change" when the selection changes. */
 export class Selection extends EventTarget {
   /** @type {Set<string>} */
   #ids = new Set();
@@ -15,19 +13,13 @@ export class Selection extends EventTarget {
    * part: finds what the page shows; idsBetween: of the parts from one index to another.
    *
    * @param {(name: string) => any} part
-   * @param {{ signal: AbortSignal, voices: any[], idsBetween: (first: number, last: number) => Promise<string[]> }} project
+   * @param {{ signal: AbortSignal, idsBetween: (first: number, last: number) => Promise<string[]> }} project
    */
-  constructor(part, { signal, voices, idsBetween }) {
+  constructor(part, { signal, idsBetween }) {
     super();
     this.part = part;
     this.idsBetween = idsBetween;
-    const options = voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) }));
-    const unchanged = element("option", { value: "-", textContent: phrase("project.selection.voice") });
-    part("selected-voice").replaceChildren(unchanged, element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);
-    const set = (changes) => this.dispatchEvent(new CustomEvent("set", { detail: { changes } }));
     part("clear").addEventListener("click", () => this.clear(), { signal });
-    part("selected-voice").addEventListener("change", ({ target }) => target.value !== "-" && set({ voice: target.value }), { signal });
-    part("selected-speed").addEventListener("change", ({ target }) => target.reportValidity() && set({ speed: target.value ? target.valueAsNumber : -1 }), { signal });
     this.#show();
   }
 
@@ -80,8 +72,5 @@ export class Selection extends EventTarget {
     this.part("selection").hidden = !count;
     this.part("selected").textContent = phrase("project.speak.count", { count });
     this.part("delete-selected").textContent = phrase("project.delete.count", { count });
-    if (count) return;
-    this.part("selected-voice").value = "-";
-    this.part("selected-speed").value = "";
   }
 }

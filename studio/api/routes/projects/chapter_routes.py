@@ -42,8 +42,10 @@ class ChapterRoutes:
         limit: Annotated[int, Query(ge=1, le=MAX_PARTS)] = MAX_PARTS,
         state: PartState | None = None,
         audio: bool | None = None,
+        noted: bool | None = None,
+        character: str | None = None,
     ) -> JSONResponse:
         """The ids of parts in order, filtered as in the list of parts."""
-        shown = PartFilter(state, audio)
+        shown = PartFilter(state, audio, noted, character)
         ids = self._projects.part_ids(project_id, request.state.owner_filter, shown, offset, limit)
         return JSONResponse({"object": "list", "data": ids})

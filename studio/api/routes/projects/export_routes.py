@@ -178,8 +178,10 @@ class ProjectFiles:
         """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again; if its
         audio was checked, also proof.csv and proof.txt."""
         timeline = await self._timeline(project_id, request, partial)
-        report = await to_thread.run_sync(ProofReport, self._library, project_id, request.state.owner_filter)
-        pieces = await self._start_stream(request, zipped(timeline, self._library.files, report.files))
+        owner_filter = request.state.owner_filter
+        report = await to_thread.run_sync(ProofReport, self._library, project_id, owner_filter)
+        names = await to_thread.run_sync(self._library.cast.names, project_id, owner_filter)
+        pieces = await self._start_stream(request, zipped(timeline, self._library.files, names, report.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(report.title, "zip"))
 
     async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:

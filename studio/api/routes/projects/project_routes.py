@@ -31,7 +31,8 @@ from studio.api.schemas.projects import (
 from studio.errors import InvalidDocument, InvalidRequest, NotFound, StudioError, TooCostly
 from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import MAX_PARTS, PartState, Project, ProjectSettings
-from studio.projects.casting.cast import CharacterVoice
+from studio.projects.casting.cast_service import CastService
+from studio.projects.casting.voice_proposals import Role
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import MAX_FILE, Document, kind_of
 from studio.projects.import_previews import ImportPreview
@@ -57,8 +58,9 @@ class _Source:
 class ProjectRoutes:
     """With API keys, each owner has separate projects, and may share them; without keys, all callers share all."""
 
-    def __init__(self, service: ProjectService) -> None:
+    def __init__(self, service: ProjectService, cast: CastService) -> None:
         self._service = service
+        self._cast = cast
         self._projects = service.library.projects
 
     def router(self) -> APIRouter:
@@ -109,7 +111,7 @@ class ProjectRoutes:
         """
         source, body = await _read(request)
         listing = await until_hangup(request, self._characters(request.state.caller, source, body))
-        return JSONResponse({"object": "list", "data": [_character_json(entry) for entry in listing]})
+        return JSONResponse({"object": "list", "data": [_role_json(role) for role in listing]})
 
     def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects and those shared with it, newest first."""
@@ -167,10 +169,13 @@ class ProjectRoutes:
         limit: Limit = 50,
         state: PartState | None = None,
         audio: bool | None = None,
+        noted: bool | None = None,
+        character: str | None = None,
     ) -> JSONResponse:
         """Parts in order, with their takes. ``state``: only those in this state; ``audio``: only those with audio, or
-        without; also in the total."""
-        owner_filter, shown = request.state.owner_filter, PartFilter(state, audio)
+        without; ``noted``: with an open note, or without; ``character``: of this character, blank: the narrator's; also
+        in the total."""
+        owner_filter, shown = request.state.owner_filter, PartFilter(state, audio, noted, character)
         project = self._projects.get(project_id, owner_filter)
         parts = self._projects.parts(project_id, owner_filter, offset, limit, shown)
         total = self._projects.count_parts(project_id, owner_filter, shown)
@@ -179,8 +184,10 @@ class ProjectRoutes:
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
 
     async def edit_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Edit a part's text, voice or pause, or choose one of its takes; no other part becomes stale."""
-        changes = as_model(await read_json(request), PartBody).changes()
+        """Edit a part's text, voice, pause, direction or character, or choose one of its takes; no other part becomes
+        stale."""
+        body = as_model(await read_json(request), PartBody)
+        changes = self._cast.tagged(body.changes(), body.tags)
         owner_filter = request.state.owner_filter
         part = await to_thread.run_sync(self._service.edit_part, project_id, owner_filter, part_id, changes)
         project = await to_thread.run_sync(self._projects.get, project_id, owner_filter)
@@ -193,7 +200,7 @@ class ProjectRoutes:
             new = await self._import_of(caller, source, body)
             return await self._service.create(caller, new, body.title or "", settings, body.start)
 
-    async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[CharacterVoice]:
+    async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[Role]:
         with _field_named(source):
             return await self._service.characters(caller, await self._import_of(caller, source, body), body.voice)
 
@@ -237,11 +244,12 @@ def _field_named(source: _Source) -> Iterator[None]:
         raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
 
 
-def _character_json(entry: CharacterVoice) -> dict[str, object]:
+def _role_json(role: Role) -> dict[str, object]:
     """``gender``: female, male, or blank where the text does not tell."""
-    character = entry.character
-    names: dict[str, object] = {"name": character.name, "names": list(character.names)}
-    return names | {"gender": character.voice_gender, "lines": character.lines, "voice": entry.voice}
+    character = role.character
+    names: dict[str, object] = {"name": character.name, "names": [character.name, *character.aliases]}
+    figures = {"gender": character.gender, "lines": role.lines, "voice": character.voice}
+    return names | figures | {"narrator": character.is_narrator}
 
 
 async def _read(request: Request) -> tuple[_Source, ProjectBody]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from studio.projects.casting.attribution import SURE, attribute
+from studio.library.projects.project_records import SURE
+from studio.projects.casting.attribution import attribute
 from tests.studio.projects.casting.labels import FOLDER, Score, read, score
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from studio.projects.casting.cast import proposed_voices
-from studio.projects.casting.characters import Character
+from studio.library.projects.project_records import NewCharacter
+from studio.library.voices.voice import Voice
+from studio.projects.casting.voice_proposals import proposed_voices, roles_of
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, parts_of
 
@@ -26,6 +27,28 @@ def test_characters_are_listed_and_nothing_is_kept(steered: Any) -> None:
     assert {name: entry["lines"] for name, entry in names.items()} == {"Eleanor": 3, "Mr Thornton": 2}
     assert names["Mr Thornton"]["gender"] == "male"
     assert {entry["voice"] for entry in names.values()} <= {"anna", "bert"}
+
+
+PLAY = "Thaddeus: Is anyone there?\n\nSiobhan: Nobody.\n\nCaptain Reyes: Then we go.\n\nThey go."
+
+
+def test_every_name_of_a_script_is_listed_and_becomes_a_character(steered: Any) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(f"{PROJECTS}/characters", json={"input": PLAY}).json()["data"]
+        assert [(entry["name"], entry["lines"]) for entry in answer] == [
+            ("Thaddeus", 1), ("Siobhan", 1), ("Captain Reyes", 1),
+        ]  # fmt: skip
+        letter = "Note: come in.\n\n" + "It rained all day. " * 9 + "\n\nIt rained on.\n\nIt stopped."
+        assert client.post(f"{PROJECTS}/characters", json={"input": letter}).json()["data"] == []
+        project = client.post(PROJECTS, json={"input": PLAY, "speakers": True, "cast": {"siobhan": "bert"}}).json()
+        cast = client.get(f"{PROJECTS}/{project['id']}/cast").json()["data"]
+    assert [(one["name"], one["voice"]) for one in cast] == [
+        ("Thaddeus", None), ("Siobhan", "bert"), ("Captain Reyes", None),
+    ]  # fmt: skip
+    assert [(part["text"], part["voice"]) for part in parts_of(served, project)] == [
+        ("Is anyone there?", None), ("Nobody.", "bert"), ("Then we go.", None), ("They go.", None),
+    ]  # fmt: skip
 
 
 def test_speech_has_the_voice_of_its_speaker_and_the_rest_the_narrators(steered: Any) -> None:
@@ -49,10 +72,39 @@ def test_a_file_and_an_unreadable_one(steered: Any) -> None:
         assert_envelope(client.post(at, json={"input": NOVEL, "voice": "nobody"}), 400, "voice")
 
 
-def test_voices_differ_as_long_as_there_are_others(steered: Any) -> None:
+def voice(slug: str, gender: str) -> Voice:
+    return Voice.model_construct(id=slug, slug=slug, name=slug, gender=gender)
+
+
+def test_proposed_voices_have_the_gender_and_differ_from_the_narrators_and_the_neighbours() -> None:
+    voices = [voice("nora", "female"), voice("clara", "female"), voice("dora", "female"), voice("otto", "male")]
+    people = [NewCharacter("Ann", gender="female"), NewCharacter("Bea", gender="female"), NewCharacter("Cleo")]
+    people += [
+        NewCharacter("Dan", gender="male"),
+        NewCharacter("Eve", gender="female"),
+        NewCharacter("Fay", gender="female"),
+    ]
+    lines = ["Ann", "Bea"] * 9 + ["Cleo", "Dan"] * 3 + ["Eve", "Bea", "Eve"] + ["Fay", "Ann"]
+    proposals = {
+        role.character.name: role.character.voice for role in proposed_voices(roles_of(people, lines), voices, "nora")
+    }
+    assert {proposals["Ann"], proposals["Bea"]} == {"clara", "dora"}
+    assert proposals["Dan"] == "otto" and "nora" not in proposals.values()
+    assert proposals["Eve"] == proposals["Ann"], "only Bea speaks beside her"
+    assert proposals["Fay"] == proposals["Bea"]
+    assert [role.character.voice for role in proposed_voices(roles_of(people, lines), [], None)] == [None] * 6
+
+
+def test_a_crowd_and_a_book_of_too_many_lines_are_refused_with_the_limit(steered: Any) -> None:
     served, _ = steered()
-    voices = served.app.state.studio.speech.voices.library.voices.page()
-    people = [Character(name, (name,)) for name in ("A", "B", "C")]
-    proposals = [entry.voice for entry in proposed_voices(people, voices, "anna")]
-    assert proposals[0] == "bert" and set(proposals) == {"anna", "bert"}
-    assert [entry.voice for entry in proposed_voices(people, [], None)] == [None, None, None]
+    crowd = "\n\n".join(f"N{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}: Yes." for n in range(2001))
+    with served.client() as client:
+        answer = client.post(PROJECTS, json={"input": crowd, "speakers": True})
+        assert_envelope(answer, 400, "input")
+        assert "2001 characters; at most 2000" in answer.json()["error"]["message"]
+        name = "“Yes,” said " + "A" * 3000 + ".\n\n“No,” said Ben."
+        listed = client.post(f"{PROJECTS}/characters", json={"input": name}).json()["data"]
+        assert [entry["name"] for entry in listed] == ["Ben"]
+        open_quotes = "“One «two ‘three said Anna.\n\n" * 40 + "“No,” said Ben."
+        project = client.post(PROJECTS, json={"input": open_quotes, "speakers": True}).json()
+    assert " ".join(part["text"] for part in parts_of(served, project)).split() == open_quotes.split()

@@ -17,7 +17,7 @@ from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
 from tests.studio.server import Served
 
 
@@ -156,18 +156,23 @@ def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Ste
     served, engine = steered(transcriber=RECOGNISER)
     project = spoken(served, "One two three four.")
     [part] = parts_of(served, project)
+    change(served, project, part, temperature=0.4)
+    ask(served, project, "speak")
+    until(served, project, "done")
+    [part] = parts_of(served, project)
     script.texts = ["one two three"]
     checked(served, project)
     script.texts = ["one", "one two three four"]
     improved = proof(served, project, "POST", "/regenerate", part=part["id"], tries=5)
     assert (improved["replaced"], improved["tries"], improved["weight"]) == (True, 2, 0)
-    assert improved["weight_before"] > 0 and len(improved["part"]["takes"]) == 2
+    assert improved["weight_before"] > 0 and len(improved["part"]["takes"]) == 3
     assert improved["part"]["chosen"] == improved["part"]["takes"][0]["id"] != part["chosen"]
     assert improved["part"]["state"] == "done" and spots(served, project) == []
-    assert len({utterance.sampling.seed for utterance in engine.utterances}) == 3
+    assert len({utterance.sampling.seed for utterance in engine.utterances}) == 4
+    assert [utterance.sampling.temperature for utterance in engine.utterances[1:]] == [0.4] * 3, "as directed"
     script.texts = ["one two", "two three"]
     kept = proof(served, project, "POST", "/regenerate", part=part["id"], tries=2)
-    assert (kept["replaced"], kept["weight"], len(kept["part"]["takes"])) == (False, 0, 2), "none is as good"
+    assert (kept["replaced"], kept["weight"], len(kept["part"]["takes"])) == (False, 0, 3), "none is as good"
 
 
 def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
@@ -181,7 +186,11 @@ def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
     change(served, project, two, text="Other words.")
     assert spots(served, project) == [note], "a note stays when the text was changed"
     with served.client() as client:
-        at = f"{PROJECTS}/{project['id']}/proof"
+        parts, at = (f"{PROJECTS}/{project['id']}/{path}" for path in ("parts", "proof"))
+        for noted, wanted in ((True, [two["id"]]), (False, [one["id"]])):
+            assert client.get(f"{parts}/ids", params={"noted": noted}).json()["data"] == wanted
+        client.patch(f"{at}/spots/{note['id']}", json={"accepted": True})
+        assert client.get(parts, params={"noted": True}).json()["total"] == 0
         assert_envelope(client.get(f"{at}/spots?chapter=3"), 404, "chapter")
         assert_envelope(client.post(f"{at}/notes", json={"take": two["chosen"], "at": 999}), 400, "at")
         assert_envelope(client.post(f"{at}/notes", json={"take": "none", "at": 0}), 404, "take")

@@ -1,0 +1,208 @@
+// Lines of a project and their speakers, decided with single keys: 1 to 9 a character, 0 the narrator, Enter accepts, U undoes.
+
+import { addCharacter, changePart, changeParts, proposeSpeakers, readLines } from "../client/projects.js";
+import { element } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
+import { phrase } from "../lib/phrases.js";
+
+const PAGE = 50;
+const KEYS = 9; // characters that have a key of their own
+
+/** Fires "decided" after each change. */
+export class CastLines extends EventTarget {
+  #looks = new Latest();
+  #which = {};
+  /** @type {string | null} */
+  #assistant = null;
+  #characters = [];
+  #lines = [];
+  #at = 0;
+  /** The lines before each change, the last one at the end. @type {any[]} */
+  #done = [];
+
+  /** run: does work and shows why it failed. */
+  constructor(id, run) {
+    super();
+    this.id = id;
+    this.run = run;
+    this.title = element("h3");
+    this.hint = element("p", { className: "quiet", textContent: phrase("cast.keys") });
+    this.list = element("ol", { className: "cast-lines" });
+    this.more = element("button", { type: "button", className: "plain", textContent: phrase("cast.next"), onclick: () => run(() => this.#load(this.#lines.length)) });
+    this.ask = element("button", { type: "button", className: "plain", onclick: once(() => run(() => this.#propose())) });
+    this.element = element("section", { hidden: true }, [this.title, this.hint, this.ask, this.list, this.more]);
+    this.list.addEventListener("keydown", (event) => this.#press(event));
+  }
+
+  /** which: {unsure: true} or {character: id}; assistant: the model that may be asked, or null. */
+  async open(which, title, { characters, assistant }) {
+    this.#which = which;
+    this.#assistant = assistant;
+    this.ask.hidden = !assistant;
+    this.ask.textContent = phrase("cast.ask", { model: assistant ?? "" });
+    this.#done = [];
+    this.#at = 0;
+    this.title.textContent = title;
+    this.#characters = characters;
+    await this.#load(0);
+  }
+
+  close() {
+    this.#looks.end();
+    this.element.hidden = true;
+  }
+
+  async #load(offset) {
+    const isLatest = this.#looks.begin();
+    // The server leaves out decided lines; here they stay, so that they can be undone.
+    const gone = this.#lines.filter((line) => line.confirmed && offset).length;
+    const { data, has_more: hasMore } = await readLines(this.id, this.#which, "unsure" in this.#which ? offset - gone : offset, PAGE);
+    if (!isLatest()) return;
+    this.#lines = offset ? [...this.#lines, ...data] : data;
+    this.more.hidden = !hasMore;
+    this.element.hidden = !this.#lines.length;
+    this.#draw();
+  }
+
+  #draw() {
+    this.list.replaceChildren(...this.#lines.map((line, number) => this.#row(line, number)));
+  }
+
+  #row(line, number) {
+    const isHere = number === this.#at;
+    const name = this.#nameOf(line.character);
+    const guess = line.confidence === null ? name : phrase("cast.guess", { name, percent: String(Math.round(100 * line.confidence)) });
+    const state = line.confirmed ? phrase("cast.decided", { name }) : line.proposal ? this.#proposed(line.proposal) : guess;
+    const row = element("li", { tabIndex: isHere ? 0 : -1, onfocus: () => this.#go(number, false) }, [
+      element("p", { dir: "auto" }, [
+        element("span", { className: "quiet", textContent: `${line.before} ` }), element("strong", { textContent: line.text }),
+        element("span", { className: "quiet", textContent: ` ${line.after}` }),
+      ]),
+      element("p", { className: "cast-state", textContent: state }),
+    ]);
+    row.toggleAttribute("data-decided", line.confirmed);
+    if (isHere) row.setAttribute("aria-current", "true");
+    if (isHere) row.append(this.#choices(line));
+    return row;
+  }
+
+  #choices(line) {
+    const choice = (key, words, work) => {
+      return element("button", { type: "button", className: "plain", onclick: () => this.run(work) }, [element("kbd", { textContent: key }), words]);
+    };
+    const named = this.#characters.slice(0, KEYS).map(({ id, name }, i) => choice(String(i + 1), name, () => this.#decide(line, { character: id })));
+    return element("div", { className: "cast-choices" }, [
+      ...named, ...this.#others(line), choice("0", phrase("cast.narrator"), () => this.#decide(line, { character: "" })),
+      choice("⏎", phrase("cast.accept"), () => this.#accept(line)),
+      ...(this.#done.length ? [choice("U", phrase("takes.undo"), () => this.#undo())] : []),
+    ]);
+  }
+
+  /** A list of the characters without a key. */
+  #others(line) {
+    const others = this.#characters.slice(KEYS);
+    if (!others.length) return [];
+    const options = others.map(({ id, name }) => element("option", { value: id, textContent: name }));
+    const select = element("select", { onchange: () => select.value && this.run(() => this.#decide(line, { character: select.value })) }, [
+      element("option", { value: "", textContent: phrase("cast.merge.choose") }), ...options,
+    ]);
+    select.setAttribute("aria-label", phrase("cast.character"));
+    return [select];
+  }
+
+  #nameOf(character) {
+    return this.#characters.find(({ id }) => id === character)?.name ?? phrase("cast.narrator");
+  }
+
+  #press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
+    const line = this.#lines[this.#at];
+    const isButton = event.target instanceof HTMLButtonElement;
+    /** @type {Record<string, () => unknown>} */
+    const keys = {
+      ArrowDown: () => this.#go(this.#at + 1), ArrowUp: () => this.#go(this.#at - 1),
+      u: () => this.run(() => this.#undo()), 0: () => this.run(() => this.#decide(line, { character: "" })),
+    };
+    if (!isButton) keys.Enter = () => this.run(() => this.#accept(line));
+    for (const [i, one] of this.#characters.slice(0, KEYS).entries()) keys[i + 1] = () => this.run(() => this.#decide(line, { character: one.id }));
+    const work = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!work) return;
+    event.preventDefault();
+    event.stopPropagation();
+    work();
+  }
+
+  #go(number, hasFocus = true) {
+    if (number < 0 || number >= this.#lines.length) return;
+    if (number !== this.#at) {
+      const [before, now] = [this.#at, number];
+      this.#at = number;
+      for (const at of [before, now]) this.list.children[at].replaceWith(this.#row(this.#lines[at], at));
+    } else if (!hasFocus) return;
+    const row = /** @type {HTMLElement} */ (this.list.children[number]);
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  }
+
+  #proposed({ name, tags }) {
+    const words = [name || phrase("cast.narrator"), ...tags.map((tag) => `[${tag}]`)].join(" ");
+    return phrase("cast.proposal", { model: this.#assistant ?? "", name: words });
+  }
+
+  async #propose() {
+    this.ask.textContent = phrase("cast.asking", { model: this.#assistant ?? "" });
+    try {
+      const open = this.#lines.filter((line) => !line.confirmed).slice(0, PAGE);
+      const { data } = open.length ? await proposeSpeakers(this.id, open.map(({ id }) => id)) : { data: [] };
+      for (const proposal of data) open.find(({ id }) => id === proposal.part).proposal = proposal;
+    } finally {
+      this.ask.textContent = phrase("cast.ask", { model: this.#assistant ?? "" });
+    }
+    this.#draw();
+    this.#go(this.#at);
+  }
+
+  /** Accept the proposal, or else the current speaker; a name that is not in the cast is added to it. */
+  async #accept(line) {
+    if (!line.proposal || line.confirmed) return this.#decide(line, { confirmed: true });
+    const { name, tags } = line.proposal;
+    let { character } = line.proposal;
+    if (name && !character) {
+      const known = this.#characters.find((one) => one.name.toLowerCase() === name.toLowerCase()) ?? (await addCharacter(this.id, name));
+      if (!this.#characters.includes(known)) this.#characters.push(known);
+      character = known.id;
+    }
+    await this.#decide(line, { character: character ?? "", ...(tags.length ? { tags } : {}) });
+  }
+
+  async #decide(line, changes) {
+    await changeParts(this.id, [line.id], changes);
+    const { character, confirmed, text } = line;
+    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null });
+    Object.assign(line, { confirmed: true }, "character" in changes ? { character: changes.character || null } : {});
+    this.#redraw(line);
+    this.#go(this.#lines.indexOf(line) + 1);
+    this.dispatchEvent(new CustomEvent("decided"));
+  }
+
+  async #undo() {
+    const last = this.#done.pop();
+    if (!last) return;
+    const { line, character, confirmed, text } = last;
+    if (text !== null) await changePart(this.id, line.id, { text });
+    await changeParts(this.id, [line.id], { character: character ?? "", confirmed });
+    Object.assign(line, { character, confirmed });
+    this.#redraw(line);
+    this.#go(this.#lines.indexOf(line));
+    this.dispatchEvent(new CustomEvent("decided"));
+  }
+
+  #redraw(line) {
+    const number = this.#lines.indexOf(line);
+    const hadFocus = this.list.children[number].contains(document.activeElement);
+    const row = this.#row(line, number);
+    this.list.children[number].replaceWith(row);
+    if (hadFocus) row.focus({ preventScroll: true });
+  }
+}

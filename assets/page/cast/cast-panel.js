@@ -1,0 +1,147 @@
+// The cast of a project: its characters with their voices, and the lines whose speaker is unsure.
+
+import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
+import { restore } from "../client/trash.js";
+import { element, setChildren } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
+import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
+import { CastLines } from "./cast-lines.js";
+import { CharacterRow } from "./character-row.js";
+
+class CastPanel {
+  #looks = new Latest();
+  /** @type {Map<string | null, CharacterRow>} */
+  #rows = new Map();
+  /** @type {{ characters: any[], assistant: string | null }} */
+  #cast = { characters: [], assistant: null };
+
+  constructor(container, project) {
+    this.project = project;
+    this.list = element("ul", { className: "cast-list" });
+    this.list.setAttribute("aria-label", phrase("cast.title"));
+    this.note = element("p", { className: "quiet" });
+    this.note.setAttribute("role", "status");
+    this.lines = new CastLines(project.id, (work) => this.#do(work));
+    this.lines.addEventListener("decided", () => this.#changed());
+    const button = (words, work) => element("button", { type: "button", className: "plain", textContent: words, onclick: once(() => this.#do(work)) });
+    this.unsure = button("", () => this.lines.open({ unsure: true }, phrase("cast.unsure.title"), this.#cast));
+    this.recast = button(phrase("cast.recast"), () => this.#recast());
+    this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200 });
+    this.name.setAttribute("aria-label", phrase("cast.add.name"));
+    const add = element("form", { className: "cast-add" }, [this.name, element("button", { type: "submit", className: "plain", textContent: phrase("cast.add") })]);
+    add.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#do(() => this.#add());
+    });
+    container.classList.add("cast-panel");
+    container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);
+  }
+
+  open() {
+    return this.#do(() => this.#look());
+  }
+
+  close() {
+    this.#looks.end();
+    this.lines.close();
+  }
+
+  async #do(work) {
+    this.note.textContent = "";
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (!this.project.signal.aborted) this.note.textContent = problem.why;
+    }
+  }
+
+  async #look() {
+    const isLatest = this.#looks.begin();
+    const { narrator, data, unsure, assistant } = await readCast(this.project.id);
+    if (!isLatest() || this.project.signal.aborted) return;
+    this.#cast = { characters: data, assistant };
+    const members = [narrator, ...data];
+    this.#rows = new Map(members.map((member) => [member.id, this.#rows.get(member.id) ?? this.#row()]));
+    for (const member of members) this.#rows.get(member.id)?.show(member, data.filter(({ id }) => id !== member.id));
+    setChildren(this.list, [...this.#rows.values()].map((row) => row.element));
+    this.unsure.textContent = phrase("cast.unsure", { count: unsure });
+    this.unsure.hidden = !unsure;
+    this.recast.hidden = !data.length;
+    if (!data.length) this.note.textContent = phrase("cast.none");
+  }
+
+  #row() {
+    const row = new CharacterRow(this.project.voices);
+    const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.member, detail)));
+    on("change", (member, changes) => this.#change(member, changes));
+    on("hear", (member) => this.#hear(member));
+    on("lines", (member) => this.lines.open({ character: member.id ?? "" }, phrase("cast.of", { name: member.name || phrase("cast.narrator") }), this.#cast));
+    on("merge", async (member, { into }) => this.#undoable(member, await mergeCharacter(this.project.id, member.id, into), "cast.merged"));
+    on("delete", async (member) => this.#undoable(member, await deleteCharacter(this.project.id, member.id), "cast.deleted"));
+    return row;
+  }
+
+  async #change(member, changes) {
+    try {
+      if (member.id === null) await changeProject(this.project.id, { voice: changes.voice });
+      else await changeCharacter(this.project.id, member.id, changes);
+    } finally {
+      await this.#changed();
+    }
+  }
+
+  async #undoable({ id, name }, { undo_seconds: seconds }, words) {
+    this.lines.close();
+    await this.#changed();
+    const undo = async () => {
+      await restore("character", [id]);
+      await this.#changed();
+    };
+    offerUndo(phrase(words, { name }), seconds ? undo : null);
+  }
+
+  /** The sample line if it has audio, else the recording of the voice. */
+  #hear({ sample, voice }) {
+    if (sample?.take) return this.project.playback.play(this.project.project(), { id: sample.part, position: sample.position, chosen: sample.take });
+    const wanted = voice ?? this.project.project()?.settings.voice;
+    const own = this.project.voices.find(({ id, name, isFirstChoice }) => (wanted ? [id, name.toLowerCase()].includes(wanted.toLowerCase()) : isFirstChoice));
+    return own && this.project.playback.sample(own);
+  }
+
+  async #recast() {
+    const before = this.#cast.characters;
+    await recast(this.project.id, false);
+    await this.#changed();
+    const now = new Map(this.#cast.characters.map(({ id, voice }) => [id, voice]));
+    const revoiced = before.filter(({ id, voice }) => now.has(id) && now.get(id) !== voice);
+    const undo = async () => {
+      for (const { id, voice } of revoiced) await changeCharacter(this.project.id, id, { voice: voice ?? "" });
+      await this.#changed();
+    };
+    if (revoiced.length) offerUndo(phrase("cast.recast.done", { count: revoiced.length }), undo);
+  }
+
+  async #add() {
+    if (!this.name.value.trim()) return this.name.focus();
+    await addCharacter(this.project.id, this.name.value);
+    this.name.value = "";
+    await this.#changed();
+  }
+
+  async #changed() {
+    await this.#look();
+    await this.project.changed();
+  }
+}
+
+/**
+ * The panel of a project's cast.
+ *
+ * @param {HTMLElement} container empty
+ * @param {any} project as longform/panels.js gives it
+ */
+export const mountCast = (container, project) => new CastPanel(container, project);

@@ -1,0 +1,92 @@
+// How the selected parts are spoken: fields for voice and speed, and behind a button character, delivery, tag and pause.
+
+import { health } from "../../client/system.js";
+import { labelOf } from "../../client/voices.js";
+import { element } from "../../lib/elements.js";
+import { phrase } from "../../lib/phrases.js";
+import { PRESETS } from "../../speak/sampling-presets.js";
+import { offered } from "../../speak/speech-tags.js";
+
+const UNCHANGED = "-"; // the first option of each list, which changes nothing
+const PAUSE = /^pause|break/; // such tags say nothing about the manner
+
+/** The project's own sampling, and the presets: as the API takes them. @type {Record<string, Record<string, number>>} */
+const DELIVERIES = { project: { temperature: -1, top_p: -1, top_k: -1 } };
+for (const [name, { temperature, topP, topK }] of Object.entries(PRESETS)) DELIVERIES[name] = { temperature, top_p: topP, top_k: topK };
+
+const option = (value, textContent) => element("option", { value, textContent });
+
+/** Fires "set" with {changes}, as the API takes them for many parts. */
+export class Direction extends EventTarget {
+  #cast = "";
+
+  /**
+   * part: finds what the page shows.
+   *
+   * @param {(name: string) => any} part
+   * @param {{ signal: AbortSignal, voices: any[], attempt: (work: Promise<unknown>) => unknown }} project attempt: shows why work failed
+   */
+  constructor(part, { signal, voices, attempt }) {
+    super();
+    this.part = part;
+    const key = (/** @type {string} */ name) => /** @type {import("../../lib/phrases.js").Key} */ (`speak.delivery.${name}`);
+    this.#fill("voice", phrase("project.selection.voice"), [option("", phrase("part.voice.project")), ...voices.map((voice) => option(voice.id, labelOf(voice)))]);
+    this.#fill("delivery", "–", Object.keys(DELIVERIES).map((name) => option(name, phrase(name === "project" ? "project.selection.delivery" : key(name)))));
+    this.#fill("tag", "–", []);
+    this.showCast([]);
+    const on = (name, work) => part(`selected-${name}`).addEventListener("change", ({ target }) => target.value !== UNCHANGED && target.reportValidity() && this.#set(work(target)), { signal });
+    const number = ({ value, valueAsNumber }) => (value ? valueAsNumber : -1);
+    on("voice", ({ value }) => ({ voice: value }));
+    on("character", ({ value }) => ({ character: value }));
+    on("delivery", ({ value }) => DELIVERIES[value]);
+    on("tag", ({ value }) => ({ tags: value ? [value] : [] }));
+    on("speed", (field) => ({ speed: number(field) }));
+    on("gap", (field) => ({ pause: number(field) }));
+    part("direct").addEventListener("click", () => attempt(this.#toggle()), { signal });
+    this.reset();
+  }
+
+  /** characters: {id, name}, as the API gives them. */
+  showCast(characters) {
+    const cast = JSON.stringify(characters.map(({ id, name }) => [id, name]));
+    if (cast === this.#cast) return;
+    this.#cast = cast;
+    this.#fill("character", "–", [option("", phrase("cast.narrator")), ...characters.map(({ id, name }) => option(id, name))]);
+    this.part("selected-character").closest("label").hidden = !characters.length;
+  }
+
+  /** Nothing is selected any more. */
+  reset() {
+    for (const name of ["voice", "character", "delivery", "tag"]) this.part(`selected-${name}`).value = UNCHANGED;
+    for (const name of ["speed", "gap"]) this.part(`selected-${name}`).value = "";
+    this.#open(false);
+  }
+
+  #open(isOpen) {
+    this.part("directing").hidden = !isOpen;
+    this.part("direct").setAttribute("aria-expanded", String(isOpen));
+  }
+
+  async #toggle() {
+    const isOpen = this.part("directing").hidden;
+    this.#open(isOpen);
+    if (isOpen) this.#offerTags((await health()).engine?.card.tags ?? null);
+  }
+
+  /** own: the model's tags; null where it does not say. */
+  #offerTags(own) {
+    const tags = new Set(offered(own).groups.filter(({ isIdle }) => !isIdle).flatMap((group) => group.tags));
+    this.#fill("tag", "–", [option("", phrase("project.selection.tag.none")), ...[...tags].filter((tag) => !PAUSE.test(tag)).map((tag) => option(tag, tag))]);
+  }
+
+  #fill(name, unchanged, options) {
+    const select = this.part(`selected-${name}`);
+    const { value } = select;
+    select.replaceChildren(option(UNCHANGED, unchanged), ...options);
+    select.value = options.some((each) => each.value === value) ? value : UNCHANGED;
+  }
+
+  #set(changes) {
+    this.dispatchEvent(new CustomEvent("set", { detail: { changes } }));
+  }
+}

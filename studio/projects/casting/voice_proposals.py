@@ -1,0 +1,69 @@
+"""Voices proposed for the characters of a cast: of the same gender, other than the narrator's and their neighbours'."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from studio.library.projects.project_records import NewCharacter
+from studio.library.voices.voice import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A character with the number of its lines."""
+
+    character: NewCharacter
+    lines: int
+    beside: Mapping[str, int]
+    """How many lines of other characters, by name, come right before or after."""
+
+
+def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> list[Role]:
+    """``speakers``: the names of those who speak, line after line, without the narrator's lines."""
+    lines = list(speakers)
+    counts = Counter(lines)
+    beside: dict[str, Counter[str]] = defaultdict(Counter)
+    for before, after in pairwise(lines):
+        if before != after:
+            beside[before][after] += 1
+            beside[after][before] += 1
+    roles = [Role(character, counts[character.name], dict(beside[character.name])) for character in characters]
+    return sorted(roles, key=lambda role: -role.lines)
+
+
+def proposed_voices(
+    roles: Sequence[Role], voices: Sequence[Voice], narrator: str | None, only_missing: bool = False
+) -> list[Role]:
+    """The roles in the same order, each with the slug of a voice; None where the library has none that fits.
+
+    A character of known gender gets a voice of that gender if there is one. Characters who speak one after the other
+    get different voices if that is possible, and no voice is used twice while others are left. ``narrator``: the slug
+    of the voice that reads the narration; no character gets it. ``only_missing``: characters with a voice keep it.
+    """
+    free = [voice for voice in voices if voice.slug != narrator]
+    chosen = {role.character.name: role.character.voice for role in roles if only_missing and role.character.voice}
+    uses = Counter(chosen.values())
+    proposals = []
+    for role in roles:
+        if role.character.is_narrator or role.character.name in chosen:
+            proposals.append(role)
+            continue
+        wanted = role.character.gender
+        fitting = [voice for voice in free if voice.gender in (wanted, "")] if wanted in ("female", "male") else free
+        near = Counter[str]()
+        for name, count in role.beside.items():
+            if name in chosen:
+                near[chosen[name]] += count
+
+        def cost(voice: Voice, near: Counter[str] = near, wanted: str = wanted) -> tuple[int, int, bool]:
+            return near[voice.slug], uses[voice.slug], voice.gender != wanted
+
+        best = min(fitting or free, key=cost, default=None)
+        if best is not None:
+            uses[best.slug] += 1
+            chosen[role.character.name] = best.slug
+        proposals.append(replace(role, character=replace(role.character, voice=best.slug if best else None)))
+    return proposals

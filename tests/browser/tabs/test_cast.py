@@ -1,0 +1,109 @@
+"""The cast of a project on the page: found before the import, changed, decided by single keys, merged and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Locator, Route, expect
+
+from tests.browser.screen import Screen
+from tests.browser.tabs.test_longform import area_of, import_it
+from tests.browser.test_looks import serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+NOVEL = (
+    "“Come in,” said Eleanor. “She is waiting.”\n\nMr Thornton wiped his boots.\n\n"
+    "“Then I wait,” said Mr Thornton.\n\nThe rain went on.\n\nIt rained.\n\nIt went on.\n\n“Somebody is here.”\n\n"
+    "The rain went on.\n\nIt rained.\n\nIt went on.\n\n“Who is it?”"
+)
+
+
+def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Locator]:
+    """A project of the novel, whose speakers were found, with its cast shown."""
+    screen = open_page(studio, **size).ready()
+    area = area_of(screen)
+    area.get_by_label("Choose a document").set_input_files(
+        {"name": "Novel.txt", "mimeType": "text/plain", "buffer": NOVEL.encode()}
+    )
+    area.get_by_label("Find the speakers").check()
+    expect(area.locator("[data-part=names] label")).to_have_count(2)
+    assert serious_violations(screen) == []
+    area.get_by_label("Voice of Eleanor").select_option("bert")
+    import_it(area)
+    area.get_by_role("button", name="Cast", exact=True).click()
+    expect(area.locator(".cast-list > li")).to_have_count(3)
+    return screen, area
+
+
+def test_a_novel_gets_a_cast_that_can_be_changed(studio: Served, open_page: Open) -> None:
+    screen, area = imported(studio, open_page)
+    expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
+    area.get_by_label("Voice of Eleanor").select_option("anna")
+    assert serious_violations(screen) == []
+    area.get_by_role("button", name="Parts", exact=True).click()
+    area.locator("[data-part=filter]").select_option(label="Eleanor (2)")
+    rows = area.locator(".long-parts > li")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("Eleanor")
+    expect(rows.first.get_by_label("Voice of part 1")).to_have_value("anna")
+    area.get_by_role("checkbox", name="Select all").check()
+    area.get_by_role("button", name="Direction").click()
+    area.get_by_role("combobox", name="Tag", exact=True).select_option("sad")
+    area.get_by_role("combobox", name="Delivery", exact=True).select_option(label="Lively")
+    expect(rows.first.get_by_role("textbox")).to_have_value("[sad] “Come in,”")
+    assert serious_violations(screen) == []
+    area.get_by_role("combobox", name="Character", exact=True).select_option(label="Narrator")
+    expect(area.get_by_text("No part matches the filter.")).to_be_visible()
+    area.locator("[data-part=filter]").select_option(label="All parts")
+    expect(rows.first.get_by_label("Voice of part 1")).to_have_value("")
+    screen.page.get_by_role("button", name="Cast", exact=True).click()
+    thornton = area.locator(".cast-list > li").nth(1)
+    thornton.get_by_label("More for Mr Thornton").click()
+    thornton.get_by_label("Merge into").select_option("Eleanor")
+    expect(area.locator(".cast-list > li")).to_have_count(2)
+    screen.page.get_by_role("button", name="Undo").click()
+    expect(area.locator(".cast-list > li")).to_have_count(3)
+
+
+def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
+    screen, area = imported(studio, open_page)
+    area.get_by_role("button", name="Decide 2 unsure lines").click()
+    lines = area.locator(".cast-lines > li")
+    expect(lines).to_have_count(2)
+    lines.first.focus()
+    press = screen.page.keyboard.press
+    press("1")
+    expect(lines.nth(0)).to_contain_text("Decided: Mr Thornton")
+    expect(lines.nth(1)).to_be_focused()
+    press("u")
+    expect(lines.nth(0)).to_contain_text("Probably")
+    expect(lines.nth(0)).to_be_focused()
+    press("0")
+    expect(lines.nth(0)).to_contain_text("Decided: Narrator")
+    press("Enter")
+    expect(lines.nth(1)).to_contain_text("Decided:")
+    expect(area.locator(".cast-bar button").first).to_be_hidden()
+    assert serious_violations(screen) == []
+
+
+def test_what_a_chat_endpoint_proposes_is_shown_and_taken_or_not(steered: Any, open_page: Open) -> None:
+    served = steered(chat=("http://127.0.0.1:9/v1", "tiny"))
+    screen, area = imported(served, open_page)
+
+    def propose(route: Route) -> None:
+        part = (route.request.post_data_json or {})["ids"][0]
+        route.fulfill(json={"data": [{"part": part, "character": None, "name": "The Cook", "tags": []}]})
+
+    area.get_by_role("button", name="Decide 2 unsure lines").click()
+    area.get_by_role("button", name="Ask tiny").click()
+    expect(area.locator(".cast-panel [role=status]")).to_contain_text("it cannot be reached")
+    screen.page.route("**/cast/proposals", propose)
+    area.get_by_role("button", name="Ask tiny").click()
+    lines = area.locator(".cast-lines > li")
+    expect(lines.first).to_contain_text("tiny proposes: The Cook")
+    expect(lines.first).to_be_focused()
+    screen.page.keyboard.press("Enter")
+    expect(lines.first).to_contain_text("Decided: The Cook")
+    expect(area.get_by_label("Name of The Cook")).to_have_value("The Cook")
