@@ -18,12 +18,13 @@ from studio.library.projects.project_records import (
     MAX_NAME,
     MAX_PARTS,
     MAX_PAUSE,
+    MAX_TITLE,
     Loudness,
     Part,
     Project,
     ProjectSettings,
 )
-from studio.library.projects.project_repository import MAX_TITLE, PartChanges, PartRange
+from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.library.sharing import sharing_json
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage

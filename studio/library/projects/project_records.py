@@ -19,8 +19,9 @@ MAX_PARTS = 20_000
 MAX_PAUSE = 30.0
 """Seconds of silence between two parts."""
 
+MAX_TITLE = 200
 MAX_AUTHOR = 200
-"""Length, like MAX_NAME."""
+"""Characters of text, as for MAX_TITLE and MAX_NAME."""
 MAX_NAME = 200
 """Of a character."""
 MAX_ALIASES = 50

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
-from studio.library.checks import clean_text
 from studio.library.database import Store, once_more_with_room
 from studio.library.projects.cast_repository import character_row, voice_of_character
 from studio.library.projects.chapters import Chapter, chapters_of, positions_of_chapter
@@ -32,6 +31,7 @@ from studio.library.projects.row_mapping import (
     AT_REST,
     clean_part,
     clean_pause,
+    clean_title,
     number_of,
     part_of,
     parts_of,
@@ -53,7 +53,6 @@ from studio.library.trash import Trash, mark
 MAX_PAGE = 500
 MAX_PROJECTS = 500
 """Projects of one owner."""
-MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
@@ -119,7 +118,7 @@ class Projects:
         cast: Sequence[NewCharacter] = (),
     ) -> Project:
         """Create a project of these parts, none of them queued. Raises InvalidRequest."""
-        title = _clean_title(title)
+        title = clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
         row = {
             "id": project_id,
@@ -190,7 +189,7 @@ class Projects:
             if sharing is not None:
                 row["sharing"] = clean_sharing(sharing)
             if title is not None:
-                row["title"] = _clean_title(title)
+                row["title"] = clean_title(title)
             if settings is not None:
                 row["settings"] = json.dumps(settings.as_dict())
             touch(db, row)
@@ -398,8 +397,3 @@ def _count(db: Database, owner: str) -> int:
 
 def _too_many() -> InvalidRequest:
     return InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
-
-
-def _clean_title(title: str) -> str:
-    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
-    return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"

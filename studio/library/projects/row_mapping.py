@@ -15,6 +15,7 @@ from studio.library.projects.project_records import (
     DIRECTED,
     MAX_PART_TEXT,
     MAX_PAUSE,
+    MAX_TITLE,
     PART_STATES,
     Direction,
     Part,
@@ -234,6 +235,11 @@ def clean_pause(pause: float) -> float | None:
     if pause > MAX_PAUSE:
         raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
     return None if pause < 0 else pause
+
+
+def clean_title(title: str) -> str:
+    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
+    return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
 
 
 def touch(db: Database, row: dict[str, Any]) -> None:
