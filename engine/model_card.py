@@ -25,7 +25,7 @@ class ModelCard:
     """Tags in [brackets] that it follows, in lower case; all others have no effect. None: unknown."""
 
     demo: bool = False
-    """Whether it is a small demo model with synthetic voices and only approximate clones."""
+    """Whether it is a small demo model with synthetic voices, which cannot copy a real one."""
 
     licence: str = ""
     """Licence of the weights, as the checkpoint names it; empty: unknown."""

@@ -15,6 +15,7 @@ StudioError
 ├── NotFound             the item does not exist
 ├── NotAllowed           the item belongs to another key, which has not shared it for that
 ├── NoTimestamps         the audio has no word times
+├── NoLikeness           the take and the clip of its voice cannot be compared
 ├── Damaged              an audio file of the library is missing or was altered
 ├── Changed              another caller has changed the item since it was read
 ├── UnderWay             the result is not finished yet
@@ -97,6 +98,10 @@ class CannotContinue(InvalidRequest):
 
 class CannotRegenerate(InvalidRequest):
     code = "cannot_mend"
+
+
+class NoLikeness(StudioError):
+    code = "no_likeness"
 
 
 class NoTimestamps(StudioError):

@@ -12,6 +12,7 @@ from studio.history.history import History
 from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.models.model_service import ModelService
+from studio.paths import ASSETS
 from studio.projects.casting.cast_service import CastService
 from studio.projects.casting.chat_endpoint import ChatEndpoint
 from studio.projects.project_service import ProjectService
@@ -27,6 +28,8 @@ from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.hearing.voiceprint import Voiceprints
+from studio.voices.library_prints import LibraryPrints
 from studio.voices.resolver import VoiceResolver
 
 log = logging.getLogger(__name__)
@@ -43,6 +46,7 @@ class Studio:
     cast: CastService
     proofs: ProofRuns
     clips: ClipService
+    library_prints: LibraryPrints
     recogniser_fetch: RecogniserFetch
     models: ModelService
     client_files: ClientFiles
@@ -62,6 +66,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     worker = ProjectWorker(service)
     queues = service.queues
     transcriber, denoiser = Transcriber(queues.transcribing, settings.transcriber), Denoiser(queues.denoising)
+    library_prints = LibraryPrints(library, Voiceprints(ASSETS / "fry" / "voiceprint.npz"))
     studio = Studio(
         settings=settings,
         library=library,
@@ -71,7 +76,8 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         projects=ProjectService(library, worker, voices, queues.documents),
         cast=CastService(library, service, _chat(settings)),
         proofs=ProofRuns(library, transcriber, queues.proofs),
-        clips=ClipService(queues.clips, transcriber, denoiser),
+        clips=ClipService(queues.clips, transcriber, denoiser, library_prints),
+        library_prints=library_prints,
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         models=ModelService(
             settings, host, lambda: service.in_use, lambda: service.warming.restart_forever(service.warm_voices)

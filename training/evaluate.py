@@ -2,6 +2,7 @@
 
     python -m training.evaluate assets/fry TEACHER.pt VOICES --scratch WORK --against OLD_CHECKPOINT --pictures OUT
     python -m training.evaluate assets/fry --only-words --weights int8 --scratch WORK --out int8.json
+    python -m training.evaluate assets/fry --people CLIPS --scratch WORK --out people.json
 
 Uses sentences that are not in training (training/texts/data/evaluation.txt). Every figure that is a mean over sentences
 has a 95 % bootstrap interval, under its name with `_95`. `source` is the teacher's own audio of the sentences.
@@ -16,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -128,15 +130,7 @@ class Evaluation:
     async def round_trip(self, audio: np.ndarray) -> np.ndarray:
         """Encode with the codec and decode again."""
         reference = await self.engine.encode_reference(audio, self.rate, "unused")
-        return self.decode(reference)
-
-    @torch.inference_mode()
-    def decode(self, reference: Reference) -> np.ndarray:
-        """Decode a reference's codes in its own voice."""
-        colours = None
-        if self.codec.timbre is not None and reference.timbre is not None:
-            colours = self.codec.timbre.colours(torch.from_numpy(reference.timbre)[None])
-        return self.codec.decode(torch.from_numpy(reference.codes)[None].long(), None, colours)[0, 0].numpy()
+        return decoded(self.codec, reference)
 
     async def default_voice(self, sentences: list[Judged], seed: int, has_teacher: bool = True) -> dict[str, object]:
         """Source, round trip and takes of every sentence in the default voice; stops and lengths."""
@@ -214,20 +208,6 @@ class Evaluation:
             "held_out_match": float(np.mean(hits["clone"])), "held_out_match_95": [low, high],
         }  # fmt: skip
 
-    async def people(self, sentences: list[Judged], folder: Path, seed: int) -> dict[str, object]:
-        """Clones of real people, by two judges: see `training.judging.people`."""
-
-        async def encode(audio: np.ndarray) -> Reference:
-            words = " ".join(self.listeners["base"].words(audio)) or "Words."
-            return await self.engine.encode_reference(audio, self.rate, words)
-
-        async def say(reference: Reference, number: int) -> np.ndarray:
-            return (await self._say(sentences[number].text, reference, seed + number)).audio
-
-        judges: dict[str, VoiceJudge] = {"resemblyzer": self.speakers, "voicefilter": FilterSpeakers()}
-        cloning = Cloning(encode, say, self.decode)
-        return await judge_people(read_people(folder), cloning, judges, PEOPLE_TESTED, PEOPLES_SENTENCES)
-
     async def tags(self, texts: list[str], seed: int) -> dict[str, object]:
         """The effect of each tag on the default voice: factors on duration and pitch; how often a whisper has a
         pitch."""
@@ -248,8 +228,41 @@ class Evaluation:
         }
 
     async def _say(self, text: str, reference: Reference | None, seed: int) -> Take:
-        references = () if reference is None else (reference,)
-        return await speak(self.engine, Utterance(text, references, Sampling(seed=seed), LONGEST))
+        return await say(self.engine, text, reference, seed)
+
+
+async def say(engine: Engine, text: str, reference: Reference | None, seed: int) -> Take:
+    """A take with default sampling."""
+    references = () if reference is None else (reference,)
+    return await speak(engine, Utterance(text, references, Sampling(seed=seed), LONGEST))
+
+
+@torch.inference_mode()
+def decoded(codec: Codec, reference: Reference) -> np.ndarray:
+    """A reference's codes as audio, in its own voice."""
+    colours = None
+    if codec.timbre is not None and reference.timbre is not None:
+        colours = codec.timbre.colours(torch.from_numpy(reference.timbre)[None])
+    return codec.decode(torch.from_numpy(reference.codes)[None].long(), None, colours)[0, 0].numpy()
+
+
+async def clones_of_people(
+    engine: Engine, codec: Codec, sentences: list[Judged], folder: Path, scratch: Path, seed: int
+) -> dict[str, object]:
+    """Clones of real people, by two judges: see `training.judging.people`."""
+    listener = Listener("base", scratch)
+
+    async def encode(audio: np.ndarray) -> Reference:
+        words = " ".join(listener.words(audio)) or "Words."
+        return await engine.encode_reference(audio, engine.info.sample_rate, words)
+
+    async def clone(reference: Reference, number: int) -> np.ndarray:
+        return (await say(engine, sentences[number].text, reference, seed + number)).audio
+
+    judges: dict[str, VoiceJudge] = {"resemblyzer": Speakers(), "voicefilter": FilterSpeakers()}
+    cloning = Cloning(encode, clone, partial(decoded, codec))
+    people, score = read_people(folder), Naturalness().score
+    return await judge_people(people, cloning, judges, score, PEOPLE_TESTED, PEOPLES_SENTENCES)
 
 
 def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:
@@ -304,20 +317,22 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
     if arguments.only_words:
         sentences = evaluation_sentences()
         return await only_words(arguments, sentences[:: max(1, len(sentences) // arguments.sentences)])
-    figures = await speed(checkpoint, arguments.against)
+    figures = await speed(checkpoint, arguments.against) if arguments.teacher else {}
     sentences = evaluation_sentences()
     sentences = sentences[:: max(1, len(sentences) // arguments.sentences)]
     few = [sentence for sentence in sentences if sentence.kind != "number"][:: max(1, len(sentences) // 8)][:6]
-    engine = Engine.start(EngineConfig(str(checkpoint), device="cpu"))
+    engine, codec = Engine.start(EngineConfig(str(checkpoint), device="cpu")), load_codec(checkpoint, "cpu")
     try:
-        evaluation = Evaluation(engine, load_codec(checkpoint, "cpu"), arguments)
+        if arguments.people:
+            figures |= await clones_of_people(engine, codec, few, arguments.people, arguments.scratch, 800)
+        if not arguments.teacher:
+            return figures
+        evaluation = Evaluation(engine, codec, arguments)
         figures |= await evaluation.default_voice(sentences, 100, has_teacher=not arguments.only_model)
         print(json.dumps(figures, indent=1), flush=True)
         figures |= await evaluation.bundled_voices(few, checkpoint / "voices", 500)
         if not arguments.only_model:
             figures |= await evaluation.strangers(few, checkpoint / "voices", 700)
-        if arguments.people:
-            figures |= await evaluation.people(few, arguments.people, 800)
         figures |= await evaluation.tags([sentence.text for sentence in few[:4]], 900)
     finally:
         engine.stop()
@@ -342,12 +357,16 @@ def main() -> None:
     parser.add_argument("--only-model", action="store_true", help="leave the teacher's own audio and strangers out")
     parser.add_argument("--only-words", action="store_true", help="only word errors of the default voice; no teacher")
     parser.add_argument("--weights", choices=get_args(Weights), help="with --only-words: how weights are held")
-    parser.add_argument("--people", type=Path, help="recordings of people, CORPUS-PERSON-NUMBER.*, to be cloned")
+    parser.add_argument("--people", type=Path, help="recordings CORPUS-PERSON-NUMBER.* of people to clone; no teacher")
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--out", type=Path, help="default: evaluation.json in the checkpoint")
     arguments = parser.parse_args()
-    if arguments.only_words == bool(arguments.voices):
-        parser.error("TEACHER.pt and VOICES are needed, and unused with --only-words")
+    if not arguments.voices and not arguments.only_words and not arguments.people:
+        parser.error("TEACHER.pt and VOICES are needed, except with --only-words or --people")
+    if arguments.only_words and (arguments.voices or arguments.people):
+        parser.error("--only-words takes neither TEACHER.pt and VOICES nor --people")
+    if not arguments.voices and not arguments.out:
+        parser.error("--out is needed for a part of the figures")
     if arguments.weights and not arguments.only_words:
         parser.error("--weights needs --only-words")
     if arguments.pictures:

@@ -40,6 +40,7 @@ from studio.api.routes.voices.openai_voice_routes import OpenAIVoiceRoutes
 from studio.api.routes.voices.recogniser_routes import recogniser_routes
 from studio.api.routes.voices.voice_routes import VoiceRoutes
 from studio.history.regeneration import Regeneration
+from studio.history.take_likeness import TakeLikeness
 from studio.history.take_word_times import TakeWordTimes
 from studio.projects.part_regeneration import PartRegeneration
 from studio.projects.proof.proof_regeneration import ProofRegeneration
@@ -67,6 +68,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
     times = TakeWordTimes(studio.library, speech.host, speech.queues.alignments)
+    likeness = TakeLikeness(studio.library, studio.library_prints, studio.clips, speech.queues.clips)
     regeneration = Regeneration(studio.history, times, studio.library, speech)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
@@ -74,7 +76,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         batch_routes(speech),
         socket_routes(speech),
         queue_routes(speech, settings),
-        TakeRoutes(studio.history, times, regeneration, speech, settings.share_days).router(),
+        TakeRoutes(studio.history, times, likeness, regeneration, speech, settings.share_days).router(),
         TrashRoutes(studio.library.trash).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         model_routes(speech),

@@ -18,6 +18,10 @@ DEFAULT_FORMAT = "mp3"
 
 SAMPLE_RATES = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 OPUS_RATES = (8_000, 16_000, 24_000, 48_000)
+MP3_BIT_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+"""kbit/s, constant."""
+_LOW_MP3_RATE, _LOW_MP3_BITS = 24_000, 160_000
+"""Up to this sample rate MP3 is MPEG-2, whose encoders silently use these bits a second instead of more."""
 
 
 def check_format(name: str, sample_rate: int | None, param: str = "response_format") -> None:
@@ -32,6 +36,17 @@ def check_format(name: str, sample_rate: int | None, param: str = "response_form
         )
 
 
+def check_bit_rate(bit_rate: int | None, name: str) -> None:
+    """Raises InvalidRequest for another bit rate (kbit/s) than MP3_BIT_RATES, or for one of another format."""
+    if bit_rate is None:
+        return
+    if bit_rate not in MP3_BIT_RATES:
+        allowed = ", ".join(map(str, MP3_BIT_RATES))
+        raise InvalidRequest(f"bitrate must be one of {allowed} (kbit/s), not {bit_rate}", "bitrate")
+    if name != "mp3":
+        raise InvalidRequest(f"bitrate applies to mp3, not to {name}; leave it out", "bitrate")
+
+
 def open_encoder(
     name: str,
     source_rate: int,
@@ -42,12 +57,14 @@ def open_encoder(
 ) -> Encoder:
     """The encoder of a format.
 
-    ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's rate, or 44.1 for an unusual one.
+    ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's rate, or 44.1 for an unusual one, and for an
+    MP3 whose ``bit_rate`` needs more than the source's.
     ``samples``: the total length at the source rate if known. ``metadata``, by FFmpeg's names: for flac and opus.
     ``bit_rate``: bits a second instead of the format's default. Raises InvalidRequest.
     """
     check_format(name, sample_rate)
-    own = source_rate if source_rate in SAMPLE_RATES else 44_100
+    needs_more = name == "mp3" and source_rate <= _LOW_MP3_RATE and (bit_rate or 0) > _LOW_MP3_BITS
+    own = source_rate if source_rate in SAMPLE_RATES and not needs_more else 44_100
     rate = sample_rate or {"pcm": PCM_RATE, "opus": 48_000}.get(name, own)
     if name == "pcm":
         return PcmEncoder(source_rate, rate)

@@ -49,11 +49,11 @@ def splice(old: np.ndarray, old_piece: Piece, new: np.ndarray, new_piece: Piece,
     old_from, old_to = 0, len(old)
     new_from, new_to = 0, len(new)
     if old_piece.before is not None:
-        old_from = _quietest(old, old_piece.before, old_piece.start, half, sample_rate)
-        new_from = _quietest(new, new_piece.before or 0, new_piece.start, half, sample_rate)
+        old_from = quietest(old, old_piece.before, old_piece.start, half, sample_rate)
+        new_from = quietest(new, new_piece.before or 0, new_piece.start, half, sample_rate)
     if old_piece.after is not None:
-        old_to = _quietest(old, old_piece.end, old_piece.after, half, sample_rate)
-        new_to = _quietest(
+        old_to = quietest(old, old_piece.end, old_piece.after, half, sample_rate)
+        new_to = quietest(
             new, new_piece.end, len(new) if new_piece.after is None else new_piece.after, half, sample_rate
         )
     old_to, new_to = max(old_from, old_to), max(new_from, new_to)
@@ -72,7 +72,7 @@ def splice(old: np.ndarray, old_piece: Piece, new: np.ndarray, new_piece: Piece,
     return Spliced(pcm.astype(np.float32), old_from - new_from, old_from - new_from + new_to - old_to)
 
 
-def _quietest(pcm: np.ndarray, begin: int, end: int, half: int, sample_rate: int) -> int:
+def quietest(pcm: np.ndarray, begin: int, end: int, half: int, sample_rate: int) -> int:
     """The quietest place between two words, measured over ``half`` samples on both sides."""
     middle = (begin + end) // 2
     reach = max((end - begin) // 2, round(REACH * sample_rate))

@@ -1,4 +1,4 @@
-"""Metadata of audio files: title, author, language, cover and chapters, as FFmpeg's muxers write them."""
+"""Metadata of audio files, from title to cover and chapters, as FFmpeg's muxers write them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Tags:
 
     title: str
     author: str = ""
+    narrator: str = ""
+    year: int | None = None
     album: str = ""
     track: tuple[int, int] | None = None
     """Track number from 1, and the number of tracks."""
@@ -42,10 +44,11 @@ class Tags:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The tags by FFmpeg's names."""
+        """The tags by FFmpeg's names; audiobooks have their narrator as composer."""
         track = f"{self.track[0]}/{self.track[1]}" if self.track else ""
         tags = {"title": self.title, "artist": self.author, "album_artist": self.author, "album": self.album}
         tags |= {"track": track, "language": self.language, "genre": "Audiobook" if self.album else ""}
+        tags |= {"composer": self.narrator, "date": "" if self.year is None else str(self.year)}
         return {name: value for name, value in tags.items() if value}
 
     @property

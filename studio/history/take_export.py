@@ -69,6 +69,14 @@ def encoded(
         raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
 
 
+def decoded(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None, None]:
+    """A kept file's samples, float32 mono, at this rate in Hz, piece by piece. Blocking. Raises StudioError."""
+    try:
+        yield from _sound(path, media_type, rate)
+    except (FFmpegError, OSError, IndexError) as error:
+        raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
+
+
 def _sound(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None, None]:
     """Its samples, float32 mono. Raises FFmpegError, OSError, IndexError."""
     with av.open(str(path), "r", format=CONTAINERS[media_type]) as source:

@@ -12,10 +12,12 @@ from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.project_records import MAX_TITLE, NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import PartChanges, Which
+from studio.library.projects.row_mapping import clean_title
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.cast_service import MOST_PROPOSED
 from studio.projects.casting.voice_proposals import Role, proposed_voices
+from studio.projects.credits import Credits
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.passages import SCENE_PAUSE
@@ -45,6 +47,7 @@ class ProjectService:
         self._documents = documents
         self._voices = voices
         self._projects = library.projects
+        self._credits = Credits(library)
         self._worker = worker
         self.previews = ImportPreviews()
 
@@ -113,6 +116,8 @@ class ProjectService:
         )
         extras = (document.cover, document.skipped, document.cast)
         project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
+        if settings.opening_credits or settings.closing_credits:
+            project = self._change(project, owner, None, settings)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -127,11 +132,26 @@ class ProjectService:
 
         Raises NotFound, InvalidRequest.
         """
-        before = self._projects.get(project_id, owner_filter).settings
-        after = settings(before)
-        if after.voice != before.voice:
+        project = self._projects.get(project_id, owner_filter)
+        after = settings(project.settings)
+        if after.voice != project.settings.voice:
             self._check_voices(project_id, owner_filter, after.voice)
-        return self._projects.edit(project_id, owner_filter, title, None if after == before else after, sharing)
+        return self._change(project, owner_filter, title, after, sharing)
+
+    def _change(
+        self,
+        before: Project,
+        owner_filter: str | None,
+        title: str | None,
+        settings: ProjectSettings,
+        sharing: str | None = None,
+    ) -> Project:
+        new_title = before.title if title is None else clean_title(title)
+        credits = self._credits.plan(before, new_title, settings, owner_filter)
+        after = None if credits.settings == before.settings else credits.settings
+        project = self._projects.edit(before.id, owner_filter, title, after, sharing)
+        changed = self._credits.apply(project, owner_filter, credits)
+        return self._projects.get(before.id, owner_filter) if changed else project
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
@@ -192,6 +212,8 @@ class ProjectService:
         project = self._projects.get(project_id, owner_filter)
         edges = self._edges if project.settings.trim else None
         timeline = lay_out(self._projects.parts(project_id, owner_filter, only_chosen=True), project.settings, edges)
+        if not timeline.placed and not timeline.missing:
+            raise NotFinished("all parts are chapter titles, which are not read in this project", "read_titles")
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text; "
@@ -211,6 +233,8 @@ class ProjectService:
         return Tags(
             title=project.title,
             author=project.settings.author,
+            narrator=project.settings.narrator,
+            year=project.settings.year,
             language=project.settings.language,
             cover=self.library.covers.get(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest
@@ -69,15 +69,23 @@ class Timeline:
         """
         begins = [number for number, placed in enumerate(self.placed) if placed.part.chapter][1:]
         spans = zip([0, *begins], [*begins, len(self.placed)], strict=True)
-        before, after = round(head * self.sample_rate), round(tail * self.sample_rate)
 
-        def chapter(placed: Sequence[Placed]) -> tuple[str, Timeline]:
-            offset = placed[0].start - before
-            moved = tuple(replace(take, start=take.start - offset) for take in placed)
-            title = next((take.part.chapter for take in placed if take.part.chapter), "")
-            return title, Timeline(moved, self.sample_rate, 0, after)
+        def title(placed: Sequence[Placed]) -> str:
+            return next((take.part.chapter for take in placed if take.part.chapter), "")
 
-        return [chapter(self.placed[start:end]) for start, end in spans if start < end]
+        chapters = [self.placed[start:end] for start, end in spans if start < end]
+        return [(title(placed), self.cut_out(placed, head, tail)) for placed in chapters]
+
+    def cut_out(self, placed: Sequence[Placed], head: float = 0.0, tail: float = 0.0) -> Timeline:
+        """These takes, which follow each other, with so many seconds of silence before and after them."""
+        offset = placed[0].start - round(head * self.sample_rate)
+        moved = tuple(replace(take, start=take.start - offset) for take in placed)
+        return Timeline(moved, self.sample_rate, 0, round(tail * self.sample_rate))
+
+    def only(self, part_ids: Collection[str]) -> Timeline:
+        """These parts at their times, with silence in place of the others: as many samples as the whole."""
+        placed = tuple(take for take in self.placed if take.part.id in part_ids)
+        return replace(self, placed=placed, tail=self.samples - placed[-1].end)
 
 
 Edges = Callable[[Take], tuple[int, int]]
@@ -90,6 +98,7 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | Non
     Each take starts after the previous one and its pause, or at the part's own start if that is later. ``edges`` trims
     the silence around each take. Raises InvalidRequest for mixed sample rates.
     """
+    parts = parts if settings.read_titles else list(_without_titles(parts))
     takes = [(part, part.take) for part in parts if part.state == "done" and part.take is not None]
     rate = takes[0][1].sample_rate if takes else 44_100
     placed: list[Placed] = []
@@ -103,6 +112,17 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | Non
         skipped, dropped = edges(take) if edges else (0, 0)
         placed.append(Placed(part, take, max(at, round((part.start or 0.0) * rate)), skipped, dropped))
     return Timeline(tuple(placed), rate, len(parts) - len(takes))
+
+
+def _without_titles(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts without those that are only titles; the chapter of such a title begins with the part after it."""
+    title = ""
+    for part in parts:
+        if part.is_title:
+            title = part.chapter
+        else:
+            yield replace(part, chapter=title) if title and not part.chapter else part
+            title = ""
 
 
 def _pause(before: Part, part: Part, settings: ProjectSettings) -> float:

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from studio.audio.read import Clip
 from studio.library.records import Cut
+from studio.voices.hearing.voiceprint import NO_SPANS, is_one_person
 from studio.voices.levelling import QUIET_DB, SPEECH_DB, gain_to_usual
 from studio.voices.measure import Figures, decibel, measure
 
@@ -22,6 +25,8 @@ _WIDE_FROM = "\u2e80"
 """Caseless letters from this code point on are ideographs, kana and hangul, each about as long as 2.5 other letters."""
 SLOW, FAST = 5.0, 27.0
 """Plausible letters a second of speech; outside this range the transcript hardly belongs to the clip."""
+WHISPER = 0.3
+"""Less than this share of the speech with a pitch is a whisper, or noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +54,10 @@ class Advice:
     fixed: Cut
 
 
-def advise(clip: Clip, text: str, cut: Cut) -> Advice:
-    """Judge a clip as cut, and its transcript (blank: unknown)."""
+def advise(clip: Clip, text: str, cut: Cut, spans: np.ndarray = NO_SPANS) -> Advice:
+    """Judge a clip as cut, and its transcript (blank: unknown). ``spans``: its voiceprints (spans, 256), if known."""
     figures = measure(clip.pcm, clip.sample_rate)
-    findings = tuple(_findings(clip, figures, text, cut))
+    findings = (*_people(spans), *_findings(clip, figures, text, cut))
     fixed = cut
     for finding in findings:
         if finding.cut is not None:
@@ -74,9 +79,15 @@ def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[Fin
     yield from _length(figures)
     yield from _channels(clip, cut)
     yield from _level(figures, cut)
+    yield from _voicing(figures)
     yield from _noise(figures)
     yield from _ends(figures, cut, clip)
     yield from _words(figures, text)
+
+
+def _people(spans: np.ndarray) -> Iterator[Finding]:
+    if not is_one_person(spans):
+        yield Finding("people", "bad", "Two people seem to speak in the clip; use a part where only one does.")
 
 
 def _length(figures: Figures) -> Iterator[Finding]:
@@ -114,9 +125,15 @@ def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
         yield Finding("loud", "hint", message, f"lower by {-lower:.0f} dB", lowered, values)
 
 
+def _voicing(figures: Figures) -> Iterator[Finding]:
+    if figures.voiced < WHISPER:
+        message = "It is whispered, or not speech: hardly any of it has a pitch. Speak in your usual voice."
+        yield Finding("whisper", "bad", message)
+
+
 def _noise(figures: Figures) -> Iterator[Finding]:
     if figures.snr_db < 15:
-        message = f"Noise is only {figures.snr_db:.0f} dB below the voice; record in a quieter place."
+        message = f"Noise or music is only {figures.snr_db:.0f} dB below the voice; record in a quieter place."
         severity: Severity = "bad" if figures.snr_db < 8 else "poor"
         yield Finding("noise", severity, message, values={"below": round(figures.snr_db)})
     elif figures.snr_db < 25:

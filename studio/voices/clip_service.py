@@ -1,4 +1,4 @@
-"""Untrusted clips, each step in its queue: cut, judged, denoised, transcribed."""
+"""Untrusted clips, each step in its queue: cut, judged, compared with voices, denoised, transcribed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from studio.voices.advisor import advise
 from studio.voices.hearing.denoiser import Denoiser, wav_of
 from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.intake import Intake, sound_of, take_in, take_in_best
+from studio.voices.library_prints import Closest, LibraryPrints
 from studio.work.work_queue import WorkQueue
 
 
@@ -22,25 +23,32 @@ class ClipService:
     Every call raises InvalidClip, QueueFull, TooManyRequests, TooCostly, and the errors of denoiser and transcriber.
     """
 
-    def __init__(self, queue: WorkQueue, transcriber: Transcriber, denoiser: Denoiser) -> None:
+    def __init__(
+        self, queue: WorkQueue, transcriber: Transcriber, denoiser: Denoiser, library_prints: LibraryPrints
+    ) -> None:
         """``queue``: where clips are decoded and judged."""
-        self._queue = queue
+        self._queue, self._library_prints = queue, library_prints
         self.transcriber = transcriber
         self.denoiser = denoiser
 
     async def judge(self, caller: str, data: bytes, text: str, cut: Cut, param: str) -> Intake:
         """Judge a clip as cut."""
-        return await self._queue.run(caller, take_in, data, text, cut, param)
+        return await self._queue.run(caller, take_in, data, text, cut, param, self._library_prints.prints)
 
     async def suggest(
         self, caller: str, data: bytes, text: str, cut: Cut, param: str, without_noise: bool = False
     ) -> Intake:
         """Like `judge`, but finds the best span of a file that is too long and not cut; may denoise it."""
-        intake = await self._queue.run(caller, take_in_best, data, text, cut, param)
+        intake = await self._queue.run(caller, take_in_best, data, text, cut, param, self._library_prints.prints)
         if not without_noise:
             return intake
         clean = await self.denoiser.denoise(intake.clip, caller)
-        return replace(intake, clip=clean, advice=await self._queue.run(caller, advise, clean, text, intake.cut))
+        advice = await self._queue.run(caller, advise, clean, text, intake.cut, intake.spans)
+        return replace(intake, clip=clean, advice=advice)
+
+    async def closest(self, caller: str, intake: Intake) -> Closest | None:
+        """The bundled voice that a clip sounds most like; see `LibraryPrints.closest`."""
+        return await self._queue.run(caller, self._library_prints.closest, intake.spans)
 
     async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
         """Only the cut, as it is encoded."""

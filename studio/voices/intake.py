@@ -12,6 +12,7 @@ from studio.audio.read import MAX_SECONDS, MEDIA_TYPES, MIN_SECONDS, STEP, Clip,
 from studio.errors import InvalidClip
 from studio.library.records import Cut, NewSample
 from studio.voices.advisor import Advice, advise
+from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints
 
 MAX_GAIN_DB = 40.0
 _SUGGESTED = 15.0
@@ -27,6 +28,8 @@ class Intake:
     cut: Cut
     clip: Clip
     advice: Advice
+    spans: np.ndarray = field(repr=False)
+    """Its voiceprints (spans, 256); none if they were not taken."""
 
     def as_json(self) -> dict[str, Any]:
         """The judged cut and its advice."""
@@ -47,22 +50,32 @@ class Intake:
         )
 
 
-def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | None = None) -> Intake:
+def take_in(
+    data: bytes,
+    text: str = "",
+    cut: Cut | None = None,
+    param: str | None = None,
+    prints: Voiceprints | None = None,
+) -> Intake:
     """Read, check and judge a clip. Blocking: a tenth of a second for a long one.
 
+    With ``prints`` it is also judged by who speaks.
     Raises InvalidClip for a file that is not audio, broken, silent, not finite, or not 1 to 30 s long as cut.
     """
     cut = cut or Cut()
     clip = sound_of(data, cut, param)
-    return Intake(data, MEDIA_TYPES[container_of(data, param)], cut, clip, advise(clip, text, cut))
+    spans = prints.of_clip(clip) if prints else NO_SPANS
+    return Intake(data, MEDIA_TYPES[container_of(data, param)], cut, clip, advise(clip, text, cut, spans), spans)
 
 
-def take_in_best(data: bytes, text: str, cut: Cut, param: str | None = None) -> Intake:
+def take_in_best(
+    data: bytes, text: str, cut: Cut, param: str | None = None, prints: Voiceprints | None = None
+) -> Intake:
     """Like `take_in`, but picks the best span of a file that is too long and not cut. Blocking."""
     if not cut.start and cut.end is None:
         span = suggest_span(data, param)
         cut = replace(cut, start=span.start, end=span.end)
-    return take_in(data, text, cut, param)
+    return take_in(data, text, cut, param, prints)
 
 
 def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:

@@ -1,4 +1,4 @@
-"""Measurements of a reference clip: level, noise, bandwidth, silence, clipping, mains hum; needs only numpy."""
+"""Measurements of a reference clip: level, noise, bandwidth, silence, clipping, hum, voicing; needs only numpy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ FRAME_SECONDS = 0.02
 _FLOOR_DB = -100.0
 _SPEECH_BELOW_PEAK_DB = 30.0
 """A frame this far below the loudest is not speech."""
+_LOWEST_PITCH, _HIGHEST_PITCH = 60, 400
+"""Hz."""
+_PERIODIC = 0.5
+"""Normalised autocorrelation from which a frame has a pitch."""
+_PITCH_FRAMES = 100
+"""Frames that are looked at for a pitch, evenly spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class Figures:
     """Seconds after the speech ends."""
     hum: int
     """50 or 60 with audible mains hum, else 0."""
+    voiced: float
+    """Share of the speech that has a pitch, 0 to 1: 0.46 or more of 189 people, 0.1 to 0.4 of whispers."""
 
     @property
     def snr_db(self) -> float:
@@ -40,13 +48,14 @@ class Figures:
     def as_dict(self) -> dict[str, float]:
         """Rounded to what is meaningful, for the library and for people."""
         names = ("seconds", "peak_db", "speech_db", "noise_db", "snr_db", "bandwidth", "head", "tail", "hum")
-        return {name: round(float(getattr(self, name)), 2) for name in names} | {"clipped": round(self.clipped, 6)}
+        rounded = {name: round(float(getattr(self, name)), 2) for name in (*names, "voiced")}
+        return rounded | {"clipped": round(self.clipped, 6)}
 
 
 def measure(pcm: np.ndarray, rate: int) -> Figures:
     """Measure float32 mono samples (samples,) of at least a second."""
     levels = frame_levels(pcm, rate)
-    speaking, loud = _speaking(levels)
+    speaking, loud = speaking_frames(levels)
     where = np.flatnonzero(speaking)
     quiet = np.sort(levels)[: max(1, len(levels) // 10)]
     return Figures(
@@ -59,13 +68,14 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
         head=float(where[0]) * FRAME_SECONDS,
         tail=max(len(pcm) / rate - float(where[-1] + 1) * FRAME_SECONDS, 0.0),
         hum=_hum(pcm, rate, loud),
+        voiced=_voiced(pcm, rate, speaking),
     )
 
 
 def speech_level(pcm: np.ndarray, rate: int) -> float:
     """RMS in dB of the speech in float32 mono samples (samples,)."""
     levels = frame_levels(pcm, rate)
-    return _mean_db(levels[_speaking(levels)[0]])
+    return _mean_db(levels[speaking_frames(levels)[0]])
 
 
 def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
@@ -76,7 +86,7 @@ def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
     return np.maximum(10 * np.log10(np.square(frames).mean(axis=1) + 1e-20), _FLOOR_DB)
 
 
-def _speaking(levels: np.ndarray) -> tuple[np.ndarray, float]:
+def speaking_frames(levels: np.ndarray) -> tuple[np.ndarray, float]:
     """Which frames are speech, bool (frames,), and the level of the loudest twentieth in dB."""
     loud = float(np.sort(levels)[-max(1, len(levels) // 20) :].mean())
     return levels > loud - _SPEECH_BELOW_PEAK_DB, loud
@@ -134,3 +144,18 @@ def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
             if steady and outstanding and float(np.median(tone)) > loud_db - 45:
                 return base
     return 0
+
+
+def _voiced(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
+    size = 2 * round(FRAME_SECONDS * rate)
+    starts = np.flatnonzero(speaking) * (size // 2)
+    starts = starts[starts + size <= len(pcm)]
+    if not len(starts):
+        return 1.0
+    starts = starts[np.linspace(0, len(starts) - 1, min(_PITCH_FRAMES, len(starts))).astype(int)]
+    frames = pcm[starts[:, None] + np.arange(size)]
+    spectra = np.fft.rfft(frames - frames.mean(axis=1, keepdims=True), 2 * size, axis=1)
+    correlation = np.fft.irfft(np.square(np.abs(spectra)), axis=1)
+    lags = np.arange(rate // _HIGHEST_PITCH, rate // _LOWEST_PITCH)
+    periodic = correlation[:, lags] / (correlation[:, :1] + 1e-12) * (size / (size - lags))
+    return float((periodic.max(axis=1) > _PERIODIC).mean())

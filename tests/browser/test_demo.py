@@ -18,7 +18,7 @@ from tests.studio.sounds import tone, wav
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 DEMO = ModelCard(languages=("en",), demo=True)
-CLONE = "Cloned with the demo model: only an approximation of the voice."
+CLONE = "Cloned with the demo model, which cannot copy a voice."
 
 
 def more(screen: Screen) -> Locator:
@@ -31,7 +31,7 @@ def test_a_demo_says_what_it_is_and_how_to_get_more(steered: Steer, open_page: O
     screen = open_page(studio, **look).ready()
     line = screen.page.locator("#demo-line")
     expect(line).to_contain_text(
-        "This is a small demo model: English only, with synthetic voices; cloned voices are only approximate."
+        "This is a small demo model: English only, with synthetic voices; it cannot copy a real voice."
     )
     assert in_both_schemes(screen) == []
     dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
@@ -69,7 +69,7 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
         client.post("/v1/audio/voices", data=told, files={"audio_sample": wav(tone(6))}).raise_for_status()
     screen = open_page(studio).ready()
     go(screen.page, "New voice")
-    expect(screen.page.get_by_role("region", name="New voice")).to_contain_text("only approximates a voice")
+    expect(screen.page.get_by_role("region", name="New voice")).to_contain_text("The demo model cannot copy a voice")
     go(screen.page, "Studio")
 
     def speak(count: int) -> Locator:
@@ -84,19 +84,47 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
     )
     expect(screen.page.locator("#voice input")).to_have_value("Cleo")
     expect(speak(2)).to_contain_text(CLONE)
+    expect(screen.takes.first.get_by_role("status")).to_contain_text("the person in the clip:")
     expect(speak(3)).not_to_contain_text(CLONE)
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")
     screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")
     first = speak(4)
     expect(first).to_contain_text(CLONE)
+    expect(first.get_by_role("status")).to_contain_text("the person in the clip:")
     expect(speak(5)).not_to_contain_text(CLONE)
     assert serious_violations(screen) == []
     screen.takes.nth(1).get_by_role("button", name="Get S2 Pro").click()
     expect(screen.page.get_by_role("dialog", name="Get S2 Pro")).to_be_visible()
 
 
-def test_a_model_that_is_no_demo_is_not_spoken_of(steered: Steer, open_page: Open) -> None:
+@pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
+def test_before_a_clone_the_closest_voice_is_named_and_can_be_used(
+    steered: Steer, open_page: Open, tmp_path: Path, look: dict[str, object]
+) -> None:
+    """The bundled voices of the tests are tones; that of the clip is Bert's."""
+    screen = open_page(steered(with_card(DEMO)), **look).ready()
+    go(screen.page, "New voice")
+    steps = screen.page.get_by_role("region", name="New voice")
+    (tmp_path / "me.wav").write_bytes(wav(tone(6, hertz=150)))
+    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "me.wav")
+    steps.get_by_role("button", name="Next").click()
+    expect(steps).to_contain_text(
+        "This demo model cannot copy this voice. The closest of its own 2 voices is Bert (100%)."
+    )
+    assert in_both_schemes(screen) == []
+    assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    steps.get_by_role("button", name="Use Bert").click()
+    expect(screen.page.locator("#voice input")).to_have_value("Bert")
+    screen.bring_clip(tmp_path / "me.wav")
+    own = screen.page.locator("#own-clip-advice")
+    expect(own).to_contain_text("The closest of its own 2 voices is Bert")
+    own.get_by_role("button", name="Use Bert").click()
+    expect(own).to_be_hidden()
+    expect(screen.page.locator("#voice input")).to_have_value("Bert")
+
+
+def test_a_model_that_is_no_demo_is_not_spoken_of(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     studio = steered(with_card(ModelCard()))
     with studio.client() as client:
         told = {"name": "Cleo", "ref_text": "A steady tone."}
@@ -109,6 +137,12 @@ def test_a_model_that_is_no_demo_is_not_spoken_of(steered: Steer, open_page: Ope
     screen.speak.click()
     screen.until_over()
     expect(screen.takes.first).to_contain_text("Cleo")
+    (tmp_path / "me.wav").write_bytes(wav(tone(6)))
+    screen.bring_clip(tmp_path / "me.wav")
+    expect(screen.page.locator("#own-clip-advice")).to_contain_text("out of 100")
+    closest = screen.page.locator("#own-clip-advice .advice-closest")
+    expect(closest).to_be_attached()
+    expect(closest).to_be_hidden()
     for tab in ("Studio", "New voice"):
         go(screen.page, tab)
         expect(more(screen)).to_have_count(0)

@@ -9,7 +9,7 @@ const GIB = 2 ** 30;
 const gpu = (/** @type {number} */ gib) => ({ name: "A card", memory_bytes: gib * GIB });
 
 test("the line names the languages that the model says it speaks, and none where it does not say", () => {
-  assert.equal(demoLine(["en"]), "This is a small demo model: English only, with synthetic voices; cloned voices are only approximate.");
+  assert.equal(demoLine(["en"]), "This is a small demo model: English only, with synthetic voices; it cannot copy a real voice.");
   assert.match(demoLine(["en", "de"]), /: English and German only, /);
   assert.match(demoLine([]), /model with synthetic voices/);
 });

@@ -60,8 +60,10 @@ def test_a_clone_that_is_somebody_else_is_not_counted_as_the_person(folder: Path
 
     cloning = Cloning(encode, say, lambda reference: people[int(reference.codes[0, 0])].reference)
     judges = {"first": PitchJudge(), "second": PitchJudge()}
-    figures = asyncio.run(judge_people(people, cloning, judges, tested=2, sentences=2))
+    figures = asyncio.run(judge_people(people, cloning, judges, lambda audio: 4.0, tested=2, sentences=2))
     assert figures["real_people"] == 3 and figures["real_people_tested"] == 2
     assert figures["real_clone_top1"] == figures["real_clone_top1_second"] == 0.75
     assert figures["real_clone_cos"] == pytest.approx(0.75, abs=0.02)
+    assert figures["real_clone_mos"] == 4.0
+    assert figures["real_clone_pitch"] == pytest.approx(0.125, abs=0.01), "half the pitch in one of four takes"
     assert figures["real_roundtrip_cos"] == pytest.approx(1.0, abs=1e-3)

@@ -316,6 +316,11 @@ def main() -> None:
     corpus = SetCorpus(arguments.sets, codec, device, arguments.hours)
     corpus.grow()
     while corpus.hours < arguments.gather or 0 in corpus.sets:
+        if time.monotonic() > ends:
+            raise SystemExit(
+                f"{arguments.sets} has {corpus.hours:.1f} h, {corpus.sets[0]} sets of the teacher's and "
+                f"{corpus.sets[1]} of people's; both kinds and {arguments.gather:g} h are needed"
+            )
         time.sleep(1)
         corpus.grow()
     print(f"{corpus.hours:.1f} h, {corpus.sets} sets", flush=True)

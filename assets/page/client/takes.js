@@ -2,7 +2,7 @@
 
 import { address } from "./address.js";
 import { untilFree } from "./places.js";
-import { ask, json, readJson } from "./requests.js";
+import { ask, form, json, readJson } from "./requests.js";
 
 /** What the server's own clock says of a take; null when it does not know it any more. */
 export function takeRecord(id) {
@@ -28,6 +28,16 @@ export function wholeTake(id) {
 /** The text of a recording and its word times, {text, timestamps}; null where they are not known. */
 export function timesAt(path) {
   return readJson(path);
+}
+
+/**
+ * How much a take sounds like a clip, or like that of its voice: {percent, grade, closest, findings}; null where nobody can say.
+ *
+ * @param {string} id
+ * @param {Blob | null} clip
+ */
+export function likenessOf(id, clip) {
+  return readJson(`/v1/takes/${encodeURIComponent(id)}/likeness`, clip ? form({ audio_sample: clip }) : {});
 }
 
 /** Regenerates the sentences from character start to end of a take's text, in code points. Returns the new take's record. */

@@ -1,12 +1,40 @@
-// The files of a project, and how they are finished: their loudness, the silence around parts, and book details.
+// The files of a project, and how they are finished: their sound, book details, credits and samples.
 
 import { Latest } from "../lib/latest.js";
-import { changeProject, coverAddress, fileAddress, measureLoudness, putCover, removeCover, savedAddress } from "../client/projects.js";
+import { changeProject, coverAddress, fileAddress, measureLoudness, putCover, readPartIds, readSample, removeCover } from "../client/projects.js";
 import { element } from "../lib/elements.js";
+import { offerMenu } from "../lib/menu.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit}`;
-const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", phrase("project.file.m4b")]];
+/** Paths and names, in the order of the menu. @type {[string, string][]} */
+const FILES = [
+  ["audio?format=mp3", "MP3"],
+  ["audio?format=m4b", phrase("project.file.m4b")],
+  ["chapters", phrase("project.file.chapters")],
+  ["epub", phrase("project.file.epub")],
+  ["audio?format=wav", "WAV"],
+  ["audio?format=flac", "FLAC"],
+  ["subtitles?format=srt", phrase("project.file.srt")],
+  ["subtitles?format=vtt", phrase("project.file.vtt")],
+  ["tracks", phrase("project.file.tracks")],
+  ["zip", phrase("project.file.zip")],
+];
+const BIT_RATES = [64, 96, 128, 192, 256, 320]; // kbit/s
+/** Settings by the name of their field, and how they are read from it. @type {Record<string, (field: any) => unknown>} */
+const SETTINGS = {
+  loudness: ({ value }) => value,
+  bitrate: ({ value }) => (value ? Number(value) : null),
+  trim: ({ checked }) => checked,
+  read_titles: ({ checked }) => checked,
+  author: ({ value }) => value,
+  narrator: ({ value }) => value,
+  year: ({ value }) => (value ? Number(value) : null),
+  language: ({ value }) => value.trim(),
+  opening_credits: ({ value }) => value,
+  closing_credits: ({ value }) => value,
+};
+const READ = 60_000; // ms that the browser may take to read a file after the press
 const silence = -90; // dB; what is below needs no figure
 
 /**
@@ -29,6 +57,9 @@ export class FinishedFiles {
   /** @type {Promise<any>} */
   #changing = Promise.resolve(); // the last change, perhaps under way
   #cover = "";
+  #isSampling = false;
+  /** The settings as the fields show them. @type {Record<string, unknown>} */
+  #shown = {};
   #measures = new Latest();
 
   /**
@@ -43,25 +74,45 @@ export class FinishedFiles {
     signal.addEventListener("abort", () => this.#measures.end());
     this.part("measured").textContent = "";
     this.part("measure").disabled = false;
-    this.#offerFiles();
+    const rates = BIT_RATES.map((rate) => element("option", { value: String(rate), textContent: `${rate} kbit/s` }));
+    this.part("bitrate").replaceChildren(this.part("bitrate").options[0], ...rates);
+    offerMenu(this.part("download"), () => FILES.map(([path, words]) => ({ words, run: () => this.#download(path) })), signal);
     const on = (name, type, work) => part(name).addEventListener(type, (event) => run(() => work(event.target)), { signal });
-    on("loudness", "change", ({ value }) => this.#change({ loudness: value }));
-    on("trim", "change", ({ checked }) => this.#change({ trim: checked }));
-    on("author", "change", ({ value }) => this.#change({ author: value }));
-    on("language", "change", ({ value }) => this.#change({ language: value.trim() }));
+    for (const [name, read] of Object.entries(SETTINGS)) on(name, "change", (field) => this.#change({ [name]: read(field) }));
+    this.part("sample-first").value = this.part("sample-last").value = "";
+    this.part("sample-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      run(() => this.#downloadSample());
+    }, { signal });
     on("cover-file", "change", (field) => this.#give(field));
     on("cover-remove", "click", () => removeCover(this.id));
     on("measure", "click", () => this.#measure());
   }
 
-  #offerFiles() {
-    const link = (href, words) => element("a", { href, download: "", textContent: words });
-    this.part("exports").replaceChildren(
-      ...FILES.map(([format, words]) => link(savedAddress(this.id, format), words)),
-      link(fileAddress(this.id, "chapters"), phrase("project.file.chapters")),
-      link(fileAddress(this.id, "subtitles"), phrase("project.file.subtitles")),
-      link(fileAddress(this.id, "zip"), phrase("project.file.zip")),
-    );
+  #download(path) {
+    element("a", { href: fileAddress(this.id, path), download: "" }).click();
+  }
+
+  /** With numbers, the sample of these parts; otherwise that of the beginning. */
+  async #downloadSample() {
+    const ids = ["first", "last"].map(async (name) => {
+      const number = Number(this.part(`sample-${name}`).value);
+      return number ? (await readPartIds(this.id, "", number - 1, 1))[0] : null;
+    });
+    this.#setSampling(true);
+    try {
+      const { blob, name } = await readSample(this.id, ...(await Promise.all(ids)));
+      const href = URL.createObjectURL(blob);
+      element("a", { href, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(href), READ);
+    } finally {
+      this.#setSampling(false);
+    }
+  }
+
+  /** @param {boolean} isSampling */
+  #setSampling(isSampling) {
+    this.part("sample").disabled = this.#isSampling = isSampling;
   }
 
   show({ settings, cover, parts }) {
@@ -69,10 +120,16 @@ export class FinishedFiles {
     this.part("no-files").hidden = parts.done > 0;
     const left = parts.total - parts.done;
     this.part("left-out").textContent = left > 0 ? phrase("project.leftOut", { count: left }) : "";
-    for (const name of ["loudness", "author", "language"]) {
-      if (document.activeElement !== this.part(name)) this.part(name).value = settings[name];
+    for (const name of Object.keys(SETTINGS)) {
+      if (this.#shown[name] === settings[name]) continue; // what was typed and refused stays
+      const field = this.part(name);
+      if (document.activeElement === field) continue;
+      this.#shown[name] = settings[name];
+      if (field.type === "checkbox") field.checked = settings[name];
+      else field.value = settings[name] ?? "";
     }
-    this.part("trim").checked = settings.trim;
+    for (const name of ["sample-first", "sample-last"]) this.part(name).max = parts.total;
+    this.part("sample").disabled = !parts.done || this.#isSampling;
     this.part("measure").hidden = !parts.done;
     this.part("cover-words").textContent = phrase(cover ? "project.cover.change" : "project.cover.choose");
     this.part("cover-remove").hidden = this.part("cover-image").hidden = !cover;

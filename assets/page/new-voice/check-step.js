@@ -10,7 +10,8 @@ import { phrase } from "../lib/phrases.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 
-export class CheckStep {
+/** Fires "choose" with {id} of a bundled voice that is used in place of the clip. */
+export class CheckStep extends EventTarget {
   #judgements = new Latest();
   #judged = ""; // the words that the advice is about
   /** Without its noise, of one cut; null while there is none. @type {{ cut: any, sound: import("../capture/decoded-clip.js").Clip } | null} */
@@ -18,6 +19,7 @@ export class CheckStep {
   #cleanings = new Latest();
 
   constructor(part, draft) {
+    super();
     this.part = part;
     this.draft = draft;
     this.marks = new CutMarks(part("marks"));
@@ -131,7 +133,8 @@ export class CheckStep {
       if (!isLatest() || clip !== this.draft.clip) return;
       this.#judged = words;
       this.draft.set({ cut: advice.cut, advice, isRead: true, isJudging: false });
-      showAdvice(this.part("advice"), advice, (mended) => this.#judge(mended));
+      const use = (id) => this.dispatchEvent(new CustomEvent("choose", { detail: { id } }));
+      showAdvice(this.part("advice"), advice, { mend: (mended) => this.#judge(mended), use });
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest() || clip !== this.draft.clip) return;

@@ -13,7 +13,7 @@ import { phrase } from "../lib/phrases.js";
 const ORDER = ["capture", "check", "words", "naming"];
 const LIMITS = { recorded: 60, whole: 60, stretch: 45 }; // seconds: more than are used, for the second step to choose from
 
-/** Fires "saved" with {voice} (its slug) once it is in the library, and "studio" when the Studio shall be shown. */
+/** Fires "saved" with {voice} (its slug) once it is in the library, "choose" with {id} of another voice to use, and "studio" when the Studio shall be shown. */
 export class NewVoice extends EventTarget {
   #shown = "capture";
   /** @type {any} */
@@ -30,6 +30,7 @@ export class NewVoice extends EventTarget {
     this.buttons = Object.fromEntries([...element.querySelectorAll("[data-step]")].map((button) => [button.dataset.step, button]));
     const draft = (this.draft = new Draft());
     const check = new CheckStep(part, draft);
+    check.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
     this.steps = {
       capture: new CaptureCard(element.querySelector(".capture"), draft, playButtons, LIMITS),
       check,

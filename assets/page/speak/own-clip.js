@@ -19,7 +19,7 @@ function areOffered(words) {
   return !words.trim() || Object.values(READINGS).some(({ texts }) => texts.includes(words));
 }
 
-/** Fires "keep" with {clip: Blob, words}. */
+/** Fires "keep" with {clip: Blob, words}, and "choose" with {id} of a bundled voice that is used in place of the clip. */
 export class OwnClip extends EventTarget {
   #draft = new Draft();
   #words = "";
@@ -104,7 +104,7 @@ export class OwnClip extends EventTarget {
       const advice = await advise({ clip, words: this.#words, cut: null });
       if (!isLatest()) return;
       this.#draft.set({ isRead: true, refused: "" });
-      showAdvice(this.part("advice"), advice);
+      showAdvice(this.part("advice"), advice, { use: (id) => this.dispatchEvent(new CustomEvent("choose", { detail: { id } })) });
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;

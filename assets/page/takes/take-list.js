@@ -1,7 +1,7 @@
 // The list of takes generated on this page, newest first: play, save, repeat and compare them.
 
 import { clock } from "../lib/time.js";
-import { deleteTake, findTakes, starTake } from "../client/takes.js";
+import { deleteTake, findTakes, likenessOf, starTake } from "../client/takes.js";
 import { restore } from "../client/trash.js";
 import { downloadButton } from "../player/download.js";
 import { AbComparison } from "./ab-comparison.js";
@@ -11,11 +11,13 @@ import { isInView, show } from "../shell/opened.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
 import { offerUndo } from "../trash/undo-toast.js";
+import { findingWords } from "../voices/advice.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 const KEPT = 30; // beside the starred ones
 const SOON = 500; // ms
 const MOST = 200; // requested from the server after a reload
+const REASONS = 2; // of a clone that is unlike its clip
 
 /**
  * Fires "play", "reuse", "keepSeed", "again", "continue", "code" and "switch" (play the other one at the same position), each
@@ -116,9 +118,18 @@ export class TakeList extends EventTarget {
   /** Show facts of a take that arrived after it was added. */
   refresh(take) {
     take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
+    if (take.isFirstOfClone) void this.#showLikeness(take);
     if (!take.canContinue) return;
     take.row?.querySelector(".take-actions").replaceWith(this.#actions(take));
     this.#markPair();
+  }
+
+  /** In the note on a clone: how much it sounds like its clip. */
+  async #showLikeness({ id, row, settings }) {
+    const words = row?.querySelector(".take-likeness");
+    if (!words || !this.keeps || !document.body.hasAttribute("data-demo")) return;
+    const likeness = await likenessOf(id, settings.source === "clip" ? settings.clip : null);
+    if (likeness) words.textContent = `${likenessWords(likeness)} `;
   }
 
   #insert(take) {
@@ -258,5 +269,12 @@ export class TakeList extends EventTarget {
 function ofClone() {
   const more = element("button", { type: "button", className: "demo-more", textContent: phrase("shell.getS2Pro") });
   more.dataset.opens = "get-s2-pro";
-  return element("p", { className: "take-clone demo-only" }, [`${phrase("takes.clone")} `, more]);
+  const likeness = element("span", { className: "take-likeness", role: "status" });
+  return element("p", { className: "take-clone demo-only" }, [`${phrase("takes.clone")} `, likeness, more]);
+}
+
+function likenessWords({ percent, grade, closest, findings }) {
+  const said = [phrase(/** @type {import("../lib/phrases.js").Key} */ (`takes.likeness.${grade}`), { percent })];
+  if (closest && grade !== "close") said.push(phrase("takes.likeness.closest", { name: closest.name, percent: closest.percent }));
+  return [...said, ...findings.slice(0, REASONS).map((finding) => findingWords(finding).message)].join(" ");
 }

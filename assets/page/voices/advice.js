@@ -27,9 +27,11 @@ export function findingWords({ code, severity, message, fix: mending, values = {
 /**
  * Show advice as /v1/voices/advise gives it.
  *
- * @param {((cut: any) => void) | null} mend is called with the cut that a press asks for.
+ * @param {{ mend?: (cut: any) => void, use?: (slug: string) => void }} presses mend is called with the cut that a press asks
+ *   for, use with the bundled voice that is chosen in place of a clone.
  */
-export function showAdvice(root, { score, seconds, findings, fixed }, mend = null) {
+export function showAdvice(root, { score, seconds, findings, fixed, closest }, presses) {
+  const { mend = null, use = null } = presses;
   const grade = gradeOf(score);
   const list = findings.map((finding) => {
     const { message, fix: mending } = findingWords(finding);
@@ -50,6 +52,7 @@ export function showAdvice(root, { score, seconds, findings, fixed }, mend = nul
     element("ul", {}, list),
   );
   if (fixes.length > 1 && mend) root.append(fix(phrase("advice.fixAll"), fixed, mend));
+  if (closest && use) root.append(instead(closest, use));
 }
 
 /** Say that advice is asked for. */
@@ -63,6 +66,12 @@ export function showNoAdvice(root, why) {
   root.dataset.grade = "bad";
   root.classList.add("advice");
   root.replaceChildren(element("strong", { textContent: sentence(why) }));
+}
+
+/** What a demo model will make of the clip, and the voice that it has instead. */
+function instead({ name, slug, percent, among }, use) {
+  const choose = element("button", { type: "button", className: "plain", textContent: phrase("advice.closest.use", { name }), onclick: () => use(slug) });
+  return element("p", { className: "advice-closest demo-only" }, [element("span", { textContent: phrase("advice.closest", { name, percent, among }) }), choose]);
 }
 
 function fix(words, cut, mend) {

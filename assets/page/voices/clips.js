@@ -135,7 +135,7 @@ export class Samples {
     const clip = await recordingOf(this.#voice.id, sample.id);
     const verdict = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, verdict, (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))));
+    showAdvice(advice, verdict, { mend: (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))) });
   }
 
   async #saveWords(sample, text) {

@@ -20,12 +20,13 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
     newVoice.addTo(detail.voice);
     areas.show("new-voice");
   });
-  voices.addEventListener("choose", async ({ detail }) => {
+  const choose = async (id) => {
     const isLatest = choices.begin();
     areas.show("studio");
     await fields.lookForVoices(); // what the voice presets may have been changed a moment ago
-    if (isLatest()) fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
-  });
+    if (isLatest()) fields.fill({ voice: id, source: "bundled", ...defaults.choose(id) });
+  };
+  for (const place of [voices, newVoice, ownClip]) place.addEventListener("choose", ({ detail }) => choose(detail.id));
   voices.addEventListener("changed", () => fields.offerVoices());
   ownClip.addEventListener("keep", ({ detail }) => {
     newVoice.keep(detail.clip, detail.words);

@@ -15,9 +15,11 @@ from pydantic import Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
-from studio.api.http.openapi import answers, reads, sends
+from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.ranges import file_reader, range_response
+from studio.api.http.upload import read_form
 from studio.api.routes.speech_routes import respond
+from studio.api.routes.voices.sample_forms import FORM_LIMIT, cut_of
 from studio.api.schemas.field_types import LOWER_CASE, StrictBody
 from studio.api.schemas.speech import ContinueBody, RegenerateBody
 from studio.audio.formats import MEDIA_TYPES, check_format
@@ -27,6 +29,7 @@ from studio.history.history import History, spare_starred
 from studio.history.regeneration import Regeneration
 from studio.history.take_export import STORED, encoded, file_name, zipped
 from studio.history.take_json import request_again, timestamps_json
+from studio.history.take_likeness import TakeLikeness
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import TakeFilter
 from studio.library.takes.take import Take
@@ -36,6 +39,7 @@ from studio.speech.speech_service import SpeechService
 from studio.speech.timing.timestamps import Unit
 
 CONTINUE_DOC = reads(ContinueBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
+CLIP = reads_form("audio_sample", *CUT, required=("audio_sample",))
 MAX_PAGE = 200
 MAX_ZIP = 200
 MAX_IDS = 1000
@@ -81,11 +85,12 @@ class TakeRoutes:
         self,
         history: History,
         times: TakeWordTimes,
+        likeness: TakeLikeness,
         regeneration: Regeneration,
         service: SpeechService,
         share_days: int,
     ) -> None:
-        self._history, self._times, self._regeneration = history, times, regeneration
+        self._history, self._times, self._likeness, self._regeneration = history, times, likeness, regeneration
         self._service, self._share_days = service, share_days
 
     def router(self) -> APIRouter:
@@ -100,6 +105,8 @@ class TakeRoutes:
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
         routes.get(take + "/timestamps")(self.get_timestamps)
+        routes.get(take + "/likeness")(self.get_likeness)
+        routes.post(take + "/likeness", openapi_extra=CLIP)(self.compare_with_clip)
         routes.post(take + "/mend", status_code=201, openapi_extra=reads(RegenerateBody))(self.mend_take)
         routes.post(take + "/continue", openapi_extra=CONTINUE_DOC, response_class=Response)(self.continue_take)
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
@@ -131,6 +138,23 @@ class TakeRoutes:
         take = await self._history.stored(take_id, request.state.owner_filter)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
+
+    async def get_likeness(self, take_id: str, request: Request) -> JSONResponse:
+        """How much a take sounds like the clip of its voice: ``percent``, from 0 (another person) to 100 (another
+        recording of the same person); ``grade``: close, near or far; ``closest``: of the bundled voices the one that it
+        sounds most like; ``findings``: what in the clip may be the reason if it is not close."""
+        take, path = await self._history.sound(take_id, request.state.owner_filter)
+        likeness = await until_hangup(request, self._likeness.to_voice(take, path, request.state.caller))
+        return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
+
+    async def compare_with_clip(self, take_id: str, request: Request) -> JSONResponse:
+        """How much a take sounds like a clip that is sent: multipart with audio_sample, optionally a cut."""
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
+        data, cut = form.file("audio_sample", "file"), cut_of(form)
+        take, path = await self._history.sound(take_id, request.state.owner_filter)
+        compared = self._likeness.to_clip(take, path, request.state.caller, data, cut, "audio_sample")
+        likeness = await until_hangup(request, compared)
+        return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
     async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
         """Regenerate a sentence of a take in the same voice, joined seamlessly.

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from studio.api.schemas.field_types import Number, Seed, Speed, StrictBody, Temperature, TopK, TopP, VoiceName, Whole
+from studio.api.schemas.file_settings import FileSettings
 from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
 from studio.errors import InvalidDocument, InvalidRequest
-from studio.library.checks import clean_language
 from studio.library.projects.chapters import Chapter
 from studio.library.projects.project_records import (
-    MAX_AUTHOR,
     MAX_NAME,
     MAX_PARTS,
     MAX_PAUSE,
     MAX_TITLE,
-    Loudness,
     Part,
     Project,
     ProjectSettings,
@@ -36,18 +34,15 @@ from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (
     *("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause", "normalize"),
-    *("scene_pause", "trim", "loudness", "author", "language"),
+    "scene_pause",
+    *FileSettings.model_fields,
 )
 MAX_CAST = 1000
 """Names with voices in one request."""
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-class SettingsBody(StrictBody):
+class SettingsBody(FileSettings):
     """How parts are generated and joined; null means the default. Unknown fields are refused."""
 
     title: Annotated[str, Field(max_length=MAX_TITLE)] | None = None
@@ -62,18 +57,6 @@ class SettingsBody(StrictBody):
     scene_pause: Pause | None = Field(None, description="Seconds of silence after the end of a scene.")
     normalize: bool | None = Field(
         None, description="Whether numbers, dates etc. are converted to words; null: as the model needs it."
-    )
-    trim: bool | None = Field(
-        None, description="Whether to remove the silence around each part, so that pauses have their exact length."
-    )
-    loudness: Loudness | None = Field(
-        None, description="Loudness standard of exported files: none, podcast (-16 LUFS) or acx (audiobooks)."
-    )
-    author: Annotated[str, Field(max_length=MAX_AUTHOR), AfterValidator(_one_line)] | None = Field(
-        None, description="Author in exported files."
-    )
-    language: Annotated[str, AfterValidator(clean_language)] | None = Field(
-        None, description="Language in exported files, as BCP 47, such as en or pt-BR. Blank: none."
     )
 
     def settings(self, before: ProjectSettings) -> ProjectSettings:

@@ -40,12 +40,26 @@ class Arrangement:
         self._trash = trash
         trash.put_back["part"] = _put_back
 
-    def insert(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
-        """Insert a part after another one; None: before the first. Raises NotFound, InvalidRequest."""
+    def insert(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        part: NewPart,
+        after: str | None,
+        part_id: str | None = None,
+        rest: str = "",
+    ) -> Part:
+        """Insert a part after another one; None: before the first. ``part_id``: its id; None: a new one.
+
+        ``rest``: the title of the chapter that then begins with the following part, unless one does already; blank:
+        that part belongs to the chapter of the inserted one. Raises NotFound, InvalidRequest.
+        """
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             position = 0 if after is None else part_of(db, project_id, after).position + 1
-            part_id = _add(db, project_id, part, position)
+            part_id = _add(db, project_id, part, position, part_id=part_id)
+            if rest:
+                _name_chapter(db, project_id, position + 1, rest)
             touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -84,7 +98,7 @@ class Arrangement:
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
             # A title has no full stop to separate it from the text that follows.
-            text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
+            text = f"{part.text}{chr(10) if part.is_title else ' '}{second.text}"
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(message, "following")
@@ -127,10 +141,7 @@ class Arrangement:
             if _count(db, project_id) == 1:
                 raise InvalidRequest("a project has at least one part; delete the project instead", "part")
             if part.chapter:
-                db.execute(
-                    "update parts set chapter = ? where project_id = ? and position = ? and chapter = ''",
-                    [part.chapter, project_id, part.position + 1],
-                )
+                _name_chapter(db, project_id, part.position + 1, part.chapter)
             self._put_away(db, row, part)
             _close_gap(db, part)
             touch(db, row)
@@ -185,21 +196,27 @@ def _move_back(db: Database, project_id: str, bin_id: str) -> str:
     return part.id
 
 
-def _is_title(part: Part) -> bool:
-    """Whether a part is only its chapter's title; punctuation at the end and line breaks may differ."""
-    text, title = ("".join(filter(str.isalnum, words)) for words in (part.text, part.chapter))
-    return text == title != ""
-
-
 def _count(db: Database, project_id: str) -> int:
     return int(db.execute("select count(*) from parts where project_id = ?", [project_id]).fetchone()[0])
 
 
-def _add(db: Database, project_id: str, part: NewPart, position: int, state: str = "new") -> str:
+def _name_chapter(db: Database, project_id: str, position: int, chapter: str) -> None:
+    """Have a chapter begin with the part at this position, unless one does already."""
+    query = "update parts set chapter = ? where project_id = ? and position = ? and chapter = ''"
+    db.execute(query, [chapter, project_id, position])
+
+
+def new_part_id() -> str:
+    return f"part_{secrets.token_hex(12)}"
+
+
+def _add(
+    db: Database, project_id: str, part: NewPart, position: int, state: str = "new", part_id: str | None = None
+) -> str:
     """Adds a part at this position and returns its id. Raises InvalidRequest."""
     if _count(db, project_id) >= MAX_PARTS:
         raise _too_many()
-    part_id = f"part_{secrets.token_hex(12)}"
+    part_id = part_id or new_part_id()
     _make_gap(db, project_id, position)
     row = AFRESH | {"id": part_id, "project_id": project_id, "position": position, "state": state, "chosen": None}
     db.table("parts").insert(asdict(part) | {"text": clean_part(part.text)} | row)

@@ -21,9 +21,11 @@ MAX_PAUSE = 30.0
 
 MAX_TITLE = 200
 MAX_AUTHOR = 200
-"""Characters of text, as for MAX_TITLE and MAX_NAME."""
+"""Characters, of a narrator too."""
+MAX_CREDITS = 1000
+"""Characters of a template of credits."""
 MAX_NAME = 200
-"""Of a character."""
+"""Of a character of the cast."""
 MAX_ALIASES = 50
 """Other names of one character."""
 MAX_CHARACTERS = 2000
@@ -67,6 +69,18 @@ class ProjectSettings:
     author: str = ""
     language: str = ""
     """BCP 47, such as en or pt-BR, for the files' tags; blank: no tag."""
+    narrator: str = ""
+    year: int | None = None
+    bitrate: int | None = None
+    """kbit/s of MP3 files; None leaves it to the loudness standard."""
+    read_titles: bool = True
+    """Whether parts that are nothing but a chapter's title are heard."""
+    opening_credits: str = ""
+    """Template of the opening credits; blank: none. See `studio.projects.credits`."""
+    closing_credits: str = ""
+    opening_part: str | None = None
+    """The id of the part with the opening credits; None without one."""
+    closing_part: str | None = None
     pronunciations: tuple[Pronunciation, ...] = ()
     """The entries of its own dictionary, which is stored separately."""
 
@@ -194,6 +208,12 @@ class Part:
     def take(self) -> Take | None:
         """The chosen take."""
         return next((take for take in self.takes if take.id == self.chosen), None)
+
+    @property
+    def is_title(self) -> bool:
+        """Whether it is only its chapter's title; punctuation at the end and line breaks may differ."""
+        text, title = ("".join(filter(str.isalnum, words)) for words in (self.text, self.chapter))
+        return text == title != ""
 
 
 @dataclass(frozen=True, slots=True)

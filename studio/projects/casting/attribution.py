@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -82,9 +82,9 @@ def attribute(paragraphs: Sequence[str]) -> Attribution:
     """Narration and speech of a text with its speakers. Works in time linear in the text; blocks for as long."""
     style = QuotationStyle.of(paragraphs)
     quotations = find_quotations(paragraphs, style)
-    scenes = [
-        _Paragraph(index, text, found) for index, (text, found) in enumerate(zip(paragraphs, quotations, strict=True))
-    ]
+    scenes: list[_Paragraph] = []
+    for place, (text, found) in enumerate(zip(paragraphs, quotations, strict=True)):
+        scenes.extend(_Paragraph(len(scenes), place, 0, text, found).by_speakers())
     names = [name for scene in scenes for name in scene.tag_names()]
     characters = Characters.of(names, [piece for scene in scenes for piece in scene.narration])
     turns = _Turns(characters, scenes)
@@ -111,7 +111,13 @@ class _Tag:
 
 @dataclass(slots=True)
 class _Paragraph:
+    """A paragraph, or as much of it as one person speaks."""
+
     index: int
+    place: int
+    """The number of the paragraph that it is, or is a part of, in the text."""
+    offset: int
+    """Where it begins in that paragraph."""
     text: str
     quotations: list[Quotation]
     narration: list[str] = field(init=False)
@@ -136,6 +142,31 @@ class _Paragraph:
             match = after or before
             tags.append(_Tag(match["behind"] or match["before"]) if match else None)
         return tags
+
+    def by_speakers(self) -> Iterator[_Paragraph]:
+        """Divided where a tag names somebody else than the tag before."""
+        start, first, last = 0, 0, ""
+        index = self.index
+        for number, tag in enumerate(self.tags):
+            if tag is None or tag.gender is not None:
+                continue
+            if last and tag.person != last:
+                cut = self.quotations[number].start
+                cut -= (
+                    len(_SENTENCES.findall(self.narration[number])[-1].lstrip()) if not self._is_closed(number) else 0
+                )
+                yield self._cut(index, start, cut, self.quotations[first:number])
+                start, first, index = cut, number, index + 1
+            last = tag.person
+        yield self._cut(index, start, len(self.text), self.quotations[first:]) if start else self
+
+    def _is_closed(self, number: int) -> bool:
+        """Whether a sentence ends right before a quotation, so that nothing there belongs to it."""
+        return self.narration[number].rstrip()[-1:] in (*".!?…", "")
+
+    def _cut(self, index: int, start: int, end: int, quotations: list[Quotation]) -> _Paragraph:
+        moved = [replace(found, start=found.start - start, end=found.end - start) for found in quotations]
+        return _Paragraph(index, self.place, start, self.text[start:end], moved)
 
     def tag_names(self) -> list[str]:
         return [
@@ -314,15 +345,16 @@ class _Turns:
 
 def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[CastLine]:
     lines = []
-    at = 0
+    place, offset, at = paragraph.place, paragraph.offset, 0
     for found in paragraph.quotations:
         if paragraph.text[at : found.start].strip():
-            lines.append(CastLine(paragraph.index, at, found.start, is_speech=False))
+            lines.append(CastLine(place, offset + at, offset + found.start, is_speech=False))
         assert turn is not None
         confidence = turn.confidence if found.is_sure else min(turn.confidence, 0.5)
         name = None if turn.speaker is None else turn.speaker.name
-        lines.append(CastLine(paragraph.index, found.start, found.end, True, name, round(confidence, 2), turn.reason))
+        start, end = offset + found.start, offset + found.end
+        lines.append(CastLine(place, start, end, True, name, round(confidence, 2), turn.reason))
         at = found.end
     if paragraph.text[at:].strip():
-        lines.append(CastLine(paragraph.index, at, len(paragraph.text), is_speech=False))
+        lines.append(CastLine(place, offset + at, offset + len(paragraph.text), is_speech=False))
     return lines

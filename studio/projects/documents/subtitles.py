@@ -1,4 +1,4 @@
-"""Reads SubRip and WebVTT subtitles, and writes SubRip."""
+"""Reads and writes SubRip and WebVTT subtitles."""
 
 from __future__ import annotations
 
@@ -49,8 +49,20 @@ def read_srt(data: bytes) -> Document:
 def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
     """Yield SubRip subtitles for cues of start, end (in seconds) and text."""
     for number, (start, end, text) in enumerate(cues, start=1):
-        words = "\n".join(line for line in text.splitlines() if line.strip())
-        yield f"{number}\n{_clock(start)} --> {_clock(end)}\n{words}\n\n"
+        yield f"{number}\n{_clock(start)} --> {_clock(end)}\n{_without_blank_lines(text)}\n\n"
+
+
+def write_vtt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
+    """Yield WebVTT subtitles; arguments as for `write_srt`. A cue needs a duration: the shortest is a millisecond."""
+    yield "WEBVTT\n\n"
+    for start, end, text in cues:
+        words = html.escape(_without_blank_lines(text), quote=False)
+        yield f"{_clock(start, '.')} --> {_clock(max(end, start + 0.001), '.')}\n{words}\n\n"
+
+
+def _without_blank_lines(text: str) -> str:
+    """A blank line would end the cue."""
+    return "\n".join(line for line in text.splitlines() if line.strip())
 
 
 def _times(line: str, before: str, at: int) -> tuple[float, float] | None:
@@ -120,9 +132,9 @@ def _without_repeats(passages: Iterable[Passage]) -> Iterator[Passage]:
         shown = lines
 
 
-def _clock(seconds: float) -> str:
+def _clock(seconds: float, point: str = ",") -> str:
     milliseconds = round(seconds * 1000)
     return (
         f"{milliseconds // 3_600_000:02}:{milliseconds // 60_000 % 60:02}:"
-        f"{milliseconds // 1000 % 60:02},{milliseconds % 1000:03}"
+        f"{milliseconds // 1000 % 60:02}{point}{milliseconds % 1000:03}"
     )

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from rapidfuzz.distance import LCSseq
 
@@ -67,18 +68,39 @@ def are_all(text: str, words: Sequence[str]) -> bool:
     return end <= len(text) and not _words_in(TAG.sub(_spaces, _visible(text)[end:]))
 
 
-def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
-    """The sentences of a text, without their tags, with the times of their words; sentences without times are left
-    out."""
+@dataclass(frozen=True, slots=True)
+class TimedSentence:
+    """A sentence of a text; times in seconds, None if none of its words has a time."""
+
+    written: str
+    """As it stands in the text, with the white space around it: all of them together are the text."""
+    text: str
+    """Without tags."""
+    start: float | None
+    end: float | None
+
+
+def all_sentences(text: str, words: Sequence[Timed]) -> list[TimedSentence]:
+    """The sentences of a text, with the times of their words."""
     places = places_of(text, [word.text for word in words])
-    timed, ends = list[Timed](), 0
+    timed, ends = list[TimedSentence](), 0
     for sentence in sentences_of(text):
         begins, ends = ends, ends + len(sentence)
         first, last = bisect_left(places, begins), bisect_left(places, ends)
-        if first < last:
-            plain = _without_tags(sentence, [place - begins for place in places[first:last]])
-            timed.append(Timed(" ".join(plain.split()), words[first].start, words[last - 1].end))
+        plain = " ".join(_without_tags(sentence, [place - begins for place in places[first:last]]).split())
+        times = (words[first].start, words[last - 1].end) if first < last else (None, None)
+        timed.append(TimedSentence(sentence, plain, *times))
     return timed
+
+
+def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
+    """The sentences of a text, without their tags, with the times of their words; sentences without times are left
+    out."""
+    return [
+        Timed(sentence.text, sentence.start, sentence.end)
+        for sentence in all_sentences(text, words)
+        if sentence.start is not None and sentence.end is not None
+    ]
 
 
 def _words_in(text: str) -> list[tuple[int, int]]:

@@ -32,6 +32,14 @@ def import_it(area: Locator) -> None:
     expect(area.get_by_label("Title of the project")).to_be_visible()
 
 
+def downloaded(screen: Screen, area: Locator, name: str) -> str:
+    """The file name of a download from the menu of an open project."""
+    area.get_by_role("button", name="Download", exact=True).click()
+    with screen.page.expect_download() as download:
+        screen.page.get_by_role("menuitem", name=name, exact=True).click()
+    return download.value.suggested_filename
+
+
 def table(text: str) -> FilePayload:
     return {"name": "My table.csv", "mimeType": "text/csv", "buffer": text.encode()}
 
@@ -123,9 +131,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     seconds, rendered = screen.page.evaluate("[window.studio.current.seconds, window.studio.heard.rendered]")
     assert rendered == round(seconds * 44100)
     area.get_by_role("button", name="Files").click()
-    with screen.page.expect_download() as download:
-        area.get_by_role("link", name="WAV").click()
-    assert download.value.suggested_filename == "My table.wav"
+    assert downloaded(screen, area, "WAV") == "My table.wav"
     assert serious_violations(screen) == []
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
@@ -348,9 +354,8 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     assert not serious_violations(screen)
     area.get_by_role("button", name="Remove the cover").click()
     expect(area.get_by_role("img", name="Cover")).to_be_hidden()
-    with screen.page.expect_download() as saving:
-        area.get_by_role("link", name="MP3 by chapter").click()
-    assert saving.value.suggested_filename == "A Book mp3.zip"
+    for name, file_name in (("MP3 by chapter", "A Book mp3.zip"), ("EPUB to read along", "A Book.epub")):
+        assert downloaded(screen, area, name) == file_name
     area.get_by_role("button", name="All projects").click()
 
     import_file(area, table("text,voice\n🙂 One two. Three four. Five.,anna\n"))

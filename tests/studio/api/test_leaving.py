@@ -19,7 +19,7 @@ from starlette.types import Message
 
 from engine import EngineConfig
 from studio.api.http.hangup import until_hangup
-from studio.projects.concatenation import CHUNK_BYTES, Concatenation
+from studio.projects.exports.concatenation import CHUNK_BYTES, Concatenation
 from studio.settings import Settings
 from studio.speech.delivery import Delivery
 from studio.speech.speech_service import Speech, SpeechService

@@ -19,7 +19,8 @@ from studio.errors import InvalidRequest
 from studio.library.audio_files import AudioFiles
 from studio.library.projects.project_records import Part, ProjectSettings
 from studio.library.takes.take import Take
-from studio.projects.concatenation import ConcatenatedWav
+from studio.projects.documents.subtitles import read_srt
+from studio.projects.exports.concatenation import ConcatenatedWav
 from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, Json, change, made, parts_of, until
@@ -125,6 +126,26 @@ def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Js
     assert cues[0] == "1\n00:00:00,000 --> 00:00:00,279\nOne"
     spoken_until = starts[3] + 6 * FRAME / RATE * 4 / 5  # less its point
     assert cues[3] == f"4\n{clock(starts[3])} --> {clock(spoken_until)}\nFive."
+
+
+def test_the_same_subtitles_as_webvtt(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    change(served, project, parts_of(served, project)[0], text="1 < 2 --> & so").raise_for_status()
+    start(served, project)
+    srt, vtt = (fetch(served, project, f"subtitles?format={name}").decode() for name in ("srt", "vtt"))
+    header, *cues = vtt.strip().split("\n\n")
+    assert header == "WEBVTT" and cues[0].endswith("\n1 &lt; 2 --&gt; &amp; so")
+    times = [cue.split("\n")[1].replace(",", ".") for cue in srt.strip().split("\n\n")]
+    assert [cue.split("\n")[0] for cue in cues] == times
+    texts = [passage.text for passage in read_srt(vtt.encode()).passages]
+    assert texts == [part["text"] for part in parts_of(served, project)]
+    with served.client() as client:
+        assert (
+            client.get(f"{PROJECTS}/{project['id']}/subtitles?format=vtt")
+            .headers["content-type"]
+            .startswith("text/vtt")
+        )
+        assert client.get(f"{PROJECTS}/{project['id']}/subtitles?format=ass").status_code == 400
 
 
 def clock(seconds: float) -> str:

@@ -56,11 +56,24 @@ def telephone(pcm: np.ndarray, rate: int) -> np.ndarray:
     return np.fft.irfft(spectrum, len(pcm)).astype(np.float32)
 
 
+def whispered(pcm: np.ndarray, rate: int) -> np.ndarray:
+    """The same envelopes, on noise in place of a pitch."""
+    hop = rate // 50
+    draws, window, out = np.random.default_rng(0), np.hanning(2 * hop), np.zeros_like(pcm)
+    for start in range(0, len(pcm) - 2 * hop, hop):
+        spectrum = np.abs(np.fft.rfft(pcm[start : start + 2 * hop] * window))
+        envelope = np.convolve(spectrum, np.ones(15) / 15, "same")
+        noise = np.fft.irfft(envelope * np.exp(2j * np.pi * draws.random(len(envelope))), 2 * hop)
+        out[start : start + 2 * hop] += (noise * window).astype(np.float32)
+    return out
+
+
 BAD: dict[str, tuple[Change, str]] = {
     "only two seconds": (lambda pcm, rate: pcm[: 2 * rate], "short"),
     "clipped": (lambda pcm, rate: np.clip(pcm * 8, -0.9, 0.9), "clipping"),
     "quiet": (lambda pcm, rate: pcm * 0.02, "quiet"),
     "very loud": (lambda pcm, rate: np.tanh(pcm * 12), "loud"),
+    "whispered": (whispered, "whisper"),
     "noisy": (lambda pcm, rate: noise(pcm, 0.05), "noise"),
     "mains at 50 Hz": (lambda pcm, rate: hum(pcm, rate, 50), "hum"),
     "mains at 60 Hz": (lambda pcm, rate: hum(hum(pcm, rate, 60), rate, 180), "hum"),

@@ -1,14 +1,15 @@
-"""A project's audio over HTTP: takes, the whole as one file, zips of chapters and parts, loudness, subtitles."""
+"""A project's files over HTTP: takes, the whole as one file, zips of chapters, parts and tracks, samples, subtitles."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Generator
+from dataclasses import replace
 from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from studio.api.http.hangup import until_hangup
@@ -16,23 +17,29 @@ from studio.api.http.openapi import sends
 from studio.api.http.ranges import file_reader, range_response, read_span
 from studio.api.schemas.field_types import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
+from studio.audio.formats import check_bit_rate
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags
 from studio.errors import InvalidRequest, NotFound
 from studio.history.take_json import timestamps_json
 from studio.history.take_word_times import TakeWordTimes
-from studio.projects.concatenation import ConcatenatedWav, check_wav
-from studio.projects.documents.subtitles import write_srt
+from studio.projects.documents.subtitles import write_srt, write_vtt
+from studio.projects.exports.concatenation import ConcatenatedWav, check_wav
+from studio.projects.exports.epub_book import EPUB_TYPE, EpubMetadata, write_epub
+from studio.projects.exports.render import FORMATS, M4B, STREAMED, Masterings, encoded, write_m4b
+from studio.projects.exports.retail_sample import MAX_SECONDS, MIN_SECONDS, sample_of
+from studio.projects.exports.subtitle_cues import cues
+from studio.projects.exports.track_export import TRACK_FORMATS, speaker_in, tracks_zipped
+from studio.projects.exports.zip_export import chapters_zipped, zipped
 from studio.projects.project_service import ProjectService
 from studio.projects.proof.proof_report import ProofReport
-from studio.projects.render import FORMATS, M4B, STREAMED, Masterings, encoded, write_m4b
-from studio.projects.subtitle_cues import cues
 from studio.projects.timeline import Timeline
-from studio.projects.zip_export import chapters_zipped, zipped
 from studio.speech.timing.timestamps import Unit
 from studio.threads import in_threads
 from studio.unicode_text import safe_file_name
 from studio.work.work_queues import WorkQueues
+
+SUBTITLES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 
 
 class ProjectFiles:
@@ -53,7 +60,10 @@ class ProjectFiles:
         routes.get(project + "/loudness")(self.loudness)
         routes.get(project + "/chapters", **sends("application/zip"))(self.chapters)
         routes.get(project + "/zip", **sends("application/zip"))(self.zip)
-        routes.get(project + "/subtitles", **sends("application/x-subrip"))(self.subtitles)
+        routes.get(project + "/tracks", **sends("application/zip"))(self.tracks)
+        routes.get(project + "/sample", **sends(*STREAMED.values()))(self.sample)
+        routes.get(project + "/epub", **sends(EPUB_TYPE))(self.epub)
+        routes.get(project + "/subtitles", **sends(*SUBTITLES.values()))(self.subtitles)
         return routes
 
     def take(self, project_id: str, take_id: str, request: Request) -> Response:
@@ -81,13 +91,14 @@ class ProjectFiles:
         format: Annotated[str, LOWER_CASE] = "wav",
         partial: bool = False,
         loudness: str | None = None,
+        bitrate: int | None = None,
     ) -> Response:
         """The whole project as wav (with byte ranges), flac, mp3 or opus (streamed), or m4b with chapters.
-        ``partial=true`` leaves out unfinished parts; ``loudness`` is none, podcast or acx, by default the project's.
-        For a standard the whole is measured first, and wav has no byte ranges."""
+        ``partial=true`` leaves out unfinished parts; ``loudness`` is none, podcast or acx, and ``bitrate`` kbit/s of an
+        mp3, by default the project's. For a standard the whole is measured first, and wav has no byte ranges."""
         if format not in FORMATS:
             raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
-        standard = await self._standard(project_id, request, loudness)
+        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
         headers = _saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
@@ -96,20 +107,18 @@ class ProjectFiles:
             wav = ConcatenatedWav(timeline, files)
             return range_response(request, wav.size, timeline.fingerprint, wav.read, FORMATS["wav"], headers)
         if format == M4B:
-            book = await until_hangup(request, self._book(request.state.caller, timeline, tags, mastering))
-            size = book.seek(0, 2)
-            headers |= {"Content-Length": str(size)}
-            return StreamingResponse(in_threads(read_span(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
+            writing = write_m4b(timeline, files, tags, self._library.home, mastering)
+            return await self._written(request, writing, FORMATS[M4B], headers)
         if format == "wav":
             check_wav(timeline)
-        pieces = await self._start_stream(request, encoded(timeline, files, format, tags, mastering))
+        pieces = await self._start_stream(request, encoded(timeline, files, format, tags, mastering, bitrate))
         return StreamingResponse(pieces, media_type=FORMATS[format], headers=headers)
 
     async def loudness(
         self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
     ) -> JSONResponse:
         """Loudness of the whole, now and after adjustment to a standard: podcast or acx, by default the project's."""
-        standard = await self._standard(project_id, request, loudness)
+        standard, _ = await self._finish(project_id, request, loudness)
         timeline, _ = await self._whole(project_id, request, partial)
         # The measurement before adjustment is the same for every standard.
         mastering = await self._mastering(request, timeline, standard or STANDARDS["podcast"])
@@ -123,25 +132,96 @@ class ProjectFiles:
         format: Annotated[str, LOWER_CASE] = "mp3",
         partial: bool = False,
         loudness: str | None = None,
+        bitrate: int | None = None,
     ) -> Response:
         """A zip with a tagged, numbered file for each chapter: mp3, flac, opus or wav; each file meets the standard.
-        For acx, MP3 files have 192 kbit/s, and all files begin and end with silence."""
-        if format not in STREAMED:
-            raise InvalidRequest(
-                f"{format[:20]!r} is not a format of chapters; use one of {', '.join(STREAMED)}", "format"
-            )
-        standard = await self._standard(project_id, request, loudness)
+        For acx, MP3 files have 192 kbit/s unless ``bitrate`` differs, and all files begin and end with silence."""
+        _check_streamed(format, "chapters")
+        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
-        zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard)
+        zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
         headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
         return StreamingResponse(
             await self._start_stream(request, zipping), media_type="application/zip", headers=headers
         )
 
-    async def _standard(self, project_id: str, request: Request, name: str | None) -> Standard | None:
-        """The named standard, or the project's own. Raises InvalidRequest, NotFound."""
+    async def tracks(
+        self,
+        project_id: str,
+        request: Request,
+        format: Annotated[str, LOWER_CASE] = "flac",
+        partial: bool = False,
+    ) -> Response:
+        """A zip for an audio editor: a flac or wav file for each character (without a cast: for each voice), all as
+        long as the whole, with silence where others speak; labels.txt and chapters.txt are labels for Audacity."""
+        if format not in TRACK_FORMATS:
+            allowed = ", ".join(TRACK_FORMATS)
+            raise InvalidRequest(f"{format[:20]!r} is not a format of tracks; use one of {allowed}", "format")
+        timeline, tags = await self._whole(project_id, request, partial)
+        cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
+        zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
+        pieces = await self._start_stream(request, zipping)
+        headers = _saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
+        return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+    async def sample(
+        self,
+        project_id: str,
+        request: Request,
+        format: Annotated[str, LOWER_CASE] = "mp3",
+        seconds: Annotated[float, Query(ge=MIN_SECONDS, le=MAX_SECONDS)] = MAX_SECONDS,
+        first: str | None = None,
+        last: str | None = None,
+        partial: bool = False,
+        loudness: str | None = None,
+        bitrate: int | None = None,
+    ) -> Response:
+        """A sample for shops: at most ``seconds``, up to the end of a sentence. It begins with the part ``first``, by
+        default after the opening credits, and ends with the part ``last`` at the latest."""
+        _check_streamed(format, "samples")
+        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        whole, tags = await self._whole(project_id, request, partial)
         project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
-        return standard_of(project.settings.loudness if name is None else name)
+        left_out = (project.settings.opening_part,)
+        edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
+        cut = (whole, self._library.files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
+        timeline = await to_thread.run_sync(sample_of, *cut)
+        mastering = await self._mastering(request, timeline, standard)
+        tags = replace(tags, chapters=())
+        pieces = encoded(timeline, self._library.files, format, tags, mastering, bitrate)
+        headers = _saved_as(f"{tags.title} sample", format)
+        stream = await self._start_stream(request, pieces)
+        return StreamingResponse(stream, media_type=FORMATS[format], headers=headers)
+
+    async def epub(
+        self,
+        project_id: str,
+        request: Request,
+        partial: bool = False,
+        loudness: str | None = None,
+        bitrate: int | None = None,
+    ) -> Response:
+        """An EPUB 3 with the text and the audio (media overlays): readers show each sentence while it is heard.
+        ``bitrate`` is that of its MP3 files, 64 by default."""
+        standard, _ = await self._finish(project_id, request, loudness, bitrate)
+        timeline, tags = await self._whole(project_id, request, partial)
+        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
+        mastering = await self._mastering(request, timeline, standard)
+        book = EpubMetadata(project.id, tags, project.changed, project.settings.chapter_pause)
+        library = self._library
+        writing = write_epub(timeline, library.files, library.takes.word_times, book, library.home, mastering, bitrate)
+        headers = _saved_as(tags.title, "epub") | {"X-Missing-Parts": str(timeline.missing)}
+        return await self._written(request, writing, EPUB_TYPE, headers)
+
+    async def _finish(
+        self, project_id: str, request: Request, loudness: str | None, bitrate: int | None = None, format: str = "mp3"
+    ) -> tuple[Standard | None, int | None]:
+        """The named standard and bit rate, or the project's own. Raises InvalidRequest, NotFound."""
+        check_bit_rate(bitrate, format)
+        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
+        settings = project.settings
+        standard = standard_of(settings.loudness if loudness is None else loudness)
+        return standard, settings.bitrate if bitrate is None else bitrate
 
     async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
         """Raises NotFound, NotFinished."""
@@ -168,11 +248,19 @@ class ProjectFiles:
         assert isinstance(last, Mastering)
         return last
 
-    async def _book(self, caller: str, timeline: Timeline, tags: Tags, mastering: Mastering | None) -> BinaryIO:
-        """The audiobook, an open file that the caller must close. Raises LibraryFull."""
-        with self._library.store.explained():
-            pieces = write_m4b(timeline, self._library.files, tags, self._library.home, mastering)
-            return await self._queues.books.last_of(caller, pieces)
+    async def _written(
+        self, request: Request, writing: Generator[BinaryIO, None, None], media_type: str, headers: dict[str, str]
+    ) -> Response:
+        """A file that is written before it is sent; the writing ends if the client disconnects. Raises LibraryFull."""
+
+        async def write() -> BinaryIO:
+            with self._library.store.explained():
+                return await self._queues.books.last_of(request.state.caller, writing)
+
+        file = await until_hangup(request, write())
+        size = file.seek(0, 2)
+        headers = headers | {"Content-Length": str(size)}
+        return StreamingResponse(in_threads(read_span(file, 0, size)), media_type=media_type, headers=headers)
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again; if its
@@ -184,18 +272,33 @@ class ProjectFiles:
         pieces = await self._start_stream(request, zipped(timeline, self._library.files, names, report.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(report.title, "zip"))
 
-    async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
-        """SubRip subtitles, one cue per sentence, with times in the whole."""
+    async def subtitles(
+        self,
+        project_id: str,
+        request: Request,
+        format: Annotated[str, LOWER_CASE] = "srt",
+        partial: bool = False,
+    ) -> Response:
+        """Subtitles as srt (SubRip) or vtt (WebVTT), one cue per sentence, with times in the whole."""
+        if format not in SUBTITLES:
+            raise InvalidRequest(
+                f"{format[:20]!r} is not a format of subtitles; use one of {', '.join(SUBTITLES)}", "format"
+            )
         owner_filter = request.state.owner_filter
 
         def write() -> tuple[str, str]:
             timeline = self._service.timeline(project_id, owner_filter, partial)
-            words = self._library.takes.word_times([placed.take.id for placed in timeline.placed])
-            return self._library.projects.get(project_id, owner_filter).title, "".join(write_srt(cues(timeline, words)))
+            lines = (write_srt if format == "srt" else write_vtt)(cues(timeline, self._library.takes.word_times))
+            return self._library.projects.get(project_id, owner_filter).title, "".join(lines)
 
         work = self._queues.exports.run(request.state.caller, write)
         title, text = await until_hangup(request, work)
-        return Response(text, media_type="application/x-subrip", headers=_saved_as(title, "srt"))
+        return Response(text, media_type=SUBTITLES[format], headers=_saved_as(title, format))
+
+
+def _check_streamed(name: str, files: str) -> None:
+    if name not in STREAMED:
+        raise InvalidRequest(f"{name[:20]!r} is not a format of {files}; use one of {', '.join(STREAMED)}", "format")
 
 
 def _saved_as(title: str, extension: str) -> dict[str, str]:

@@ -215,13 +215,16 @@ class VoiceRoutes:
     async def advise(self, request: Request) -> JSONResponse:
         """Rate a clip before it is saved: multipart with audio_sample, optionally ref_text and a cut.
 
+        ``closest`` is the bundled voice that it sounds most like, in per cent from 0 (another person) to 100 (another
+        recording of the same person); null with less than a second of speech, and without bundled voices.
         For a file that is too long without a cut, a suggested cut is rated; ``cut`` is the one that was used.
         With ``heard``, a recogniser's transcript, ``marks`` are the pieces of ref_text with the differences.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
         intake = await until_hangup(request, self._judge(form, text, request.state.caller))
-        advice = {"object": "voice.advice"} | intake.as_json()
+        closest = await until_hangup(request, self._clips.closest(request.state.caller, intake))
+        advice = {"object": "voice.advice"} | intake.as_json() | {"closest": closest and asdict(closest)}
         if heard:
             advice["marks"] = await self._marks(request, text, heard)
         return JSONResponse(advice)

@@ -54,6 +54,7 @@ def _speakers(text: str) -> list[str | None]:
         ("„Komm“, sagte Anna.\n\n„Gleich“, rief Ben.", ["Anna", "Ben"]),
         ("—Ven —dijo Ana.\n\n—Ya voy —respondió Luis—. Espera.", ["Ana", "Luis", "Luis"]),
         ("“One,” said Anna.\n\n“Two\n\n“and three.”", ["Anna", None, None]),
+        ("“Go,” said Anna. “No,” said Ben. Then Anna cried, “Why?” “So,” said Ben.", ["Anna", "Ben", "Anna", "Ben"]),
     ],
 )
 def test_whose_speech_it_is(text: str, speakers: list[str | None]) -> None:

@@ -12,7 +12,7 @@ from studio.audio.mastering import Mastering, Standard
 from studio.audio.sink import Sink
 from studio.audio.tags import Tags
 from studio.library.audio_files import AudioFiles
-from studio.projects.render import Masterings, encoded
+from studio.projects.exports.render import Masterings, encoded
 from studio.projects.timeline import Timeline
 from studio.unicode_text import safe_file_name
 
@@ -69,8 +69,12 @@ def chapters_zipped(
     book: Tags,
     masterings: Masterings,
     standard: Standard | None = None,
+    bitrate: int | None = None,
 ) -> Generator[bytes, None, None]:
-    """Yield the zip in chunks. Each chapter is mastered by itself, as shops check each file separately."""
+    """Yield the zip in chunks. Each chapter is mastered by itself, as shops check each file separately.
+
+    ``bitrate``: as for `encoded`.
+    """
     sink = Sink()
     head, tail = (standard.head, standard.tail) if standard else (0.0, 0.0)
     chapters = timeline.by_chapter(head, tail)
@@ -85,7 +89,7 @@ def chapters_zipped(
                 yield b""  # lets the caller stop here
             info = zipfile.ZipInfo(_file_name(f"{number:0{digits}}", title, name), DATE)
             with archive.open(info, "w", force_zip64=name == "wav") as file:
-                for data in encoded(chapter, files, name, tags, mastering):
+                for data in encoded(chapter, files, name, tags, mastering, bitrate):
                     file.write(data)
                     if piece := sink.take():
                         yield piece

@@ -17,7 +17,7 @@ from studio.audio.formats import MEDIA_TYPES, open_encoder
 from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.tags import Tags, id3, tag
 from studio.library.audio_files import AudioFiles
-from studio.projects.concatenation import Concatenation, check_wav
+from studio.projects.exports.concatenation import Concatenation, check_wav
 from studio.projects.timeline import Timeline
 
 M4B = "m4b"
@@ -31,15 +31,23 @@ MAX_CACHED = 256
 
 
 def encoded(
-    timeline: Timeline, files: AudioFiles, name: str, tags: Tags, mastering: Mastering | None = None
+    timeline: Timeline,
+    files: AudioFiles,
+    name: str,
+    tags: Tags,
+    mastering: Mastering | None = None,
+    bitrate: int | None = None,
 ) -> Generator[bytes, None, None]:
     """Yield the timeline in one of the STREAMED formats while it is encoded; a WAV has no tags.
 
-    Raises InvalidRequest if it is too long for a WAV file.
+    ``bitrate``: kbit/s of an MP3; None: as the mastering's standard asks. Raises InvalidRequest if it is too long for a
+    WAV file.
     """
     if name == "wav":
         check_wav(timeline)
-    bit_rate = mastering.standard.bit_rate if mastering and name == "mp3" else None
+    bit_rate = None
+    if name == "mp3":
+        bit_rate = 1000 * bitrate if bitrate else mastering.standard.bit_rate if mastering else None
     metadata = {} if name == "mp3" else tags.metadata
     encoder = open_encoder(name, timeline.sample_rate, None, timeline.samples, metadata, bit_rate)
     if name == "mp3":

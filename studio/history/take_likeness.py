@@ -1,0 +1,112 @@
+"""How much a kept take sounds like the clip of its voice, or another clip, and why it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from anyio import to_thread
+
+from studio.errors import NoLikeness, NotOffered
+from studio.history.take_export import decoded
+from studio.library import Cut, Library, Sample, Voice
+from studio.library.takes.take import Take
+from studio.voices.advisor import Finding, advise
+from studio.voices.clip_service import ClipService
+from studio.voices.hearing.voiceprint import NO_SPANS, mean_print, percent_alike
+from studio.voices.intake import Intake, sound_of
+from studio.voices.library_prints import Closest, LibraryPrints
+from studio.work.work_queue import WorkQueue
+
+HEARD_SECONDS = 20.0
+"""Of a take."""
+CLOSE, NEAR = 70, 40
+"""Per cent from which a take sounds like the person, and from which it resembles them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """100 per cent: as alike as two recordings of one person; 0: as two people are."""
+
+    percent: int
+    closest: Closest | None
+    """None where the take's own voice is a bundled one, or no bundled one is near."""
+    findings: tuple[Finding, ...]
+    """What in the clip may be the reason, where a take is not close."""
+
+    def as_json(self) -> dict[str, Any]:
+        grade = "close" if self.percent >= CLOSE else "near" if self.percent >= NEAR else "far"
+        return {"grade": grade} | asdict(self)
+
+
+class TakeLikeness:
+    """Of the takes of a library. Used from one event loop."""
+
+    def __init__(self, library: Library, library_prints: LibraryPrints, clips: ClipService, queue: WorkQueue) -> None:
+        """``queue``: in which takes and clips are decoded and read."""
+        self._library, self._library_prints, self._clips, self._queue = library, library_prints, clips, queue
+
+    async def to_voice(self, take: Take, path: Path, caller: str) -> Likeness:
+        """Of a take, by its audio file, to the clips of its voice.
+
+        Raises NotOffered, NoLikeness, NotFound (its voice is gone), QueueFull, TooManyRequests, StudioError (damaged).
+        """
+        self._check()
+        if take.voice_id is None or take.turns:
+            raise NoLikeness(
+                f"the take {take.id} is not in one voice of the library; to compare it with a clip, POST the clip"
+            )
+        revision = "" if take.revision is None else f"@{take.revision}"
+        voice = await to_thread.run_sync(self._library.seen_by(caller).voices.get, f"{take.voice_id}{revision}")
+        return await self._queue.run(caller, self._to_voice, take, path, voice)
+
+    async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:
+        """Of a take, by its audio file, to a clip.
+
+        Raises NotOffered, NoLikeness, InvalidClip, QueueFull, TooManyRequests, StudioError (damaged).
+        """
+        self._check()
+        intake = await self._clips.suggest(caller, data, "", cut, param)
+        return await self._queue.run(caller, self._to_clip, take, path, intake)
+
+    def _check(self) -> None:
+        if not self._library_prints.prints.is_there:
+            raise NotOffered("this studio cannot tell voices: assets/fry/voiceprint.npz is missing", "take_id")
+
+    def _to_voice(self, take: Take, path: Path, voice: Voice) -> Likeness:
+        """Blocking: some 40 ms for the take, and as much for each clip not yet read."""
+        own = [self._library_prints.spans(sample) for sample in voice.samples]
+        likeness = self._compare(take, path, np.concatenate([NO_SPANS, *own]), lambda: self._advice(voice.samples, own))
+        return replace(likeness, closest=None) if voice.bundled else likeness
+
+    def _to_clip(self, take: Take, path: Path, intake: Intake) -> Likeness:
+        return self._compare(take, path, intake.spans, lambda: intake.advice.findings)
+
+    def _compare(self, take: Take, path: Path, own: np.ndarray, findings: Callable[[], Iterable[Finding]]) -> Likeness:
+        """``own``: the clip's prints (spans, 256). Blocking."""
+        heard = self._library_prints.prints.spans(*_beginning(take, path))
+        if not len(heard) or not len(own):
+            raise NoLikeness(f"the take {take.id} or the clip has less than a second of speech")
+        percent = percent_alike(mean_print(heard), mean_print(own))
+        closest = self._library_prints.closest(heard)
+        reasons = () if percent >= CLOSE else tuple(each for each in findings() if each.severity != "hint")
+        return Likeness(percent, closest if closest and closest.percent >= NEAR else None, reasons)
+
+    def _advice(self, samples: Sequence[Sample], prints: Sequence[np.ndarray]) -> Iterator[Finding]:
+        for sample, spans in zip(samples, prints, strict=True):
+            clip = sound_of(self._library.voices.clip(sample), sample.cut)
+            yield from advise(clip, sample.text, sample.cut, spans).findings
+
+
+def _beginning(take: Take, path: Path) -> tuple[np.ndarray, int]:
+    """Float32 mono samples (samples,) of a take's first seconds, and their rate."""
+    pieces, left = [], round(HEARD_SECONDS * take.sample_rate)
+    for piece in decoded(path, take.media_type, take.sample_rate):
+        pieces.append(piece[:left])
+        left -= len(piece)
+        if left <= 0:
+            break
+    return np.concatenate(pieces) if pieces else np.zeros(0, np.float32), take.sample_rate

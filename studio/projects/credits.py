@@ -1,0 +1,134 @@
+"""Opening and closing credits: templates in a project's settings, whose text is a part at its beginning and end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from studio.errors import InvalidRequest, NotFound
+from studio.library import Library
+from studio.library.checks import clean_text
+from studio.library.projects.part_arrangement import new_part_id
+from studio.library.projects.part_filter import ALL_PARTS
+from studio.library.projects.project_records import MAX_CREDITS, NewPart, Part, Project, ProjectSettings
+from studio.library.projects.project_repository import PartChanges
+from studio.speech.text import sentences_of
+
+PLACEHOLDERS = ("title", "author", "narrator", "year")
+TEMPLATES = ("opening_credits", "closing_credits")
+"""The fields of the settings."""
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_CHAPTERS = {
+    "de": ("Vorspann", "Abspann"),
+    "en": ("Opening credits", "Closing credits"),
+    "es": ("Créditos iniciales", "Créditos finales"),
+    "fr": ("Générique de début", "Générique de fin"),
+    "it": ("Titoli di testa", "Titoli di coda"),
+    "ja": ("オープニングクレジット", "エンディングクレジット"),
+    "pt": ("Créditos iniciais", "Créditos finais"),
+    "zh": ("片头", "片尾"),
+}
+"""Titles of the two chapters by language."""
+
+Texts = tuple[str, str]
+"""Of the opening and the closing credits; blank: none."""
+
+
+def check_template(field: str, template: str) -> str:
+    """The template, cleaned. Raises InvalidRequest for an unknown placeholder, or one that is too long."""
+    template = clean_text(field, template, MAX_CREDITS)
+    names = _PLACEHOLDER.findall(template)
+    unknown = next((name for name in names if name not in PLACEHOLDERS), None)
+    if unknown is not None or "{" in (rest := _PLACEHOLDER.sub("", template)) or "}" in rest:
+        allowed = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        unknown = "a single brace" if unknown is None else f"{{{unknown[:40]}}}"
+        raise InvalidRequest(f"{field} contains {unknown}; its placeholders are {allowed}", field)
+    return template
+
+
+def filled_in(template: str, title: str, settings: ProjectSettings) -> str:
+    """The text of credits. A sentence with a placeholder that has no value is left out."""
+    values = {"title": title, "author": settings.author, "narrator": settings.narrator}
+    values["year"] = "" if settings.year is None else str(settings.year)
+    sentences = [
+        _PLACEHOLDER.sub(lambda name: values[name[1]], sentence)
+        for sentence in sentences_of(template)
+        if all(values[name] for name in _PLACEHOLDER.findall(sentence))
+    ]
+    return "".join(sentences).strip()
+
+
+def texts_of(title: str, settings: ProjectSettings) -> Texts:
+    return filled_in(settings.opening_credits, title, settings), filled_in(settings.closing_credits, title, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class CreditChanges:
+    """What becomes of the two parts, and the settings that name them."""
+
+    settings: ProjectSettings
+    before: Texts
+    after: Texts
+    parts: tuple[Part | None, Part | None]
+    """As they are now."""
+
+
+class Credits:
+    """Keeps the parts with the credits as their templates say; otherwise they are parts like all others.
+
+    Calls block for milliseconds; ``owner_filter`` is as in Projects.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self._projects, self._arrangement = library.projects, library.arrangement
+
+    def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
+        """What a new title and new settings change.
+
+        A new part's id is in the settings before the part is there, so that none is ever added twice.
+        """
+        now = texts_of(title, settings)
+        ids = [settings.opening_part, settings.closing_part]
+        parts = tuple(self._part(before.id, owner_filter, part_id) for part_id in ids)
+        opening, closing = (
+            part.id if part else new_part_id() if text else None for text, part in zip(now, parts, strict=True)
+        )
+        settings = replace(settings, opening_part=opening, closing_part=closing)
+        return CreditChanges(settings, texts_of(before.title, before.settings), now, (parts[0], parts[1]))
+
+    def apply(self, project: Project, owner_filter: str | None, changes: CreditChanges) -> bool:
+        """Add, change and delete the two parts; returns whether anything was done. Raises InvalidRequest, NotFound.
+
+        A part that was edited by hand stays so until its credits change.
+        """
+        ids = project.settings.opening_part, project.settings.closing_part
+        is_changed = False
+        for number, (text, part, part_id) in enumerate(zip(changes.after, changes.parts, ids, strict=True)):
+            if part is None and text and part_id:
+                self._add(project, owner_filter, text, part_id, is_closing=number == 1)
+            elif part is not None and not text:
+                self._arrangement.delete(project.id, owner_filter, part.id)
+            elif part is not None and text not in (changes.before[number], part.text):
+                self._projects.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
+            else:
+                continue
+            is_changed = True
+        return is_changed
+
+    def _part(self, project_id: str, owner_filter: str | None, part_id: str | None) -> Part | None:
+        if part_id is None:
+            return None
+        try:
+            return self._projects.part(project_id, owner_filter, part_id)
+        except NotFound:  # it was deleted or merged into another one
+            return None
+
+    def _add(self, project: Project, owner_filter: str | None, text: str, part_id: str, is_closing: bool) -> None:
+        chapters = _CHAPTERS.get(project.settings.language.partition("-")[0].lower(), _CHAPTERS["en"])
+        part = NewPart(text, chapters[is_closing])
+        last = None
+        if is_closing:
+            count = self._projects.count_parts(project.id, owner_filter, ALL_PARTS)
+            [last] = self._projects.part_ids(project.id, owner_filter, offset=count - 1, limit=1)
+        rest = "" if is_closing else project.title
+        self._arrangement.insert(project.id, owner_filter, part, last, part_id, rest)

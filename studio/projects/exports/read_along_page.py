@@ -1,0 +1,152 @@
+"""One chapter of a book that is read along: its text as XHTML, and as SMIL which sentence is heard when."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from studio.library.takes.take import Timed
+from studio.projects.exports.subtitle_cues import WordTimes, with_words
+from studio.projects.timeline import Placed, Timeline
+from studio.speech.timing.words import TimedSentence, all_sentences
+
+RIGHT_TO_LEFT = frozenset(("ar", "dv", "fa", "he", "ps", "ug", "ur", "yi"))
+"""Languages; others are written from left to right."""
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayClip:
+    """An element of the page, and the milliseconds of the chapter's audio in which it is heard."""
+
+    element: str
+    begin: int
+    end: int
+
+
+def xml(text: str) -> str:
+    """The text as XML, also in attributes, without the characters that XML cannot contain."""
+    return html.escape(_NOT_XML.sub("", text))
+
+
+def language_attributes(language: str) -> str:
+    """Of an XHTML page's root; blank if the language is unknown."""
+    code = xml(language)
+    direction = ' dir="rtl"' if language.partition("-")[0].lower() in RIGHT_TO_LEFT else ""
+    return f' xml:lang="{code}" lang="{code}"{direction}' if language else ""
+
+
+class ReadAlongPage:
+    """Builds the page of a chapter.
+
+    The clips follow each other without gaps from the beginning of the audio to its end, so that pauses are heard too.
+    """
+
+    def __init__(self, title: str, language: str, chapter: Timeline, word_times: WordTimes) -> None:
+        """``chapter`` begins at its first sample. Blocking: it reads the words of its takes."""
+        self._title, self._language = title, language
+        self._chapter = chapter
+        self._starts: list[tuple[str, int]] = []  # of elements, in milliseconds
+        self._body: list[str] = []
+        if not any(placed.part.chapter for placed in chapter.placed):
+            self._body.append(f"<h1>{xml(title)}</h1>")
+        for placed, words in with_words(chapter, word_times):
+            self._add(placed, words)
+
+    @property
+    def clips(self) -> list[OverlayClip]:
+        """In order. Each lasts for a millisecond or more, and all of them as long as the chapter."""
+        ends = [*(start for _, start in self._starts[1:]), self._milliseconds(self._chapter.samples)]
+        begins = [0, *ends]
+        return [
+            OverlayClip(element, begin, end)
+            for (element, _), begin, end in zip(self._starts, begins, ends, strict=False)
+        ]
+
+    @property
+    def xhtml(self) -> str:
+        return (
+            '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE html>\n'
+            '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"'
+            f"{language_attributes(self._language)}>\n<head><title>{xml(self._title)}</title>"
+            '<link rel="stylesheet" type="text/css" href="style.css"/></head>\n'
+            f'<body><section epub:type="chapter">\n{chr(10).join(self._body)}\n</section></body>\n</html>\n'
+        )
+
+    def smil(self, page: str, audio: str) -> str:
+        """``page`` and ``audio``: the names of their files."""
+        pairs = "\n".join(
+            f'<par><text src="{page}#{clip.element}"/>'
+            f'<audio src="{audio}" clipBegin="{seconds(clip.begin)}" clipEnd="{seconds(clip.end)}"/></par>'
+            for clip in self.clips
+        )
+        return (
+            '<?xml version="1.0" encoding="utf-8"?>\n<smil xmlns="http://www.w3.org/ns/SMIL" '
+            'xmlns:epub="http://www.idpf.org/2007/ops" version="3.0">\n'
+            f'<body><seq epub:textref="{page}" epub:type="chapter">\n{pairs}\n</seq></body>\n</smil>\n'
+        )
+
+    def _milliseconds(self, samples: int) -> int:
+        return samples * 1000 // self._chapter.sample_rate
+
+    def _add(self, placed: Placed, words: Sequence[Timed]) -> None:
+        part = placed.part
+        if part.chapter and not part.is_title:
+            self._body.append(f"<h1>{xml(part.chapter)}</h1>")
+        sentences = all_sentences(placed.take.text, words)
+        first = next((at for at, sentence in enumerate(sentences) if sentence.start is not None), None)
+        if first is not None:  # it lights up at the beginning of the part, not at its first word
+            sentences[first] = replace(sentences[first], start=0.0)
+        if first is None:
+            self._add_whole(placed)
+        elif part.is_title:
+            self._body.append(f"<h1>{'<br/>'.join(self._lines(placed, sentences, 1))}</h1>")
+        else:
+            self._body += [f"<p>{line}</p>" for line in self._lines(placed, sentences, 2)]
+
+    def _add_whole(self, placed: Placed) -> None:
+        """A part whose words have no times is one element."""
+        start, text = self._milliseconds(placed.start), placed.part.text
+        if placed.part.is_title:
+            self._body.append(f"<h1>{self._heard(start, '<br/>'.join(map(xml, text.split(chr(10)))))}</h1>")
+            return
+        paragraphs = (xml(" ".join(paragraph.split())) for paragraph in _PARAGRAPH.split(text))
+        inner = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs if paragraph)
+        self._body.append(self._heard(start, inner, "div"))
+
+    def _lines(self, placed: Placed, sentences: Sequence[TimedSentence], breaks: int) -> list[str]:
+        """The sentences in lines, which end where there are so many line breaks or more."""
+        lines, gap = [""], ""
+        for sentence in sentences:
+            gap += sentence.written[: len(sentence.written) - len(sentence.written.lstrip())]
+            if lines[-1] and gap.count("\n") >= breaks:
+                lines.append("")
+            elif lines[-1] and gap:
+                lines[-1] += "<br/>" if "\n" in gap else " "
+            gap = sentence.written[len(sentence.written.rstrip()) :]
+            lines[-1] += self._sentence(placed, sentence)
+        return [line for line in lines if line]
+
+    def _sentence(self, placed: Placed, sentence: TimedSentence) -> str:
+        words = xml(sentence.text)
+        if sentence.start is None or not words:
+            return words
+        start = placed.start - placed.skipped + round(sentence.start * self._chapter.sample_rate)
+        return self._heard(self._milliseconds(min(max(placed.start, start), placed.end)), words)
+
+    def _heard(self, start: int, inner: str, element: str = "span") -> str:
+        """An element that is heard from ``start`` on; without a clip of its own if none would be left for it."""
+        begins_late = start >= self._milliseconds(self._chapter.samples)
+        if self._starts and (begins_late or start <= self._starts[-1][1]):
+            return f"<{element}>{inner}</{element}>"
+        name = f"s{len(self._starts) + 1}"
+        self._starts.append((name, start))
+        return f'<{element} id="{name}">{inner}</{element}>'
+
+
+def seconds(milliseconds: int) -> str:
+    """A SMIL clock value."""
+    return f"{milliseconds // 1000}.{milliseconds % 1000:03}s"

@@ -1,0 +1,96 @@
+"""The sample of a book that shops offer for listening: its beginning or some of its parts, up to a sentence's end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from studio.audio.encode import WAV_HEADER
+from studio.audio.splice import FADE, quietest
+from studio.errors import InvalidRequest, NotFound
+from studio.library.audio_files import AudioFiles
+from studio.library.takes.take import Timed
+from studio.projects.exports.subtitle_cues import WordTimes
+from studio.projects.timeline import Placed, Timeline
+from studio.speech.timing.words import sentences
+
+MIN_SECONDS, MAX_SECONDS = 10, 300
+"""Limits for the length; ACX wants 1 to 5 minutes."""
+_ENDS = tuple(".!?…。！？")
+_CLOSING = "\"'”’»«›‹“‘)]）」』"
+
+
+def sample_of(
+    timeline: Timeline,
+    files: AudioFiles,
+    word_times: WordTimes,
+    limit: float,
+    first: str | None,
+    last: str | None,
+    left_out: Sequence[str | None] = (),
+    head: float = 0.0,
+    tail: float = 0.0,
+) -> Timeline:
+    """A timeline of at most ``limit`` seconds that ends with a sentence, with silence before and after it included.
+
+    ``first`` and ``last`` are ids of parts; None: from the first part that is not among ``left_out``, up to the end.
+    Blocking. Raises NotFound for a part without audio, and InvalidRequest.
+    """
+    begin = _index(timeline, first, "first") if first is not None else _beginning(timeline, left_out)
+    end = len(timeline.placed) - 1 if last is None else _index(timeline, last, "last")
+    if end < begin:
+        raise InvalidRequest("last must not lie before first", "last")
+    chosen, offset = timeline.placed[begin : end + 1], timeline.placed[begin].start
+    stop = offset + round((limit - head - tail) * timeline.sample_rate)
+    fitting = [placed for placed in chosen if placed.end <= stop]
+    if len(fitting) < len(chosen):
+        following = chosen[len(fitting)]
+        words = word_times([following.take.id]).get(following.take.id, ())
+        if cut := _cut(following, stop, words, files):
+            fitting.append(cut)
+        else:
+            fitting = _up_to_a_sentence(fitting)
+    if not fitting:
+        position = chosen[0].part.position + 1
+        raise InvalidRequest(
+            f"no sentence of part {position} ends within {limit:g} s; allow more seconds or begin with another part",
+            "seconds",
+        )
+    return timeline.cut_out(fitting, head, tail)
+
+
+def _beginning(timeline: Timeline, left_out: Sequence[str | None]) -> int:
+    return next((at for at, placed in enumerate(timeline.placed) if placed.part.id not in left_out), 0)
+
+
+def _index(timeline: Timeline, part_id: str, field: str) -> int:
+    for at, placed in enumerate(timeline.placed):
+        if placed.part.id == part_id:
+            return at
+    raise NotFound(f"the project has no part {part_id[:80]!r} with audio", field)
+
+
+def _up_to_a_sentence(fitting: list[Placed]) -> list[Placed]:
+    """Without parts at the end that break off within a sentence or are titles, if any others are left."""
+    for count in range(len(fitting), 0, -1):
+        part = fitting[count - 1].part
+        if part.text.rstrip().rstrip(_CLOSING).endswith(_ENDS) and not part.is_title:
+            return fitting[:count]
+    return fitting
+
+
+def _cut(placed: Placed, stop: int, words: Sequence[Timed], files: AudioFiles) -> Placed | None:
+    """The take up to the last sentence that ends before ``stop``; None if none does."""
+    rate = placed.take.sample_rate
+    timed = sentences(placed.take.text, words)
+    offset = placed.start - placed.skipped
+    for sentence, following in reversed(list(pairwise(timed))):
+        end, start = round(sentence.end * rate), round(following.start * rate)
+        if offset + (end + max(start, end)) // 2 <= stop:
+            samples = np.memmap(files.path(placed.take.audio), "<i2", "r", WAV_HEADER)
+            at = min(quietest(samples, end, max(start, end), round(FADE * rate / 2), rate), stop - offset)
+            return replace(placed, dropped=placed.take.samples - at) if at > placed.skipped else None
+    return None

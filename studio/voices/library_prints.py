@@ -1,0 +1,76 @@
+"""Voiceprints of the library's clips, and the bundled voice that speech sounds most like."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from studio.errors import Damaged
+from studio.library import Library, Sample, Voice
+from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints, mean_print, percent_alike
+from studio.voices.intake import sound_of
+
+REMEMBERED = 200
+"""Clips whose prints are kept in memory, 8 kB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The bundled voice that speech sounds most like."""
+
+    id: str
+    slug: str
+    name: str
+    percent: int
+    """As `percent_alike` has it."""
+    among: int
+    """Bundled voices that were compared."""
+
+
+class LibraryPrints:
+    """Blocking: some 40 ms for each clip that was not read before. Its methods may be called from several threads."""
+
+    def __init__(self, library: Library, prints: Voiceprints) -> None:
+        self.prints = prints
+        self._library = library
+        self._known: dict[str, np.ndarray] = {}
+        self._lock = threading.Lock()
+
+    def closest(self, spans: np.ndarray) -> Closest | None:
+        """The bundled voice closest to speech, by its prints (spans, 256).
+
+        None without spans, and where the library has no bundled voice.
+        """
+        if not len(spans):
+            return None
+        own = mean_print(spans)
+        alike = [(percent_alike(own, mean_print(known)), voice) for voice, known in self._bundled()]
+        if not alike:
+            return None
+        percent, voice = max(alike, key=lambda pair: pair[0])
+        return Closest(voice.id, voice.slug, voice.name, percent, len(alike))
+
+    def _bundled(self) -> Iterator[tuple[Voice, np.ndarray]]:
+        """Each bundled voice that has a print, with its spans; without those whose recording is damaged."""
+        for voice in self._library.voices.page(bundled=True):
+            try:
+                spans = self.spans(voice.samples[0]) if voice.samples else NO_SPANS
+            except Damaged:
+                continue
+            if len(spans):
+                yield voice, spans
+
+    def spans(self, sample: Sample) -> np.ndarray:
+        """The prints (spans, 256) of a voice's clip as cut; no span where it has too little speech."""
+        spans = self._known.get(sample.cut_key)
+        if spans is None:
+            clip = sound_of(self._library.voices.clip(sample), sample.cut)
+            spans = self.prints.of_clip(clip)
+            with self._lock:
+                self._known[sample.cut_key] = spans
+                while len(self._known) > REMEMBERED:
+                    del self._known[next(iter(self._known))]
+        return spans

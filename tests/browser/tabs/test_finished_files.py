@@ -1,0 +1,60 @@
+"""The files of a project on the page: how they are finished, credits, samples, and the menu of downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.browser.tabs.test_longform import area_of, import_file, table
+from tests.browser.test_looks import serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of_the_parts_asked_for(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    import_file(area, table("text,chapter\nOne.,First\nTwo.,\n"))
+    area.get_by_role("button", name="Files").click()
+    opening = area.get_by_label("Opening credits")
+    opening.fill("{title}. By {autor}.")
+    opening.blur()
+    expect(area.locator("[data-part=told]")).to_contain_text("opening_credits contains {autor}")
+    expect(opening).to_have_value("{title}. By {autor}.")
+    opening.fill("{title}. By {author}.")
+    area.get_by_label("Narrator").fill("Zoë")
+    area.get_by_label("MP3 quality").select_option("192 kbit/s")
+    author = area.locator("[data-panel=files]").get_by_label("Author")
+    author.fill("Ann")
+    author.blur()
+    area.get_by_label("Read chapter titles aloud").uncheck()
+    area.get_by_role("button", name="Parts", exact=True).click()
+    expect(area.get_by_label("Text of part 1")).to_have_value("My table. By Ann.")
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
+    area.get_by_role("button", name="Files").click()
+    area.get_by_label("From part").fill("2")
+    area.get_by_label("To part").fill("3")
+    with screen.page.expect_download() as saving:
+        area.get_by_role("button", name="Download sample").click()
+    assert saving.value.suggested_filename == "My table sample.mp3"
+    area.get_by_label("From part").fill("3")
+    area.get_by_label("To part").fill("2")
+    area.get_by_role("button", name="Download sample").click()
+    expect(area.locator("[data-part=told]")).to_have_text("last must not lie before first")
+    screen.page.reload()
+    area.get_by_role("button", name="Files").click()
+    expect(area.get_by_label("MP3 quality")).to_have_value("192")
+    expect(area.get_by_label("Narrator")).to_have_value("Zoë")
+    expect(area.get_by_label("Read chapter titles aloud")).not_to_be_checked()
+    assert serious_violations(screen) == []
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    area.get_by_role("button", name="Download", exact=True).click()
+    expect(screen.page.get_by_role("menuitem", name="Zip of the parts")).to_be_in_viewport()
+    assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert serious_violations(screen) == []

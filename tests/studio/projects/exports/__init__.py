@@ -1,0 +1,1 @@
+"""Exports of projects, read back: books that are read along, tracks, samples, credits."""

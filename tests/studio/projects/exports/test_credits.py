@@ -1,0 +1,79 @@
+"""Opening and closing credits: parts like all others, written from templates."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import av
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_files import fetch
+from tests.studio.projects.test_finished import settings
+from tests.studio.projects.test_projects import PROJECTS, Json, ask, change, made, parts_of, until
+from tests.studio.server import Served
+
+Steer = Callable[..., Steered]
+OPENING, CLOSING = "{title}, by {author}. Read by {narrator}.", "The end. © {year} {author}."
+
+
+def texts(served: Served, project: Json) -> list[tuple[str, str]]:
+    return [(part["chapter"], part["text"]) for part in parts_of(served, project)]
+
+
+def test_credits_are_spoken_as_parts_and_follow_what_they_name(steered: Steer) -> None:
+    served, _ = steered()
+    about = {"author": "Ann", "opening_credits": OPENING, "closing_credits": CLOSING}
+    project = made(served, items=[{"input": "Hello."}, {"input": "Bye."}], title="A Book", start=True, **about)
+    until(served, project, "done", done=4)
+    assert texts(served, project) == [
+        ("Opening credits", "A Book, by Ann."),
+        ("A Book", "Hello."),
+        ("", "Bye."),
+        ("Closing credits", "The end."),
+    ]
+    settings(served, project, narrator="Zoë", year=2026)
+    opening, *_, closing = parts_of(served, project)
+    assert (opening["text"], opening["state"]) == ("A Book, by Ann. Read by Zoë.", "stale")
+    assert (closing["text"], closing["state"]) == ("The end. © 2026 Ann.", "stale")
+    settings(served, project, title="Another")
+    assert texts(served, project)[0][1] == "Another, by Ann. Read by Zoë."
+    assert len(parts_of(served, project)) == 4
+    ask(served, project, "speak")
+    until(served, project, "done")
+    with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b")), "r") as file:
+        names = [chapter["metadata"]["title"] for chapter in file.chapters()]
+        assert names == ["Opening credits", "A Book", "Closing credits"]
+        assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
+    with av.open(io.BytesIO(fetch(served, project, "audio?format=mp3")), "r") as file:
+        assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
+
+
+def test_credits_edited_by_hand_stay_until_their_template_changes_and_go_with_it(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "Hallo.", "chapter": "Eins"}], title="Buch", language="de")
+    settings(served, project, opening_credits="{title}.")
+    assert texts(served, project) == [("Vorspann", "Buch."), ("Eins", "Hallo.")]
+    change(served, project, parts_of(served, project)[0], text="By hand.").raise_for_status()
+    settings(served, project, pause=2, closing_credits="Ende.")
+    assert texts(served, project) == [("Vorspann", "By hand."), ("Eins", "Hallo."), ("Abspann", "Ende.")]
+    settings(served, project, opening_credits="")
+    assert texts(served, project) == [("Eins", "Hallo."), ("Abspann", "Ende.")]
+    with served.client() as client:
+        closing = parts_of(served, project)[1]
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{closing['id']}").raise_for_status()
+    settings(served, project, opening_credits="Again: {title}.")
+    assert texts(served, project) == [("Vorspann", "Again: Buch."), ("Eins", "Hallo."), ("Abspann", "Ende.")]
+
+
+@pytest.mark.parametrize("template", ["{titel}.", "{", "By {author", "{title}}", "x" * 1001])
+def test_a_template_that_cannot_be_filled_in_is_refused(steered: Steer, template: str) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "Hello."}])
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}"
+        assert_envelope(client.patch(url, json={"opening_credits": template}), 400, "opening_credits")
+        assert_envelope(client.patch(url, json={"year": 0}), 400, "year")
+    assert texts(served, project) == [("", "Hello.")]

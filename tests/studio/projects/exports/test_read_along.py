@@ -1,0 +1,183 @@
+"""EPUBs with media overlays, read back: packaging, text, and clips that cover the audio without gaps."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.documents import png
+from tests.studio.projects.test_files import RATE, fetch
+from tests.studio.projects.test_finished import settings
+from tests.studio.projects.test_projects import PROJECTS, Json, ask, made, until
+from tests.studio.server import Served
+from tests.studio.sounds import decoded
+
+Steer = Callable[..., Steered]
+OPF, DC = "{http://www.idpf.org/2007/opf}", "{http://purl.org/dc/elements/1.1/}"
+XHTML, SMIL = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/ns/SMIL}"
+ITEMS = [
+    {"input": "One: <the> Start", "chapter": "One: <the> Start"},
+    {"input": "[whisper] Hello you & me. So\nthey\n\nsay!"},
+    {"input": "Bye.", "voice": "bert"},
+    {"input": "Here it ends.", "chapter": "Ünd"},
+]
+
+
+class ReadBack:
+    """An EPUB as a reader takes it in. Checks what holds for each of them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.archive = zipfile.ZipFile(io.BytesIO(data))
+        first = self.archive.infolist()[0]
+        assert (first.filename, first.compress_type, first.extra, first.flag_bits & 8) == ("mimetype", 0, b"", 0)
+        assert data[38:58] == b"application/epub+zip" and self.archive.testzip() is None
+        container = self.xml("META-INF/container.xml")
+        [root] = [element.get("full-path", "") for element in container.iter() if element.get("full-path")]
+        self.folder = posixpath.dirname(root)
+        self.package = self.xml(root)
+        self.items = {item.get("id"): item.attrib for item in self.package.iter(f"{OPF}item")}
+        files = {posixpath.join(self.folder, item["href"]) for item in self.items.values()}
+        assert files | {"mimetype", "META-INF/container.xml", root} == set(self.archive.namelist())
+        self.spine = [self.items[entry.get("idref")] for entry in self.package.iter(f"{OPF}itemref")]
+
+    def xml(self, name: str) -> ElementTree.Element:
+        return ElementTree.fromstring(self.archive.read(name))  # noqa: S314 - our own
+
+    def item(self, properties: str) -> str:
+        [item] = [item for item in self.items.values() if item.get("properties") == properties]
+        return posixpath.join(self.folder, item["href"])
+
+    def meta(self, name: str, refines: str | None = None) -> list[str]:
+        entries = [meta for meta in self.package.iter(f"{OPF}meta") if meta.get("refines") == refines]
+        return [entry.text or "" for entry in entries if entry.get("property") == name]
+
+    def clips(self, chapter: int) -> list[tuple[str, float, float]]:
+        """The text, begin and end of each clip, which lie within the audio and follow each other."""
+        page = self.spine[chapter]
+        overlay = self.items[page["media-overlay"]]
+        root = self.xml(posixpath.join(self.folder, page["href"]))
+        elements = {element.get("id"): element for element in root.iter() if element.get("id")}
+        clips, names = [], set()
+        for pair in self.xml(posixpath.join(self.folder, overlay["href"])).iter(f"{SMIL}par"):
+            [text, audio] = pair
+            file, _, element = text.attrib["src"].partition("#")
+            assert file == page["href"]
+            begin, end = (float(audio.attrib[name].removesuffix("s")) for name in ("clipBegin", "clipEnd"))
+            clips.append((" ".join("".join(elements[element].itertext()).split()), begin, end))
+            names.add(audio.attrib["src"])
+        [name] = names
+        assert self.items[page["id"] + "-audio"]["media-type"] == "audio/mpeg"
+        rate, pcm = decoded(self.archive.read(posixpath.join(self.folder, name)), "mp3")
+        length = len(pcm) / rate
+        assert rate == RATE and clips[0][1] == 0 and clips[-1][2] <= length < clips[-1][2] + 0.15
+        assert all(begin < end for _, begin, end in clips)
+        assert all(end == begin for (_, _, end), (_, begin, _) in pairwise(clips))
+        durations = self.meta("media:duration", "#" + page["media-overlay"])
+        assert durations == [f"{clips[-1][2]:.3f}s"]
+        return clips
+
+
+@pytest.fixture
+def book(steered: Steer) -> tuple[Served, Json]:
+    served, _ = steered()
+    project = made(served, items=ITEMS, title="A <Bük>", seed=3, pause=1, chapter_pause=2, start=True)
+    return served, until(served, project, "done")
+
+
+def test_each_sentence_lights_up_while_it_is_heard(book: tuple[Served, Json]) -> None:
+    served, project = book
+    read = ReadBack(fetch(served, project, "epub"))
+    first, second = read.clips(0), read.clips(1)
+    assert [text for text, _, _ in first] == ["One: <the> Start", "Hello you & me.", "So", "they", "say!", "Bye."]
+    assert [text for text, _, _ in second] == ["Here it ends."]
+    timeline = fetch_json(served, project, "timeline")["parts"]
+    for clip, part in ((1, 1), (5, 2)):
+        assert first[clip][1] == pytest.approx(timeline[part]["start_s"], abs=0.001)
+    assert first[5][2] == pytest.approx(timeline[2]["end_s"] + 2, abs=0.001)
+    [total] = read.meta("media:duration")
+    assert float(total.removesuffix("s")) == pytest.approx(first[-1][2] + second[-1][2])
+    page = read.xml("EPUB/c00001.xhtml")
+    blocks = [element.tag.removeprefix(XHTML) for element in page.iter()]
+    assert [block for block in blocks if block in ("h1", "p")] == ["h1", "p", "p", "p"]
+    assert len(list(page.iter(XHTML + "br"))) == 1
+    nav = read.xml(read.item("nav"))
+    links = [(link.get("href"), "".join(link.itertext())) for link in nav.iter(XHTML + "a")]
+    assert links == [("c00001.xhtml", "One: <the> Start"), ("c00002.xhtml", "Ünd")]
+    assert b"." + read.meta("media:active-class")[0].encode() in read.archive.read("EPUB/style.css")
+
+
+def fetch_json(served: Served, project: Json, path: str) -> dict[str, Any]:
+    with served.client() as client:
+        return client.get(f"{PROJECTS}/{project['id']}/{path}").json()
+
+
+def test_it_says_whose_book_it_is_and_our_reader_opens_it(book: tuple[Served, Json]) -> None:
+    served, project = book
+    about = {"author": "Ann & Bo", "narrator": "Zoë", "year": 2026, "language": "ar"}
+    settings(served, project, **about)
+    with served.client() as client:
+        client.put(f"{PROJECTS}/{project['id']}/cover", files={"cover": ("x.png", png())}).raise_for_status()
+    data = fetch(served, project, "epub?bitrate=96")
+    assert data == fetch(served, project, "epub?bitrate=96")
+    read = ReadBack(data)
+    dc = {child.tag.removeprefix(DC): child.text or "" for child in read.package[0] if child.tag.startswith(DC)}
+    wanted = {"title": "A <Bük>", "creator": "Ann & Bo", "date": "2026", "language": "ar", "contributor": "Zoë"}
+    assert dc | wanted == dc and dc["identifier"].startswith("urn:uuid:")
+    assert read.meta("media:narrator") == ["Zoë"] and read.meta("role", "#narrator") == ["nrt"]
+    assert read.archive.read(read.item("cover-image")) == png()
+    spine = next(read.package.iter(f"{OPF}spine"))
+    assert spine.get("page-progression-direction") == "rtl"
+    assert abs(len(read.archive.read("EPUB/c00002.mp3")) * 8 / 96_000 - read.clips(1)[-1][2]) < 0.2
+    with served.client() as client:
+        again = client.post(PROJECTS, files={"file": ("x.epub", data)}).json()
+        parts = client.get(f"{PROJECTS}/{again['id']}/parts").json()["data"]
+    assert (again["title"], again["settings"]["author"], again["settings"]["language"]) == ("A <Bük>", "Ann & Bo", "ar")
+    assert [part["chapter"] for part in parts if part["chapter"]] == ["One: <the> Start", "Ünd"]
+    assert "Hello you & me." in " ".join(part["text"] for part in parts)
+
+
+def test_a_part_without_word_times_lights_up_as_a_whole(steered: Steer) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, cannot_align="held in fp8")
+    project = made(served, items=[{"input": "One here.\n\nTwo there."}, {"input": "Three."}], start=True)
+    until(served, project, "done")
+    read = ReadBack(fetch(served, project, "epub"))
+    assert [text for text, _, _ in read.clips(0)] == ["One here.Two there.", "Three."]
+
+
+def test_a_title_that_is_not_read_is_shown_and_its_chapter_stays(book: tuple[Served, Json]) -> None:
+    served, project = book
+    whole = fetch_json(served, project, "timeline")
+    assert settings(served, project, read_titles=False)["settings"]["read_titles"] is False
+    timeline = fetch_json(served, project, "timeline")
+    assert [part["chapter"] for part in timeline["parts"]] == ["One: <the> Start", "", "Ünd"]
+    assert timeline["seconds"] == pytest.approx(whole["seconds"] - whole["parts"][1]["start_s"])
+    read = ReadBack(fetch(served, project, "epub"))
+    assert read.clips(0)[0][0] == "Hello you & me."
+    heading = next(read.xml("EPUB/c00001.xhtml").iter(XHTML + "h1"))
+    assert heading.text == "One: <the> Start"
+
+
+def test_what_is_missing_or_wrong_is_refused_and_no_file_is_left(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two.", "voice": "nobody"}])
+    url = f"{PROJECTS}/{project['id']}"
+    with served.client() as client:
+        assert_envelope(client.get(f"{url}/epub"), 409, "partial")
+        ask(served, project, "speak")
+        until(served, project, "incomplete")
+        assert_envelope(client.get(f"{url}/epub"), 409, "partial")
+        assert_envelope(client.get(f"{url}/epub?bitrate=65"), 400, "bitrate")
+        answer = client.get(f"{url}/epub?partial=true")
+        assert answer.headers["x-missing-parts"] == "1" and len(ReadBack(answer.content).clips(0)) == 1
+    assert not list(served.app.state.studio.library.home.glob("tmp*"))

@@ -1,0 +1,77 @@
+"""Tracks for an audio editor: as long as the whole, silent where others speak, with labels that lead to the words."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from studio.projects.exports import track_export
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_files import RATE, fetch, samples
+from tests.studio.projects.test_projects import PROJECTS, Json, made, until
+from tests.studio.server import Served
+from tests.studio.sounds import decoded
+
+Steer = Callable[..., Steered]
+ITEMS = [
+    {"input": "One two.", "voice": "anna", "chapter": "First"},
+    {"input": "Three.\n\nfour" + " and so on" * 20, "voice": "bert"},
+    {"input": "Five.", "voice": "anna", "chapter": "Second"},
+]
+
+
+@pytest.fixture
+def spoken(steered: Steer) -> tuple[Served, Json]:
+    served, _ = steered()
+    project = made(served, items=ITEMS, title="A Play", seed=3, pause=0.5, start=True)
+    return served, until(served, project, "done")
+
+
+def test_the_tracks_add_up_to_the_whole(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    whole = samples(fetch(served, project, "audio"))
+    with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks"))) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["labels.txt", "chapters.txt", "01 anna.flac", "02 bert.flac"]
+        tracks = [np.rint(decoded(archive.read(name), "flac")[1] * 32768) for name in archive.namelist()[2:]]
+        labels = [line.split("\t") for line in archive.read("labels.txt").decode().splitlines()]
+        chapters = archive.read("chapters.txt").decode().splitlines()
+    assert all(len(track) == len(whole) for track in tracks)
+    assert np.array_equal(np.add(*tracks), whole) and not np.any((tracks[0] != 0) & (tracks[1] != 0))
+    assert [label[2] for label in labels[::2]] == ["anna: One two.", "anna: Five."]
+    assert labels[1][2].startswith("bert: Three. four and so on") and labels[1][2].endswith("…")
+    begin, end = (round(float(second) * RATE) for second in labels[1][:2])
+    assert not tracks[1][:begin].any() and not tracks[1][end:].any() and tracks[1][begin:end].any()
+    assert [line.split("\t")[2] for line in chapters] == ["First", "Second"]
+    with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks?format=wav"))) as archive:
+        assert np.array_equal(samples(archive.read("02 bert.wav")), tracks[1])
+    with served.client() as client:
+        assert_envelope(client.get(f"{PROJECTS}/{project['id']}/tracks?format=mp3"), 400, "format")
+
+
+def test_beyond_the_limit_the_rarest_voices_share_a_track(
+    spoken: tuple[Served, Json], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, project = spoken
+    monkeypatch.setattr(track_export, "MAX_TRACKS", 1)
+    whole = samples(fetch(served, project, "audio"))
+    with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks?format=wav"))) as archive:
+        assert archive.namelist()[2:] == ["01 Others.wav"]
+        assert np.array_equal(samples(archive.read("01 Others.wav")), whole)
+
+
+def test_with_a_cast_each_character_has_a_track(steered: Steer) -> None:
+    served, _ = steered()
+    text = "It was late. “Good night,” said Eleanor. “Sleep well,” said Mary. “I shall,” said Eleanor."
+    project = made(served, input=text, speakers=True, voice="anna", start=True)
+    until(served, project, "done")
+    with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks"))) as archive:
+        names = [name.removesuffix(".flac")[3:] for name in archive.namelist() if name.endswith(".flac")]
+        labels = archive.read("labels.txt").decode()
+    assert sorted(names) == ["Eleanor", "Mary", "Narrator"]
+    assert "Eleanor: “Good night,”" in labels and "Narrator: It was late." in labels
