@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
-from tests.browser.tabs.test_longform import area_of, import_file, table
 from tests.browser.test_looks import serious_violations
 from tests.studio.projects.proof.script import RECOGNISER, scripted
 from tests.studio.server import Served

@@ -7,8 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Route, expect
 
+from tests.browser.projects.test_longform import area_of, import_it
 from tests.browser.screen import Screen
-from tests.browser.tabs.test_longform import area_of, import_it
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 

@@ -1,4 +1,4 @@
-"""The studio that tests of long form look at."""
+"""The studio that the Projects area is shown of."""
 
 from __future__ import annotations
 

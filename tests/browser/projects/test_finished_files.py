@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
+from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
-from tests.browser.tabs.test_longform import area_of, import_file, table
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -27,7 +27,7 @@ def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of
     expect(area.locator("[data-part=told]")).to_contain_text("opening_credits contains {autor}")
     expect(opening).to_have_value("{title}. By {autor}.")
     opening.fill("{title}. By {author}.")
-    area.get_by_label("Narrator").fill("Zoë")
+    area.get_by_role("textbox", name="Narrator").fill("Zoë")
     area.get_by_label("MP3 quality").select_option("192 kbit/s")
     author = area.locator("[data-panel=files]").get_by_label("Author")
     author.fill("Ann")
@@ -50,7 +50,7 @@ def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of
     screen.page.reload()
     area.get_by_role("button", name="Files").click()
     expect(area.get_by_label("MP3 quality")).to_have_value("192")
-    expect(area.get_by_label("Narrator")).to_have_value("Zoë")
+    expect(area.get_by_role("textbox", name="Narrator")).to_have_value("Zoë")
     expect(area.get_by_label("Read chapter titles aloud")).not_to_be_checked()
     assert serious_violations(screen) == []
     screen.page.set_viewport_size({"width": 390, "height": 844})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import FilePayload, expect
 
+from tests.browser.projects.test_longform import area_of, import_it
 from tests.browser.screen import Screen
-from tests.browser.tabs.test_longform import area_of, import_it
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.server import Served

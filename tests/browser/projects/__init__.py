@@ -1,0 +1,1 @@
+"""The Projects area, in a browser."""
