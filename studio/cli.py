@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_strings(vars(options))
         command: Command = options.command
         settings = Settings.load()
-        command(Library(Path(options.home or settings.home), settings.trash_days), options)
+        library = Library(Path(options.home or settings.home), settings.trash_days)
+        library.voices = library.voices.for_all()
+        command(library, options)
     except (StudioError, SettingsError, OSError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1

@@ -13,6 +13,7 @@ StudioError
 │   ├── TooCostly        the work would exceed its limit of time or memory
 │   └── InvalidPack      the voice pack cannot be used
 ├── NotFound             the item does not exist
+├── NotAllowed           the item belongs to another key, which has not shared it for that
 ├── NoTimestamps         the audio has no word times
 ├── NoLikeness           the take and the clip of its voice cannot be compared
 ├── Damaged              an audio file of the library is missing or was altered
@@ -65,6 +66,10 @@ class InvalidClip(InvalidRequest):
 
 class NotFound(StudioError):
     code = "not_found"
+
+
+class NotAllowed(StudioError):
+    code = "not_allowed"
 
 
 class InvalidPack(InvalidRequest):

@@ -101,7 +101,7 @@ def _open_library(settings: Settings) -> Library:
         except OSError as error:  # continuing would replace the real library with an empty one
             raise SettingsError(f"STUDIO_BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
     try:
-        library = Library(home, settings.trash_days)
+        library = Library(home, settings.trash_days, bool(settings.api_keys))
         library.backup = backup
         import_bundled(library, Path(settings.voices))
         _assign_owners(library, settings)
@@ -116,11 +116,11 @@ def _open_library(settings: Settings) -> Library:
 
 def _assign_owners(library: Library, settings: Settings) -> None:
     """Assign items created before keys had names, or before there were keys, to the owners of the keys."""
-    for key in settings.api_keys:
-        if key.name:
-            library.hand_over(key.unnamed_owner, key.owner)
-    if settings.api_keys:
-        library.adopt(settings.api_keys[0].owner)
+    if keys := settings.api_keys:
+        library.assign_owners({key.unnamed_owner: key.owner for key in keys if key.name}, keys[0].owner)
         if (adopted := library.adopted) != Adopted():
-            message = "items created without a key now belong to the first of STUDIO_API_KEYS (takes: %d, projects: %d)"
-            log.warning(message, adopted.takes, adopted.projects)
+            message = (
+                "items created without a key now belong to the first of STUDIO_API_KEYS "
+                "(takes: %d, projects: %d, voices: %d)"
+            )
+            log.warning(message, adopted.takes, adopted.projects, adopted.voices)

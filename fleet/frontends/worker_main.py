@@ -118,7 +118,8 @@ class _Process:
 
 def _voices(settings: Settings) -> VoiceResolver:
     """The voices of the library that the studio has opened. Blocking."""
-    return VoiceResolver(Library(Path(settings.home), settings.trash_days), read_aliases(Path(settings.voices)))
+    library = Library(Path(settings.home), settings.trash_days, bool(settings.api_keys))
+    return VoiceResolver(library, read_aliases(Path(settings.voices)))
 
 
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:

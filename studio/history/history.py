@@ -69,7 +69,8 @@ class History:
             return wanted
         name, revision = split_revision(wanted.voice)
         try:
-            voice = await to_thread.run_sync(self._library.voices.get, name)
+            voices = self._library.seen_by(wanted.caller).voices
+            voice = await to_thread.run_sync(voices.get, name)
         except NotFound:
             return wanted  # a deleted voice, or clip, or random
         return replace(wanted, voice=voice.id if revision is None else f"{voice.id}@{revision}")
@@ -85,7 +86,7 @@ class History:
             take = await self.stored(take_id, owner_filter)
         except (NotFound, UnderWay):
             return await to_thread.run_sync(listed_json, self._recent.get(take_id, owner_filter), None)
-        return await to_thread.run_sync(whole_json, take, self._library)
+        return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
 
     async def stored(self, take_id: str, owner_filter: str | None) -> Take:
         """A take of the library. Raises NotFound, UnderWay."""
@@ -114,7 +115,7 @@ class History:
         """Star or unstar a take. Raises NotFound, UnderWay."""
         await self.stored(take_id, owner_filter)
         take = await to_thread.run_sync(self._library.takes.star, take_id, starred, owner_filter)
-        return await to_thread.run_sync(whole_json, take, self._library)
+        return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
 
     async def delete(self, take_id: str, owner_filter: str | None) -> float:
         """Delete a take and return the seconds for which it can be restored: 0 if it was not stored.
@@ -161,15 +162,15 @@ class History:
         if self._recorder is not None:
             await self._recorder.settle(take_id)
 
-    def _label(self, voice: str | None) -> str | None:
+    def _label(self, voice: str | None, viewer: str | None) -> str | None:
         """The name by which recent takes have the voice with this id."""
         try:
-            return voice and self._library.voices.get(voice).slug
+            return voice and self._library.seen_by(viewer).voices.get(voice).slug
         except NotFound:
             return voice
 
     def _page(self, recent: list[Take], wanted: TakeFilter, limit: int, after: str | None) -> TakePage:
-        takes, label = self._library.takes, self._label(wanted.voice)
+        takes, label = self._library.takes, self._label(wanted.voice, wanted.caller)
         stored = takes.numbers([take.id for take in recent])
         unstored = [take for take in recent if take.id not in stored]
         before = takes.number_at([take.created for take in unstored])

@@ -167,7 +167,7 @@ class Regeneration:
             )
         if voice == RANDOM:
             raise CannotRegenerate("its random voice was chosen by its seed; another seed has another voice", "take_id")
-        return sentences, partial(_request, take, address_now(take, voice, self._library))
+        return sentences, partial(_request, take, address_now(take, voice, self._library.seen_by(take.caller)))
 
 
 def _has_all(take: Take, words: Sequence[Timed]) -> bool:

@@ -60,7 +60,7 @@ class TakeLikeness:
                 f"the take {take.id} is not in one voice of the library; to compare it with a clip, POST the clip"
             )
         revision = "" if take.revision is None else f"@{take.revision}"
-        voice = await to_thread.run_sync(self._library.voices.get, f"{take.voice_id}{revision}")
+        voice = await to_thread.run_sync(self._library.seen_by(caller).voices.get, f"{take.voice_id}{revision}")
         return await self._queue.run(caller, self._to_voice, take, path, voice)
 
     async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:

@@ -84,6 +84,8 @@ _VIEW: ContextVar[tuple[Store | None, Database | None]] = ContextVar("view", def
 class _Connection(sqlite3.Connection):
     can_write = True
     """Whether the file was writable when it was opened; otherwise SQLite opens it for reading, permanently."""
+    is_writing = False
+    """Whether its transaction has the write lock."""
 
 
 class Store:
@@ -267,6 +269,7 @@ class Store:
         if self._file() != self._opened:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
         connection = self._free(begin)
+        connection.is_writing = begin == _WRITING
         is_well = True
         try:
             connection.execute(begin)
@@ -319,6 +322,11 @@ def _check_version(db: Database) -> None:
             "the library was last used by a newer version of the studio; update the studio, or restore a backup that "
             "this version has made"
         )
+
+
+def is_writing(db: Database) -> bool:
+    """Whether this is a transaction that has the write lock."""
+    return isinstance(db.conn, _Connection) and db.conn.is_writing
 
 
 def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -36,21 +36,24 @@ TABLES: dict[Kind, str] = {
 }
 """Tables with a column `deleted`. Projects come before parts, which may have been theirs."""
 _TRASH = f"""
-    select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, deleted, null as parts,
+    select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, null as sharing, deleted, null as parts,
         null as project_id, n as place from takes where deleted > 0
-    union all select 'voice', id, name, null, deleted, null, null, rowid from voices where deleted > 0
-    union all select 'project', id, title, owner, deleted, (select count(*) from parts where project_id = projects.id),
-        null, n from projects where deleted > 0 and kind not like '{BIN}%'
-    union all select 'part', parts.id, substr(text, 1, 80), owner, deleted, null, substr(kind, {len(BIN) + 1}),
-        projects.n from projects join parts on project_id = projects.id where deleted > 0 and kind like '{BIN}%'
-    union all select 'replacement', texts.id, title, owner, texts.deleted, count, project_id, texts.rowid
+    union all select 'voice', id, name, owner, null, deleted, null, null, rowid from voices where deleted > 0
+    union all select 'project', id, title, owner, null, deleted,
+        (select count(*) from parts where project_id = projects.id), null, n from projects
+        where deleted > 0 and kind not like '{BIN}%'
+    union all select 'part', parts.id, substr(text, 1, 80), owner,
+        (select sharing from projects as home where home.id = substr(projects.kind, {len(BIN) + 1})), deleted, null,
+        substr(kind, {len(BIN) + 1}), projects.n from projects join parts on project_id = projects.id
+        where deleted > 0 and kind like '{BIN}%'
+    union all select 'replacement', texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid
         from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
-    union all select 'character', gone.id, name, owner, gone.deleted, json_array_length(lines), project_id, gone.n
-        from characters as gone join projects on projects.id = project_id where gone.deleted > 0
+    union all select 'character', gone.id, name, owner, sharing, gone.deleted, json_array_length(lines), project_id,
+        gone.n from characters as gone join projects on projects.id = project_id where gone.deleted > 0
 """
-_OWNED = ":owner_filter is null or coalesce(owner, :owner_filter) = :owner_filter"
-_MINE = f"from ({_TRASH}) where deleted > :since and ({_OWNED})"
-"""Items without an owner, such as voices, belong to everyone."""
+_OWN = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or owner = :owner_filter)"
+_MINE = f"{_OWN[:-1]} or sharing = 'edit')"
+"""Own items, and what was deleted in projects that others share to edit."""
 
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
@@ -76,8 +79,11 @@ class TrashItem:
 
 
 class Trash:
-    """The trash of a library. ``owner_filter`` is the owner of the items; None: all owners. Calls block; any
-    thread and any process may make them."""
+    """The trash of a library. Calls block; any thread and any process may make them.
+
+    ``owner_filter`` is the owner of the items, or may edit their project; None: all owners. Only owners remove items
+    for good.
+    """
 
     def __init__(self, store: Store, days: float) -> None:
         """``days``: how long items stay in the trash; 0: they are removed as soon as they are deleted."""
@@ -161,22 +167,14 @@ class Trash:
             raise NotFound(f"this {kind} is not in the trash", param, code)
 
     def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
-        """Remove items in the trash for good, all or those selected; returns their number.
-
-        Voices, which the caller shares with others, are removed for ``owner_filter`` only if selected by kind or id.
-        """
-        shared = owner_filter is None or kind is not None or ids is not None
-        meant = (
-            "(:shared or owner is not null) and (:kind is null or kind = :kind)"
-            " and (:ids = 'null' or id in (select value from json_each(:ids)))"
-        )
-        query = f"select kind, place {_MINE} and {meant} limit {_MARKED_AT_ONCE}"
+        """Remove items in the trash for good, all or those selected; returns their number."""
+        meant = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
+        query = f"select kind, place {_OWN} and {meant} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
             values = {
                 "owner_filter": owner_filter,
                 "since": self.since,
-                "shared": shared,
                 "kind": kind,
                 "ids": json.dumps(ids),
             }

@@ -63,6 +63,7 @@ class PartRegeneration:
         return await to_thread.run_sync(self._projects.part, project_id, owner_filter, part_id)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
+        self._projects.check(project_id, owner_filter, "edit")
         project = self._projects.get(project_id, owner_filter)
         part = self._projects.part(project_id, owner_filter, part_id)
         if text.strip() != part.text:

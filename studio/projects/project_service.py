@@ -10,8 +10,9 @@ from anyio import to_thread
 from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
-from studio.library.projects.project_records import NewPart, Part, Project, ProjectSettings
-from studio.library.projects.project_repository import MAX_TITLE, PartChanges, Which, clean_title
+from studio.library.projects.project_records import MAX_TITLE, NewPart, Part, Project, ProjectSettings
+from studio.library.projects.project_repository import PartChanges, Which
+from studio.library.projects.row_mapping import clean_title
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.cast_service import MOST_PROPOSED
@@ -66,7 +67,7 @@ class ProjectService:
         when it is generated.
         """
         settings = settings or ProjectSettings()
-        is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *request.cast.values())
+        is_voice = await to_thread.run_sync(self._checked_voices, owner, settings.voice, *request.cast.values())
         document = await request.read(self._documents, owner, is_voice)
         return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
 
@@ -86,15 +87,15 @@ class ProjectService:
         roles = await wanted.roles(self._documents, caller)
 
         def proposed() -> list[Role]:
-            voice = self._voices.find(narrator)
-            voices = self.library.voices.page(limit=MOST_PROPOSED)
+            seen = self._voices.seen_by(caller)
+            voice, voices = seen.find(narrator), seen.library.voices.page(limit=MOST_PROPOSED)
             return proposed_voices(roles, voices, voice.slug if voice else None)
 
         return await to_thread.run_sync(proposed)
 
-    def _checked_voices(self, *names: str | None) -> KnownVoices:
-        self._check_voices(*names)
-        return self.library.voices.known_now()
+    def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
+        self._voices.check_for_project(owner, owner, *names)
+        return self.library.seen_by(owner).voices.known_now()
 
     def _store(
         self,
@@ -125,41 +126,48 @@ class ProjectService:
         owner_filter: str | None,
         title: str | None,
         settings: Callable[[ProjectSettings], ProjectSettings],
+        sharing: str | None = None,
     ) -> Project:
-        """Change the title and the settings; ``settings`` maps the current ones to the new ones.
+        """Change the title and the settings, or share it; ``settings`` maps the current ones to the new ones.
 
         Raises NotFound, InvalidRequest.
         """
         project = self._projects.get(project_id, owner_filter)
         after = settings(project.settings)
         if after.voice != project.settings.voice:
-            self._check_voices(after.voice)
-        return self._change(project, owner_filter, title, after)
+            self._check_voices(project_id, owner_filter, after.voice)
+        return self._change(project, owner_filter, title, after, sharing)
 
     def _change(
-        self, before: Project, owner_filter: str | None, title: str | None, settings: ProjectSettings
+        self,
+        before: Project,
+        owner_filter: str | None,
+        title: str | None,
+        settings: ProjectSettings,
+        sharing: str | None = None,
     ) -> Project:
         new_title = before.title if title is None else clean_title(title)
         credits = self._credits.plan(before, new_title, settings, owner_filter)
         after = None if credits.settings == before.settings else credits.settings
-        project = self._projects.edit(before.id, owner_filter, title, after)
+        project = self._projects.edit(before.id, owner_filter, title, after, sharing)
         changed = self._credits.apply(project, owner_filter, credits)
         return self._projects.get(before.id, owner_filter) if changed else project
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
-        self._check_voices(changes.voice)
+        self._check_voices(project_id, owner_filter, changes.voice)
         return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
-        self._check_voices(part.voice)
+        self._check_voices(project_id, owner_filter, part.voice)
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
-    def _check_voices(self, *names: str | None) -> None:
-        for name in dict.fromkeys(names):
-            if name:
-                self._voices.find(name)
+    def _check_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> None:
+        """Raises NotFound, UnknownVoice, NotAllowed."""
+        if any(names):
+            owner = self._projects.get(project_id, owner_filter).owner
+            self._voices.check_for_project(owner_filter, owner, *names)
 
     def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""

@@ -233,17 +233,19 @@ class SpeechService:
     async def reading(self, request: SpeechRequest, caller: str) -> str:
         """The request's text as it would be read. Raises InvalidRequest, QueueFull, NotReady, Unavailable."""
         card = self.host.engine().info.card
-        return await self.queues.texts.run(caller, reading_of, request, self.voices, card) or request.text
+        return (
+            await self.queues.texts.run(caller, reading_of, request, self.voices.seen_by(caller), card) or request.text
+        )
 
     def check_alignment(self) -> None:
         """Raises CannotAlign if the engine cannot compute word times, NotReady, Unavailable."""
         if why := self.host.engine().info.cannot_align:
             raise CannotAlign(why)
 
-    def check(self, request: SpeechRequest) -> None:
-        """Blocking. Raises UnknownVoice for a request whose voices do not exist."""
+    def check(self, request: SpeechRequest, caller: str) -> None:
+        """Blocking. Raises UnknownVoice for a request whose voices do not exist, as far as the caller may know."""
         if not request.clips:
-            self.voices.find(request.voice)
+            self.voices.seen_by(caller).find(request.voice)
 
     def queue_for(self, caller: str) -> dict[str, object]:
         """The load of the engine and its queue, and the caller's active requests.

@@ -15,6 +15,7 @@ from studio.i18n import marked, page_phrases
 from studio.library import Voice
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
+from studio.library.sharing import NOBODY
 from studio.paths import ASSETS
 from studio.services import Studio
 from studio.settings import Settings, on_space, on_zero_gpu
@@ -179,8 +180,9 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Text
         label=field_labels.SOURCE,
         elem_id="source",
     )
-    listed = voices.listed
-    choices, first = [(_label(voice), voice.slug) for voice in listed], voices.first_choice(listed)
+    shared = voices.seen_by(NOBODY)  # the same page is served to every key
+    listed = shared.listed
+    choices, first = [(_label(voice), voice.slug) for voice in listed], shared.first_choice(listed)
     voice = gr.Dropdown(choices, value=first, label=field_labels.VOICE, elem_id="voice", filterable=True)
     _html(field_labels.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):

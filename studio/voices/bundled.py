@@ -127,7 +127,7 @@ def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
 def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
     """Import a sample as a new voice, or as the next revision of the voice imported under this name before."""
     if voice_id is None:
-        library.voices.create(VoiceFields(name=name), [sample], EVENT, source, bundled=True)
+        library.voices.create(VoiceFields(name=name, sharing="edit"), [sample], EVENT, source, bundled=True)
     elif _is_as_brought(library, voice_id):
         library.voices.revise(voice_id, lambda _: [sample], event=EVENT, source=source)
 

@@ -6,13 +6,14 @@ import asyncio
 import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import TypeAlias
 
 import numpy as np
 from anyio import to_thread
 
 from engine import InvalidReference, Reference, SpeechEngine
-from studio.errors import InvalidClip, NotFound, UnknownVoice
+from studio.errors import InvalidClip, NotAllowed, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.records import RANDOM
 from studio.library.voices.names import MAX_REFERENCE, split_revision
@@ -59,6 +60,12 @@ class VoiceResolver:
         self._preferred = preferred or {}
         self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
         self._codes: dict[_CodesKey, np.ndarray] = {}  # of recently used samples
+
+    def seen_by(self, caller: str | None) -> VoiceResolver:
+        """The same, with the rights of a caller, as in `Library.seen_by`."""
+        seen = copy(self)
+        seen.library = self.library.seen_by(caller)
+        return seen
 
     @property
     def listed(self) -> tuple[Voice, ...]:
@@ -126,6 +133,19 @@ class VoiceResolver:
                 raise UnknownVoice(f"{error}; {self._instead(alias[:MAX_REFERENCE])}", "voice") from None
             meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
+
+    def check_for_project(self, caller: str | None, owner: str, *names: str | None) -> None:
+        """Blocking. Raises UnknownVoice for a voice that the caller cannot use, NotAllowed for one that the project's
+        owner, for whom its parts are generated, cannot use."""
+        for name in filter(None, dict.fromkeys(names)):
+            self.seen_by(caller).find(name)
+            try:
+                self.seen_by(owner).find(name)
+            except UnknownVoice:
+                raise NotAllowed(
+                    "the owner of the project cannot use this voice: share the voice first, or choose another one",
+                    "voice",
+                ) from None
 
     async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
         """The voice's samples as the engine takes them: codes, transcripts and speakers.

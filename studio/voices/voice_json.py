@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from studio.library import Sample, Voice
+from studio.library.sharing import sharing_json
 
 
 def voice_json(voice: Voice) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def voice_json(voice: Voice) -> dict[str, Any]:
         "revision": voice.revision,
         "latest_revision": voice.latest,
         "seconds": round(voice.seconds, 3),
+        **sharing_json("" if voice.bundled else voice.owner, voice.sharing, voice.right),
         "samples": [sample_json(sample) for sample in voice.samples],
     }
 

@@ -54,6 +54,7 @@ def told(home: Path, *arguments: str, topic: str = "voices") -> Any:
 
 def test_a_voice_is_added_listed_shown_moved_deleted_and_brought_back(home: Path) -> None:
     added = told(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS, "--language", "en", "--tag", "calm")
+    assert added["sharing"] == "edit", "it belongs to no key yet"
     assert added["slug"] == "eve" and added["tags"] == ["calm"] and added["samples"][0]["text"] == WORDS
     assert [voice["slug"] for voice in told(home, "list", "calm")] == ["eve"]
     assert told(home, "show", "EVE@1") == added

@@ -18,7 +18,7 @@ export class CharacterRow extends EventTarget {
     const key = (/** @type {string} */ name) => /** @type {import("../lib/phrases.js").Key} */ (name);
     const option = (value, textContent) => element("option", { value, textContent });
     this.voices = voices;
-    this.name = element("input", { className: "cast-name", dir: "auto", maxLength: 200, onchange: () => tell("change", { name: this.name.value }) });
+    this.name = element("input", { className: "cast-name", dir: "auto", maxLength: 200, onfocus: () => this.#enter(), onchange: () => tell("change", { name: this.name.value }) });
     this.aliases = element("span", { className: "quiet", dir: "auto" });
     this.figures = element("button", { type: "button", className: "cast-figures", onclick: () => tell("lines") });
     this.play = element("button", { type: "button", className: "cast-play", onclick: () => tell("hear") }, [icon(PLAY)]);
@@ -41,6 +41,10 @@ export class CharacterRow extends EventTarget {
       element("div", { className: "cast-names" }, [this.name, this.aliases]), this.figures, this.play, this.voice, this.more, this.rare,
     ]);
     this.#open(false);
+  }
+
+  #enter() {
+    if (this.element.closest("[data-right=read]")) this.name.readOnly = true;
   }
 
   #open(isOpen) {

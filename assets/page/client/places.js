@@ -54,3 +54,40 @@ class Places {
 }
 
 export const places = new Places();
+
+const SOON = 2; // seconds: a place is free then, where a share of the minute is not
+
+/**
+ * Ask until there is a place: the studio refuses a request while another tab or program of this caller has them all, or
+ * the one before it is just ending. Raises what `ask` raises, and AbortError.
+ *
+ * @template T
+ * @param {() => Promise<T>} ask
+ * @param {AbortSignal | null} [signal]
+ * @returns {Promise<T>}
+ */
+export async function untilFree(ask, signal = null) {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (problem) {
+      if (problem.code !== "rate_limit_exceeded" || problem.retryAfter > SOON) throw problem;
+      await pause(1000 * (problem.retryAfter ?? 1), signal);
+    }
+  }
+}
+
+/** Wait this many milliseconds; raises AbortError after signal.abort(). @param {number} wait @param {AbortSignal | null} signal @returns {Promise<void>} */
+function pause(wait, signal) {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    }, wait);
+    signal?.addEventListener("abort", leave, { once: true });
+  });
+}

@@ -83,7 +83,7 @@ export async function refusalOf(response) {
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,
-    why: error.message ?? phrase("refusal.noReason", { status: String(response.status) }),
+    why: response.status === 401 ? "" : (error.message ?? phrase("refusal.noReason", { status: String(response.status) })), // the dialog says it
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     code: error.code,

@@ -2,19 +2,21 @@
 
 import { address } from "./address.js";
 import { isZeroGpu } from "./host.js";
+import { untilFree } from "./places.js";
 import { lostConnection, Refusal, refusalOf } from "./refusal.js";
 import { json, readJson } from "./requests.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
 /**
- * POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort().
+ * POST the request, once this caller has a place; the answer is a streaming WAV. Raises Refusal, or AbortError after
+ * signal.abort().
  *
  * @param {Record<string, any>} request
  * @param {AbortSignal | null} [signal]
  */
 export async function requestSpeech(request, signal) {
   if (isZeroGpu) return speakThroughGradio(request, signal);
-  return postForSpeech("/v1/audio/speech", request, signal);
+  return untilFree(() => postForSpeech("/v1/audio/speech", request, signal), signal);
 }
 
 /**
@@ -24,7 +26,7 @@ export async function requestSpeech(request, signal) {
  * @param {AbortSignal | null} [signal]
  */
 export function requestRest(id, signal) {
-  return postForSpeech(`/v1/takes/${encodeURIComponent(id)}/continue`, { response_format: "wav" }, signal);
+  return untilFree(() => postForSpeech(`/v1/takes/${encodeURIComponent(id)}/continue`, { response_format: "wav" }, signal), signal);
 }
 
 /**

@@ -1,6 +1,7 @@
 // The page's way to the takes that the server keeps: find, star, delete, and where their sound is. It shows nothing.
 
 import { address } from "./address.js";
+import { untilFree } from "./places.js";
 import { ask, form, json, readJson } from "./requests.js";
 
 /** What the server's own clock says of a take; null when it does not know it any more. */
@@ -41,7 +42,7 @@ export function likenessOf(id, clip) {
 
 /** Regenerates the sentences from character start to end of a take's text, in code points; replacement: other words for these. Returns the new take's record. */
 export function mendTake(id, start, end, replacement) {
-  return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end, replacement }));
+  return untilFree(() => ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end, replacement })));
 }
 
 export const timesAddress = (id) => `/v1/takes/${encodeURIComponent(id)}/timestamps`;

@@ -2,7 +2,7 @@
 
 import { element } from "./elements.js";
 
-/** @typedef {{ words: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean }} Item */
+/** @typedef {{ words: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean }} Item isChecked: of choices, of which one is in force */
 
 const GAP = 4; // px between button and menu
 
@@ -65,9 +65,10 @@ function open(button, items) {
   opener = button;
   box.setAttribute("aria-label", button.getAttribute("aria-label") ?? button.textContent ?? "");
   box.replaceChildren(
-    ...items.map(({ words, run, isGrave = false, isDisabled = false }) => {
+    ...items.map(({ words, run, isGrave = false, isDisabled = false, isChecked }) => {
       const entry = element("button", { type: "button", textContent: words, disabled: isDisabled, className: isGrave ? "grave" : "" });
-      entry.setAttribute("role", "menuitem");
+      entry.setAttribute("role", isChecked === undefined ? "menuitem" : "menuitemradio");
+      if (isChecked !== undefined) entry.setAttribute("aria-checked", String(isChecked));
       entry.addEventListener("click", () => {
         box.hidePopover();
         run();

@@ -14,6 +14,7 @@ import { listProjects } from "../client/projects.js";
 import { restore } from "../client/trash.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
+import { sharingWords } from "../shell/sharing.js";
 
 const REFRESH = 2000; // ms, while the list is shown
 const OPENED = "voice-studio-project-1";
@@ -215,7 +216,7 @@ export class LongForm extends EventTarget {
     const row = before ?? this.#newRow(project);
     const [title, word, line] = row.firstElementChild.children;
     const { parts, seconds, eta_s: eta } = project;
-    const facts = [phrase("longform.row", { done: parts.done, count: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) })];
+    const facts = [phrase("longform.row", { done: parts.done, count: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) }), sharingWords(project)];
     title.textContent = project.title;
     showState(word, project.state, phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.state.${project.state}`)));
     line.textContent = facts.filter(Boolean).join(" · ");

@@ -15,6 +15,7 @@ import { Playback } from "./playback.js";
 import { stateWords } from "./project-words.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";
 import { phrase } from "../lib/phrases.js";
+import { sharingItems, sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
@@ -108,9 +109,10 @@ export class Project extends EventTarget {
     const parts = this.#project?.parts;
     const isUnderWay = ["running", "paused"].includes(this.#project?.state);
     return [
-      { words: phrase("project.again"), run: () => this.#do(() => this.parts.afterChanges(() => speakParts(this.id, "all"))), isDisabled: !parts?.done || isUnderWay },
+      ...(this.#project?.right === "read" ? [] : [{ words: phrase("project.again"), run: () => this.#do(() => this.parts.afterChanges(() => speakParts(this.id, "all"))), isDisabled: !parts?.done || isUnderWay }]),
       ...(canAsk() ? [{ words: phrase("project.notify"), run: () => askToNotify() }] : []),
-      { words: phrase("project.delete"), run: once(() => this.#do(() => this.#delete())), isGrave: true },
+      ...(this.#project ? sharingItems(this.#project, (sharing) => this.#do(() => changeProject(this.id, { sharing }))) : []),
+      ...(this.#project?.right === "own" ? [{ words: phrase("project.delete"), run: once(() => this.#do(() => this.#delete())), isGrave: true }] : []),
     ];
   }
 
@@ -143,6 +145,10 @@ export class Project extends EventTarget {
 
   #showProject(project) {
     const { title, kind, state, parts, settings } = project;
+    this.part("project").dataset.right = project.right;
+    this.part("title").readOnly = project.right === "read";
+    this.part("shared").textContent = project.right === "read" ? phrase("sharing.toRead", { by: sharingWords(project) }) : sharingWords(project);
+    this.part("more").hidden = !this.#rarely().length;
     this.finish.show(project);
     showLeftOut(this.part, project);
     const fill = (name, value) => {

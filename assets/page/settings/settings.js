@@ -29,9 +29,9 @@ function backupWords(backup) {
 
 /** What was made without a key, and belongs to the first key since this start; nothing where that is nothing. */
 function adoptedFacts(adopted) {
-  if (!adopted?.takes && !adopted?.projects) return [];
+  if (!adopted?.takes && !adopted?.projects && !adopted?.voices) return [];
   const projects = phrase("settings.adopted.projects", { count: adopted.projects });
-  return [[phrase("settings.adopted"), phrase("settings.adopted.about", { takes: phrase("settings.library.takes", { count: adopted.takes }), projects })]];
+  return [[phrase("settings.adopted"), phrase("settings.adopted.about", { takes: phrase("settings.library.takes", { count: adopted.takes }), projects, voices: phrase("settings.library.voices", { count: adopted.voices }) })]];
 }
 
 /** [term, words] of the studio, from /health and /v1/settings. */
@@ -68,7 +68,7 @@ export class Settings {
     });
     this.part("reset").addEventListener("click", () => preferences.reset());
     preferences.addEventListener("change", () => this.#fill());
-    this.part("sign-out").hidden = !needsKey;
+    this.part("account").hidden = !needsKey;
     this.part("sign-out").addEventListener("click", () => signOut());
     this.trash = new TrashList(this.part("trash"));
     this.part("diagnostics").addEventListener("click", () => this.#save());
@@ -82,6 +82,7 @@ export class Settings {
     this.#fill();
     const [now, studio] = await Promise.all([health(), studioFacts()]);
     if (!studio) return this.#say(phrase("settings.silent"));
+    this.part("signed-in").textContent = studio.caller ? phrase("shell.signedIn", { name: studio.caller }) : phrase("settings.signedIn");
     this.#say("");
     this.part("facts").replaceChildren(...facts(now, studio).flatMap(([term, words]) => [element("dt", { textContent: term }), element("dd", { textContent: words })]));
     this.part("all").hidden = this.part("choose-model").hidden = !studio.is_owner;

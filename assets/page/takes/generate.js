@@ -7,8 +7,6 @@ import { requestRest, requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
 import { phrase } from "../lib/phrases.js";
 
-const [SOON, TRIES] = [2, 30]; // seconds: a place is free then, where a share of the minute is not
-
 /**
  * Request a take and fill it as it is generated. `heard(pcm)` is awaited for every piece of Int16Array samples,
  * `kept()` is called once the file is there, whole or not. Raises Refusal, also for an answer without audio,
@@ -47,27 +45,12 @@ async function fill(take, signal, { begun = () => {}, heard, kept }) {
   take.settle(await takeRecord(take.id));
 }
 
-async function responseTo(take, signal, triesLeft = TRIES) {
+async function responseTo(take, signal) {
   try {
     return await (take.continues ? requestRest(take.continues, signal) : requestSpeech(take.request, signal));
   } catch (problem) {
-    if (problem.code === "rate_limit_exceeded" && problem.retryAfter <= SOON && triesLeft) { // another tab or program of this caller, or the take before it just ends
-      await pause(1000 * (problem.retryAfter ?? 1), signal);
-      return responseTo(take, signal, triesLeft - 1);
-    }
     throw problem.code === "request_cancelled" ? stoppedElsewhere() : problem;
   }
-}
-
-/** Wait this many milliseconds; raises AbortError after signal.abort(). */
-function pause(wait, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, wait);
-    signal?.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    }, { once: true });
-  });
 }
 
 /** Whether the server says that the take was cancelled: here its audio only broke off. */

@@ -55,8 +55,10 @@ export class Samples {
 
   #draw() {
     const shown = this.#chosen;
-    const isNewest = shown.revision === this.#voice.latest_revision;
-    this.part("go-back").hidden = isNewest;
+    const isFixed = this.#voice.right === "read";
+    const isLatest = shown.revision === this.#voice.latest_revision;
+    const isNewest = isLatest && !isFixed;
+    this.part("go-back").hidden = isLatest || isFixed;
     const left = isNewest ? this.#leftOut() : [];
     const rows = [...shown.samples.map((sample, i) => this.#row(sample, i, shown, isNewest)), ...left.map((each) => this.#row(...each, true))];
     this.part("samples").replaceChildren(...rows);
@@ -93,7 +95,7 @@ export class Samples {
     const row = element("li", {}, [line]);
     row.toggleAttribute("data-unused", !isUsed);
     if (isNewest) line.append(this.#use(sample, isUsed));
-    if (isUsed) row.append(...this.#editable(sample));
+    if (isUsed && this.#voice.right !== "read") row.append(...this.#editable(sample));
     else row.append(element("p", { className: "sample-words", dir: "auto", textContent: sample.text }));
     return row;
   }

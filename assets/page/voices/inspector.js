@@ -8,7 +8,9 @@ import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
 import { Samples } from "./clips.js";
+import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
+import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {said} (what is to be said of a voice that is
@@ -142,7 +144,8 @@ export class Inspector extends EventTarget {
       this.#filled.set(this.part("colour"), this.part("colour").value);
     }
     this.part("address").textContent = voice.address;
-    this.part("made").textContent = phrase(voice.consent ? "inspector.since.consent" : "inspector.since", { date: new Date(voice.created_at * 1000).toLocaleDateString(LOCALE) });
+    const since = phrase(voice.consent ? "inspector.since.consent" : "inspector.since", { date: new Date(voice.created_at * 1000).toLocaleDateString(LOCALE) });
+    this.part("made").textContent = [since, sharingWords(voice)].filter(Boolean).join(" · ");
     for (const field of this.#fields) {
       if (this.#differs(field)) continue;
       const { fact, preset } = field.dataset;
@@ -150,6 +153,9 @@ export class Inspector extends EventTarget {
       field.value = Array.isArray(value) ? value.join(", ") : value;
       this.#filled.set(field, field.value);
     }
+    const isFixed = voice.right === "read";
+    for (const field of this.part("facts").elements) field.disabled = isFixed;
+    this.part("save").hidden = this.part("add").hidden = this.part("dictionary").hidden = isFixed;
     this.#offer(voice);
     this.#tell("shown", { voice });
   }
@@ -189,12 +195,14 @@ export class Inspector extends EventTarget {
     const hear = button(phrase("inspector.hear"), phrase("inspector.hear.label", { name }), () => this.#do((_, isSame) => this.#introduce(voice, isSame, hear)));
     const pack = element("a", { href: exportAddress(voice.id), download: "", className: "plain", textContent: phrase("inspector.export") });
     pack.setAttribute("aria-label", phrase("inspector.export.label", { name }));
+    const sharing = sharingItems(voice, (wanted) => this.#change((_, isSame) => this.#share(voice, wanted, isSame)));
     this.part("actions").replaceChildren(
       button(phrase("inspector.use"), phrase("inspector.use.label", { name }), () => this.#tell("choose", { id: voice.slug }), "primary"),
       hear,
       changes(phrase("inspector.duplicate"), phrase("inspector.duplicate.label", { name }), (_, isSame) => this.#duplicate(voice, isSame)),
       pack,
-      changes(phrase("inspector.delete"), phrase("inspector.delete.label", { name }), (_, isSame) => this.#delete(voice, isSame)),
+      ...(sharing.length ? [offerMenu(button(phrase("sharing.do"), phrase("sharing.label", { name }), null), () => sharing)] : []),
+      ...(voice.right === "own" ? [changes(phrase("inspector.delete"), phrase("inspector.delete.label", { name }), (_, isSame) => this.#delete(voice, isSame))] : []),
     );
   }
 
@@ -227,6 +235,11 @@ export class Inspector extends EventTarget {
     await changeVoice(voice.id, changes, voice.etag);
     if (isSame()) this.#filled = saved;
     await this.#saved(voice, isSame, phrase("inspector.saved", { name: facts.name.trim() }));
+  }
+
+  async #share(voice, sharing, isSame) {
+    await changeVoice(voice.id, { sharing }, voice.etag);
+    await this.#saved(voice, isSame, phrase(sharing === "private" ? "sharing.now.private" : sharing === "read" ? "sharing.now.read" : "sharing.now.edit", { name: voice.name }));
   }
 
   async #duplicate({ id, name }, isSame) {

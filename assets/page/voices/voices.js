@@ -13,6 +13,7 @@ import { STAR } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
@@ -181,7 +182,7 @@ export class Voices extends EventTarget {
   }
 
   #card(voice) {
-    const facts = [genderOf(voice), voice.accent || voice.language, voice.tags.join(", ") || voice.description].filter(Boolean).join(" · ");
+    const facts = [genderOf(voice), voice.accent || voice.language, voice.tags.join(", ") || voice.description, sharingWords(voice)].filter(Boolean).join(" · ");
     const open = element("button", { type: "button", className: "card-open", onclick: () => this.#inspect(voice.id) }, [
       element("strong", { textContent: voice.name }),
       element("span", { className: "quiet", textContent: facts, title: voice.description || facts }),
@@ -191,6 +192,7 @@ export class Voices extends EventTarget {
     listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: phrase("speak.voice.recording", { name: voice.name }), source: previewAddress(voice.id) })));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(voice.favourite));
+    star.disabled = voice.right === "read";
     star.onclick = () => this.#do(() => this.#favour(voice));
     const use = element("button", { type: "button", className: "card-use", textContent: phrase("voices.use") });
     use.onclick = () => this.dispatchEvent(new CustomEvent("choose", { detail: { id: voice.slug } }));

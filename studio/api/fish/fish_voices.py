@@ -100,17 +100,18 @@ class FishVoices:
             intake = await self.clips.judge(caller, data, text, cut, "voices")
         return intake.sample(text)
 
-    def create(self, title: str, description: str, tags: tuple[str, ...], samples: list[NewSample]) -> Voice:
+    def create(
+        self, owner: str, title: str, description: str, tags: tuple[str, ...], samples: list[NewSample]
+    ) -> Voice:
         """Create a voice; a second one with the same title is named "title 2". Blocking.
 
         Raises InvalidRequest, NameTaken.
         """
+        voices = self.library.seen_by(owner).voices
         for name in candidate_names(title):
-            if not self.library.voices.exists(name):
+            if not voices.exists(name):
                 try:
-                    return self.library.voices.create(
-                        VoiceFields(name=name, description=description, tags=tags), samples
-                    )
+                    return voices.create(VoiceFields(name=name, description=description, tags=tags), samples)
                 except NameTaken:  # by a concurrent request
                     continue
         raise NameTaken(f"there are already {MAX_SAME} voices with this title", "title")

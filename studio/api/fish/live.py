@@ -98,7 +98,7 @@ class _Session(TextSocket):
             raise InvalidRequest("start needs a request, as in POST /v1/tts", "request")
         options = as_model(request, FishSpeech)
         # Reports invalid options before there is text.
-        await to_thread.run_sync(self._service.check, options.speech_request("a"))
+        await to_thread.run_sync(self._service.check, options.speech_request("a"), self._caller)
         if self._is_timed:
             self._service.check_alignment()
         self._count += 1

@@ -17,7 +17,7 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
-from studio.library import Voice, VoiceFields
+from studio.library import Library, Voice, VoiceFields
 from studio.speech.speech_service import SpeechService
 
 LIMIT = 4 * MAX_BYTES
@@ -78,11 +78,11 @@ class ModelRoutes:
             raise ApiError(422, f"there are {len(language)} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
-        author = author_of(request)
+        author, library = author_of(request), self._seen(request)
         filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
-            voices = [voice for voice in all_voices(self._library, **filters) if title_matches(voice, title or "")]
+            voices = [voice for voice in all_voices(library, **filters) if title_matches(voice, title or "")]
             if language:
                 # A voice without a language may speak any.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
@@ -98,7 +98,7 @@ class ModelRoutes:
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
-        voice = await to_thread.run_sync(self._library.voices.get, voice_of(voice_id))
+        voice = await to_thread.run_sync(self._seen(request).voices.get, voice_of(voice_id))
         return JSONResponse(self._as_json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
@@ -112,7 +112,7 @@ class ModelRoutes:
         is_cleaned = is_true(form, "enhance_audio_quality")
         samples = await self._voices.samples(form.uploads.get("voices", []), form.texts("texts"), is_cleaned, caller)
         title, description, tags = form.text("title"), form.text("description"), split_tags(form.texts("tags"))
-        save = to_thread.run_sync(self._voices.create, title, description, tags, samples)
+        save = to_thread.run_sync(self._voices.create, caller, title, description, tags, samples)
         return await self._speech.save_voice(save)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
@@ -123,13 +123,16 @@ class ModelRoutes:
             changes["description"] = form.text("description")
         if "tags" in form.lists:
             changes["tags"] = split_tags(form.texts("tags"))
-        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), VoiceFields(**changes))
+        voice = await to_thread.run_sync(self._seen(request).voices.edit, voice_of(voice_id), VoiceFields(**changes))
         return JSONResponse({"status": "ok"} | self._as_json(request, voice))
 
-    async def delete_model(self, voice_id: str) -> JSONResponse:
+    async def delete_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
-        await to_thread.run_sync(self._library.voices.delete, voice_of(voice_id))
+        await to_thread.run_sync(self._seen(request).voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})
+
+    def _seen(self, request: Request) -> Library:
+        return self._library.seen_by(request.state.owner_filter)
 
     def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:
         """A voice, with addresses as the caller sees them."""

@@ -17,7 +17,7 @@ from studio.api.http.openapi import reads_form
 from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
-from studio.library import VoiceFields
+from studio.library import Library, VoiceFields
 from studio.speech.speech_service import SpeechService
 
 LIMIT = MAX_BYTES + 256 * 1024
@@ -50,7 +50,7 @@ class ReferenceRoutes:
 
     async def list_references(self, request: Request) -> Response:
         """The names of all voices, sorted."""
-        voices = await to_thread.run_sync(all_voices, self._library)
+        voices = await to_thread.run_sync(all_voices, self._seen(request))
         names = sorted(voice.name for voice in voices)
         return answer(request, {"success": True, "reference_ids": names, "message": f"{len(names)} voices"})
 
@@ -58,24 +58,25 @@ class ReferenceRoutes:
         """Create a voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, its transcript as ``text``."""
         form = await read_files(request, LIMIT, "audio", 1)
         name = form.text("id")
-        work = until_hangup(request, self._add(name, form, request.state.caller))
+        work = until_hangup(request, self._add(name, form, request))
         return await _answer(request, "added", work, reference_id=name)
 
-    async def _add(self, name: str, form: Form, caller: str) -> None:
+    async def _add(self, name: str, form: Form, request: Request) -> None:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
         name, text = _checked("id", name), form.text("text")
         if not text:
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
         form.file("audio")
-        samples = await self._voices.samples(form.uploads["audio"], [text], False, caller)
-        await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, VoiceFields(name=name), samples))
+        samples = await self._voices.samples(form.uploads["audio"], [text], False, request.state.caller)
+        create = self._seen(request).voices.create
+        await self._speech.save_voice(to_thread.run_sync(create, VoiceFields(name=name), samples))
 
     async def delete(self, request: Request) -> Response:
         """Delete the voice ``reference_id``; POST /v1/voices/{reference}/restore undoes it for a while."""
         name = (await read_files(request, LIMIT, "audio", 1)).text("reference_id")
 
         def delete() -> None:
-            self._library.voices.delete(_checked("reference_id", name))
+            self._seen(request).voices.delete(_checked("reference_id", name))
 
         return await _answer(request, "deleted", to_thread.run_sync(delete), reference_id=name)
 
@@ -88,10 +89,13 @@ class ReferenceRoutes:
             if old == new:
                 raise InvalidRequest("the new name is the same as the old one", "new_reference_id")
             changes = VoiceFields(name=_checked("new_reference_id", new))
-            self._library.voices.edit(_checked("old_reference_id", old), changes)
+            self._seen(request).voices.edit(_checked("old_reference_id", old), changes)
 
         names = {"old_reference_id": old, "new_reference_id": new}
         return await _answer(request, "renamed", to_thread.run_sync(rename), **names)
+
+    def _seen(self, request: Request) -> Library:
+        return self._library.seen_by(request.state.owner_filter)
 
 
 def _checked(field: str, name: str) -> str:

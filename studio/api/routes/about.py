@@ -28,6 +28,7 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
             "model": service.host.model_id,
             "keys_needed": bool(settings.api_keys),
             "is_owner": is_owner,
+            "caller": settings.caller_name(caller),
             "settings": settings_in_force(settings) if is_owner else [],
             "versions": versions(),
             "storage": stored if is_owner else without_secrets(stored),

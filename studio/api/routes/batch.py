@@ -103,7 +103,7 @@ class _Batch:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
-            body = await with_model_as_voice(self._service, body)
+            body = await with_model_as_voice(self._service, body, self._caller)
             if body.timestamps:
                 self._service.check_alignment()
             async with self._places:

@@ -6,7 +6,7 @@ import time
 from typing import TypeVar
 
 from anyio import to_thread
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.error_responses import ApiError
@@ -42,12 +42,12 @@ def find_model(service: SpeechService, model: str) -> str:
     return known
 
 
-async def with_model_as_voice(service: SpeechService, options: Options) -> Options:
+async def with_model_as_voice(service: SpeechService, options: Options, caller: str) -> Options:
     """The options, with a voice that was sent as the model, as some clients do. Raises ApiError (404)."""
     model = (options.model or "").strip()
     if not model or known_model(service, model) is not None:
         return options
-    if options.voice is None and await to_thread.run_sync(service.voices.knows, model):
+    if options.voice is None and await to_thread.run_sync(service.voices.seen_by(caller).knows, model):
         return options.model_copy(update={"model": None, "voice": model})
     find_model(service, model)
     return options
@@ -57,9 +57,9 @@ def model_routes(service: SpeechService) -> APIRouter:
     routes = APIRouter(tags=["listings"])
 
     @routes.get("/v1/models")
-    def list_models() -> JSONResponse:
+    def list_models(request: Request) -> JSONResponse:
         """The loaded model, and OpenAI's names for it."""
-        data = [_model(service, model_id) for model_id in model_ids(service)]
+        data = [_model(service, model_id, request) for model_id in model_ids(service)]
         return JSONResponse({"object": "list", "data": data})
 
     @routes.get("/v1/audio/models")
@@ -68,11 +68,11 @@ def model_routes(service: SpeechService) -> APIRouter:
         return JSONResponse({"models": [{"id": model_id, "name": model_id} for model_id in model_ids(service)]})
 
     @routes.get("/v1/models/{model_id:path}")
-    def get_model(model_id: str) -> JSONResponse:
+    def get_model(model_id: str, request: Request) -> JSONResponse:
         """One model; its id may contain slashes."""
         if not model_id:
             raise ApiError(404, "Invalid URL (GET /v1/models/)")
-        return JSONResponse(_model(service, find_model(service, model_id)))
+        return JSONResponse(_model(service, find_model(service, model_id), request))
 
     return routes
 
@@ -81,8 +81,9 @@ def _last(model: str) -> str:
     return model.rpartition("/")[2]
 
 
-def _model(service: SpeechService, model_id: str) -> dict[str, object]:
+def _model(service: SpeechService, model_id: str, request: Request) -> dict[str, object]:
     """The model's card is known once it is loaded."""
+    voices = service.voices.seen_by(request.state.owner_filter)
     card = service.host.engine().info.card if service.status.state == "ready" else None
     return {
         "id": model_id,
@@ -94,5 +95,5 @@ def _model(service: SpeechService, model_id: str) -> dict[str, object]:
         "tags": None if card is None or card.tags is None else list(card.tags),
         "normalize": card.normalize if card else None,
         "demo": card.demo if card else None,
-        "voices": [{"name": voice.slug, "language": None} for voice in service.voices.listed],
+        "voices": [{"name": voice.slug, "language": None} for voice in voices.listed],
     }

@@ -14,6 +14,7 @@ from studio.api.http.upload import read_form
 from studio.api.schemas.pronunciations import NewPronunciation, PronunciationChanges, pronunciation_json
 from studio.errors import InvalidRequest
 from studio.library.pronunciations.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.projects.documents.pronunciation_csv import MAX_BYTES, read_dictionary, write_dictionary
 from studio.voices.resolver import VoiceResolver
 
@@ -22,12 +23,11 @@ CSV_TYPE = "text/csv; charset=utf-8"
 
 
 class PronunciationRoutes:
-    """All callers share the global dictionary and those of voices."""
+    """All callers share the global dictionary; the others have the rights to their voice or project."""
 
     def __init__(self, voices: VoiceResolver) -> None:
         self._voices = voices
         self._library = voices.library
-        self._pronunciations = voices.library.pronunciations
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["pronunciations"])
@@ -43,7 +43,7 @@ class PronunciationRoutes:
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
         """The global dictionary, or that of a voice or project; at most 2000 entries each, sorted by phrase."""
         dictionary = self._dictionary(request, voice, project)
-        data = [pronunciation_json(entry, dictionary) for entry in self._pronunciations.entries(dictionary)]
+        data = [pronunciation_json(entry, dictionary) for entry in self._seen(request).entries(dictionary)]
         return JSONResponse({"object": "list", "data": data})
 
     async def add(self, request: Request) -> JSONResponse:
@@ -53,7 +53,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary(request, body.voice, body.project)
             entry = Pronunciation(body.phrase, body.said, body.match_case)
-            return pronunciation_json(self._pronunciations.add(dictionary, entry), dictionary)
+            return pronunciation_json(self._seen(request).add(dictionary, entry), dictionary)
 
         return JSONResponse(await to_thread.run_sync(work), 201)
 
@@ -64,24 +64,21 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary_of(request, pronunciation_id)
             return pronunciation_json(
-                self._pronunciations.change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
+                self._seen(request).change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
             )
 
         return JSONResponse(await to_thread.run_sync(work))
 
     def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
         """Delete an entry."""
-        self._dictionary_of(request, pronunciation_id)
-        self._pronunciations.delete(pronunciation_id)
+        self._seen(request).delete(pronunciation_id)
         return JSONResponse({"id": pronunciation_id, "object": "pronunciation.deleted", "deleted": True})
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
         """The dictionary as CSV, which can be imported again."""
         dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
-        return Response(
-            write_dictionary(self._pronunciations.entries(dictionary)), media_type=CSV_TYPE, headers=headers
-        )
+        return Response(write_dictionary(self._seen(request).entries(dictionary)), media_type=CSV_TYPE, headers=headers)
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
@@ -93,7 +90,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary(request, voice, project)
             entries = read_dictionary(form.file("file"))
-            total = self._pronunciations.merge(dictionary, entries, replace)
+            total = self._seen(request).merge(dictionary, entries, replace)
             return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -106,14 +103,14 @@ class PronunciationRoutes:
             return DictionaryScope("project", self._library.projects.get(project, request.state.owner_filter).id)
         if not voice:
             return GLOBAL
-        known = self._voices.find(voice)
+        known = self._voices.seen_by(request.state.owner_filter).find(voice)
         if known is None:
             raise InvalidRequest(f"{voice[:80]!r} is not a voice of the library", "voice")
         return DictionaryScope("voice", known.id)
 
     def _dictionary_of(self, request: Request, entry_id: str) -> DictionaryScope:
-        """The dictionary of an entry. Raises NotFound, also if this caller may not see it."""
-        dictionary, _ = self._pronunciations.find(entry_id)
-        if dictionary.scope == "project":
-            self._library.projects.get(dictionary.subject, request.state.owner_filter)
-        return dictionary
+        """Raises NotFound."""
+        return self._seen(request).find(entry_id)[0]
+
+    def _seen(self, request: Request) -> Pronunciations:
+        return self._library.seen_by(request.state.owner_filter).pronunciations

@@ -91,9 +91,9 @@ class _Session(TextSocket):
             raise InvalidRequest("session.config may be sent only once, before any text", "type")
         self._configurable = False
         options = as_model(DEFAULTS | canonical_fields(message), SpeechOptions)
-        options = await with_model_as_voice(self._service, options)
+        options = await with_model_as_voice(self._service, options, self._caller)
         # Reports invalid options before there is text.
-        await to_thread.run_sync(self._service.check, options.request_for("a"))
+        await to_thread.run_sync(self._service.check, options.request_for("a"), self._caller)
         if options.timestamps:
             self._service.check_alignment()
         self._options = options

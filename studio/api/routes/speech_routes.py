@@ -107,7 +107,7 @@ def speech_routes(service: SpeechService) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Generate speech. The answer starts with the first frame; disconnecting cancels it."""
         body = as_model(canonical_fields(await read_json(request)), SpeechBody)
-        body = await with_model_as_voice(service, body)
+        body = await with_model_as_voice(service, body, request.state.caller)
         check_timestamps(body, service)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
         return await respond(request, work, body)

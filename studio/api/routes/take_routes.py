@@ -175,7 +175,8 @@ class TakeRoutes:
         """
         body = as_model(await read_json(request), ContinueBody)
         take, sound = await self._history.sound(take_id, request.state.owner_filter)
-        library, info = self._service.voices.library, self._service.host.engine().info
+        library = self._service.voices.library.seen_by(request.state.owner_filter)
+        info = self._service.host.engine().info
         beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
         again = await to_thread.run_sync(request_again, take, library)
         if again is None:

@@ -17,11 +17,13 @@ from studio.library.projects.project_records import (
     MAX_NAME,
     MAX_PARTS,
     MAX_PAUSE,
+    MAX_TITLE,
     Part,
     Project,
     ProjectSettings,
 )
-from studio.library.projects.project_repository import MAX_TITLE, PartChanges, PartRange
+from studio.library.projects.project_repository import PartChanges, PartRange
+from studio.library.sharing import sharing_json
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
@@ -62,6 +64,12 @@ class SettingsBody(FileSettings):
         defaults = ProjectSettings()
         sent = {name: getattr(self, name) for name in SETTINGS if name in self.model_fields_set}
         return replace(before, **{k: getattr(defaults, k) if v is None or v == "" else v for k, v in sent.items()})
+
+
+class ProjectChanges(SettingsBody):
+    sharing: Literal["private", "read", "edit"] | None = Field(
+        None, description="With API keys, the rights of other keys; only the owner may change it. null: unchanged."
+    )
 
 
 class ItemBody(StrictBody):
@@ -205,6 +213,7 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "eta_s": None if seconds_left is None else round(seconds_left, 1),
         "created_at": int(project.created),
         "changed_at": int(project.changed),
+        **sharing_json(project.owner, project.sharing, project.right),
     }
 
 

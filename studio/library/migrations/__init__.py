@@ -4,6 +4,7 @@ from studio.library.migrations import (
     cast_migrations,  # noqa: F401
     project_migrations,  # noqa: F401
     proof_migrations,  # noqa: F401
+    sharing_migrations,  # noqa: F401
     take_migrations,  # noqa: F401
     voice_migrations,  # noqa: F401
 )

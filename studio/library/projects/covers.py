@@ -1,4 +1,4 @@
-"""Cover pictures of projects, at most one each, visible to everyone who can see the project."""
+"""Cover pictures of projects, at most one each, with the rights to their project."""
 
 from __future__ import annotations
 

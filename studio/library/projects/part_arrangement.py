@@ -156,7 +156,7 @@ class Arrangement:
         Raises NotFound where none of them is in the trash, InvalidRequest for more parts than allowed.
         """
         with self._store.reading() as db:
-            row_of(db, project_id, owner_filter)
+            row_of(db, project_id, owner_filter, "edit")
         restored = self._trash.restore([("part", part_id) for part_id in part_ids], owner_filter, project_id)
         if not restored:
             raise NotFound("none of these parts is in the trash", "ids")

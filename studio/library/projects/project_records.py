@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from studio.library.pronunciations.entries import EntryIndex, Pronunciation
+from studio.library.sharing import Right
 from studio.library.takes.take import Take
 
 MAX_PART_TEXT = 4000
@@ -18,6 +19,7 @@ MAX_PARTS = 20_000
 MAX_PAUSE = 30.0
 """Seconds of silence between two parts."""
 
+MAX_TITLE = 200
 MAX_AUTHOR = 200
 """Characters, of a narrator too."""
 MAX_CREDITS = 1000
@@ -255,6 +257,10 @@ class Project:
     """Identifies its cover; None without one."""
     skipped: tuple[str, ...] = ()
     """What was left out of its document, one sentence each."""
+    sharing: str = "private"
+    """One of SHARINGS."""
+    right: Right = "own"
+    """The right of the caller for whom it was read."""
 
     @property
     def state(self) -> ProjectState:

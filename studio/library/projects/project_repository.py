@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
-from studio.library.checks import clean_text
 from studio.library.database import Store, once_more_with_room
 from studio.library.projects.cast_repository import character_row, voice_of_character
 from studio.library.projects.chapters import Chapter, chapters_of, positions_of_chapter
@@ -32,6 +31,7 @@ from studio.library.projects.row_mapping import (
     AT_REST,
     clean_part,
     clean_pause,
+    clean_title,
     number_of,
     part_of,
     parts_of,
@@ -44,6 +44,7 @@ from studio.library.projects.row_mapping import (
     touch,
     work_out,
 )
+from studio.library.sharing import Right, clean_sharing, readable
 from studio.library.sqlite import Database
 from studio.library.takes.take import Take
 from studio.library.takes.take_rows import take_of
@@ -52,7 +53,6 @@ from studio.library.trash import Trash, mark
 MAX_PAGE = 500
 MAX_PROJECTS = 500
 """Projects of one owner."""
-MAX_TITLE = 200
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
@@ -95,7 +95,9 @@ class PartRange:
 class Projects:
     """The projects of a library. Calls block for milliseconds.
 
-    ``owner_filter`` limits every call to one owner's projects; None allows all.
+    ``owner_filter`` limits every call to what this owner has a right to: its own projects, and those that others share
+    with it. None allows all. Calls raise NotAllowed where the right is missing, and NotFound for projects that the
+    owner does not know of.
     """
 
     def __init__(self, store: Store, trash: Trash) -> None:
@@ -129,6 +131,7 @@ class Projects:
             "created": now,
             "changed": now,
             "skipped": json.dumps(skipped),
+            "sharing": "private",
         }
         rows = [
             asdict(part)
@@ -151,15 +154,20 @@ class Projects:
         with self._store.reading() as db:
             return project_of(db, project_id, owner_filter)
 
+    def check(self, project_id: str, owner_filter: str | None, needed: Right) -> None:
+        """For long work that ends in changes without this owner. Raises NotFound, NotAllowed."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter, needed)
+
     def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
         """Projects, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
         with self._store.reading() as db:
-            where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([owner_filter])
+            where, values = f"{readable('?1')} and deleted is null", list[object]([owner_filter])
             if after is not None:
                 where, values = f"{where} and n < ?2", [owner_filter, row_of(db, after, owner_filter)["n"]]
             limit = min(max(limit, 1), MAX_PAGE + 1)
             found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
-            return projects_of(db, found)
+            return projects_of(db, found, owner_filter)
 
     def edit(
         self,
@@ -167,15 +175,19 @@ class Projects:
         owner_filter: str | None,
         title: str | None = None,
         settings: ProjectSettings | None = None,
+        sharing: str | None = None,
     ) -> Project:
-        """Rename a project or change its settings, which makes parts with other settings stale.
+        """Rename a project or change its settings, which makes parts with other settings stale; only its owner may
+        share it.
 
         Raises NotFound, InvalidRequest.
         """
         recipes = None if settings is None else self._recipes(project_id, owner_filter, settings)
         with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+            row = row_of(db, project_id, owner_filter, None if sharing is None else "own")
             before = settings_of(db, row)
+            if sharing is not None:
+                row["sharing"] = clean_sharing(sharing)
             if title is not None:
                 row["title"] = clean_title(title)
             if settings is not None:
@@ -203,7 +215,7 @@ class Projects:
         Parts being generated are queued again, where they wait until the project is restored.
         """
         with self._trash.deleting() as db:
-            row = row_of(db, project_id, owner_filter)
+            row = row_of(db, project_id, owner_filter, "own")
             db.execute("update parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id])
             mark(db, "project", [row["id"]])
 
@@ -385,9 +397,3 @@ def _count(db: Database, owner: str) -> int:
 
 def _too_many() -> InvalidRequest:
     return InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
-
-
-def clean_title(title: str) -> str:
-    """The title of a project. Raises InvalidRequest."""
-    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
-    return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"

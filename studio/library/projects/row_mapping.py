@@ -15,6 +15,7 @@ from studio.library.projects.project_records import (
     DIRECTED,
     MAX_PART_TEXT,
     MAX_PAUSE,
+    MAX_TITLE,
     PART_STATES,
     Direction,
     Part,
@@ -24,6 +25,7 @@ from studio.library.projects.project_records import (
     Recipes,
 )
 from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of, entries_of_all
+from studio.library.sharing import Right, check_right, readable, right_of
 from studio.library.sqlite import Database, select
 from studio.library.takes.take import Take
 from studio.library.takes.take_rows import take_of
@@ -82,10 +84,15 @@ def _spoken(
         yield part_id, text, voice, own, state, chosen
 
 
-def row_of(db: Database, project_id: str, owner_filter: str | None) -> dict[str, Any]:
-    """Raises NotFound for a project that does not exist, is deleted, or is not of ``owner_filter``; None sees all."""
-    mine = "id = ?1 and (?2 is null or owner = ?2) and deleted is null"
-    for row in db.table("projects").rows_where(mine, [project_id, owner_filter]):
+def row_of(db: Database, project_id: str, owner_filter: str | None, needed: Right | None = None) -> dict[str, Any]:
+    """The row of a project, for an owner with a right to it: ``needed``, as in `check_right`. None has all rights.
+
+    Every access to a project and to what belongs to it goes through this. Raises NotFound for a project that does not
+    exist, is deleted, or is another owner's and private, and NotAllowed.
+    """
+    theirs = f"id = ?1 and {readable('?2')} and deleted is null"
+    for row in db.table("projects").rows_where(theirs, [project_id, owner_filter]):
+        check_right(db, f"the project {row['title']!r}", row, owner_filter, needed)
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
@@ -148,10 +155,10 @@ def parts_of(
 
 
 def project_of(db: Database, project_id: str, owner_filter: str | None) -> Project:
-    return projects_of(db, [row_of(db, project_id, owner_filter)])[0]
+    return projects_of(db, [row_of(db, project_id, owner_filter)], owner_filter)[0]
 
 
-def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
+def projects_of(db: Database, rows: Sequence[dict[str, Any]], owner_filter: str | None) -> list[Project]:
     """Projects with the totals of their parts, in the same number of statements as for one."""
     ids = json.dumps([row["id"] for row in rows])
     among = "in (select value from json_each(?))"
@@ -172,7 +179,14 @@ def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
     covers = dict(db.execute(f"select project_id, digest from covers where project_id {among}", [ids]).fetchall())
     entries = entries_of_all(db, "project", [row["id"] for row in rows])
     return [
-        _project(row, _settings(row, entries.get(row["id"], ())), sums[row["id"]], last.get(row["id"]), covers)
+        _project(
+            row,
+            _settings(row, entries.get(row["id"], ())),
+            sums[row["id"]],
+            last.get(row["id"]),
+            covers,
+            right_of(row, owner_filter),
+        )
         for row in rows
     ]
 
@@ -183,6 +197,7 @@ def _project(
     sums: dict[str, dict[str, Any]],
     last: float | None,
     covers: dict[str, str],
+    right: Right,
 ) -> Project:
     """``last``: when the last take ends, in seconds, if parts have their own times."""
     worked = sum(group["worked"] for group in sums.values())
@@ -202,6 +217,8 @@ def _project(
         pace=sum(group["work_s"] for group in sums.values()) / worked if worked else None,
         cover=covers.get(row["id"]),
         skipped=tuple(json.loads(row["skipped"])),
+        sharing=row["sharing"],
+        right=right,
     )
 
 
@@ -218,6 +235,11 @@ def clean_pause(pause: float) -> float | None:
     if pause > MAX_PAUSE:
         raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
     return None if pause < 0 else pause
+
+
+def clean_title(title: str) -> str:
+    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
+    return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
 
 
 def touch(db: Database, row: dict[str, Any]) -> None:

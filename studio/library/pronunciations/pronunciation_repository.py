@@ -20,16 +20,19 @@ from studio.library.pronunciations.entries import (
 )
 from studio.library.sqlite import Database
 
+Check = Callable[[Database, DictionaryScope], None]
+"""Raises NotFound or NotAllowed for a dictionary that must not be changed."""
 OnChange = Callable[[Database, DictionaryScope, Sequence[Pronunciation]], None]
 """Receives a dictionary's entries before and after a change."""
 
 
 class Pronunciations:
-    """The dictionaries of a library. Calls block for milliseconds; the caller checks access."""
+    """The dictionaries of a library. Calls block for milliseconds; the caller checks what may be read."""
 
-    def __init__(self, store: Store, on_change: OnChange) -> None:
-        """``on_change`` is called with a dictionary's changes, within the same transaction."""
+    def __init__(self, store: Store, check: Check, on_change: OnChange) -> None:
+        """Within the same transaction, ``check`` is called before each change, and ``on_change`` with its entries."""
         self._store = store
+        self._check = check
         self._on_change = on_change
 
     def entries(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
@@ -46,6 +49,7 @@ class Pronunciations:
         """Add an entry. Raises InvalidRequest if these words have one, the dictionary is full, or the entry is
         invalid."""
         with self._store.writing() as db:
+            self._check(db, dictionary)
             _check_room(db, dictionary, 1)
             stored = _insert(db, dictionary, clean_entry(entry))
             self._on_change(db, dictionary, [stored])
@@ -55,6 +59,7 @@ class Pronunciations:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             dictionary, entry = _found(db, entry_id)
+            self._check(db, dictionary)
             changed = replace(
                 entry,
                 phrase=entry.phrase if phrase is None else phrase,
@@ -70,6 +75,7 @@ class Pronunciations:
         """Raises NotFound."""
         with self._store.writing() as db:
             dictionary, entry = _found(db, entry_id)
+            self._check(db, dictionary)
             db.execute("delete from pronunciations where id = ?", [entry_id])
             self._on_change(db, dictionary, [entry])
 
@@ -79,6 +85,7 @@ class Pronunciations:
         Returns the new number of entries. All or nothing. Raises InvalidRequest.
         """
         with self._store.writing() as db:
+            self._check(db, dictionary)
             present = {entry.key: entry for entry in entries_of(db, dictionary)}
             given = {entry.key: entry for entry in map(clean_entry, entries)}
             gone = [present[key] for key in (present if replacing else given.keys() & present.keys())]

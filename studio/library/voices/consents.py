@@ -6,70 +6,82 @@ import secrets
 import time
 from typing import Any
 
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import InvalidRequest, NotAllowed, NotFound
 from studio.library.audit import note
 from studio.library.checks import MAX_DESCRIPTION, clean_language, clean_text
 from studio.library.database import Store, once_more_with_room
 from studio.library.records import Consent, NewConsent
+from studio.library.sharing import readable
 from studio.library.sqlite import Database
 
 MAX_PAGE = 100
+_OF_VOICES = f"select consent_id from voices where deleted is null and {readable('?2')}"
+_READABLE = f"(?2 is null or owner = ?2 or id in ({_OF_VOICES}))"
 
 
 class Consents:
-    """The consents of a library."""
+    """The consents of a library. ``viewer`` sees its own ones and those of voices that it may use; None sees all."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, viewer: str | None = None) -> None:
         self._store = store
+        self._viewer = viewer
 
     @once_more_with_room
     def create(self, new: NewConsent) -> Consent:
         """Record a consent. Raises InvalidRequest."""
         with self._store.writing() as db:
-            return write_consent(db, self._store, new)
+            return write_consent(db, self._store, new, self._viewer)
 
     def get(self, consent_id: str) -> Consent:
         """Raises NotFound."""
         with self._store.reading() as db:
-            for row in db.table("consents").rows_where("id = ?", [consent_id]):
-                return _consent(row)
-        raise _unknown(consent_id)
+            return _consent(_row(db, consent_id, self._viewer))
 
     def page(self, limit: int = 20, after: str | None = None) -> list[Consent]:
         """Consents, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
         with self._store.reading() as db:
-            edge = None
-            if after is not None:
-                edge = db.execute("select n from consents where id = ?", [after]).fetchone()
-                if edge is None:
-                    raise _unknown(after)
-            where, values = ("n < ?", [edge[0]]) if edge else (None, None)
+            before = 2**62 if after is None else _row(db, after, self._viewer)["n"]
             limited = min(max(limit, 1), MAX_PAGE + 1)
-            return [
-                _consent(row)
-                for row in db.table("consents").rows_where(where, values, order_by="n desc", limit=limited)
-            ]
+            rows = db.table("consents").rows_where(
+                f"n < ?1 and {_READABLE}", [before, self._viewer], order_by="n desc", limit=limited
+            )
+            return [_consent(row) for row in rows]
 
     def rename(self, consent_id: str, name: str) -> Consent:
-        """Raises NotFound, InvalidRequest."""
-        consent = self.get(consent_id)
+        """Raises NotFound, NotAllowed, InvalidRequest."""
         with self._store.writing() as db:
+            consent = self._own(db, consent_id)
             db.execute("update consents set name = ? where id = ?", [_clean_name(name), consent_id])
             note(db, "consent.rename", consent_id, name=name, before=consent.name)
         return self.get(consent_id)
 
     def delete(self, consent_id: str) -> None:
-        """Withdraw a consent; voices that refer to it lose it. Raises NotFound."""
-        consent = self.get(consent_id)
+        """Withdraw a consent; voices that refer to it lose it. Raises NotFound, NotAllowed."""
         with self._store.freeing() as db:
+            consent = self._own(db, consent_id)
             db.execute("update voices set consent_id = null, version = version + 1 where consent_id = ?", [consent_id])
             db.table("consents").delete_where("id = ?", [consent_id])
             note(db, "consent.delete", consent_id, name=consent.name)
         if consent.recording:
             self._store.drop_unreferred([consent.recording])
 
+    def _own(self, db: Database, consent_id: str) -> Consent:
+        row = _row(db, consent_id, self._viewer)
+        if self._viewer not in (None, row["owner"]):
+            raise NotAllowed("only the key that recorded this consent may change or withdraw it")
+        return _consent(row)
 
-def write_consent(db: Database, store: Store, new: NewConsent) -> Consent:
+
+def check_consent(db: Database, consent_id: str | None, viewer: str | None) -> None:
+    """Raises InvalidRequest for a consent that a voice cannot get."""
+    try:
+        if consent_id:
+            _row(db, consent_id, viewer)
+    except NotFound as error:
+        raise InvalidRequest(error.message, error.param, error.code) from None
+
+
+def write_consent(db: Database, store: Store, new: NewConsent, owner: str | None) -> Consent:
     """Record a consent within the caller's write transaction. Raises InvalidRequest."""
     row: dict[str, Any] = {
         "id": f"cons_{secrets.token_hex(12)}",
@@ -81,7 +93,7 @@ def write_consent(db: Database, store: Store, new: NewConsent) -> Consent:
         "size": len(new.recording or b""),
         "created": new.created or time.time(),
     }
-    db.table("consents").insert(row)
+    db.table("consents").insert(row | {"owner": owner or ""})
     note(db, "consent.create", row["id"], name=row["name"])
     return Consent(**row)
 
@@ -94,8 +106,11 @@ def _clean_name(name: str) -> str:
 
 
 def _consent(row: dict[str, Any]) -> Consent:
-    return Consent(**{name: value for name, value in row.items() if name != "n"})
+    return Consent(**{name: value for name, value in row.items() if name not in ("n", "owner")})
 
 
-def _unknown(consent_id: str) -> NotFound:
-    return NotFound(f"there is no consent {consent_id[:80]!r}", "consent", "consent_not_found")
+def _row(db: Database, consent_id: str, viewer: str | None) -> dict[str, Any]:
+    """Raises NotFound."""
+    for row in db.table("consents").rows_where(f"id = ?1 and {_READABLE}", [consent_id, viewer]):
+        return row
+    raise NotFound(f"there is no consent {consent_id[:80]!r}", "consent", "consent_not_found")

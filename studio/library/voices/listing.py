@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
+from studio.library.sharing import readable
 from studio.library.sqlite import Database
 from studio.library.voices.names import fold
 from studio.library.voices.voice_rows import Row
@@ -51,13 +52,17 @@ class Filter:
     """Unix time: lists voices deleted after it instead of existing ones."""
 
 
-def rows_of(db: Database, filters: Filter, order: Order, limit: int, after: str | None) -> list[Row]:
-    """Rows of `voices` after the id ``after`` in this order; of deleted voices, the last deleted first.
+def rows_of(
+    db: Database, filters: Filter, order: Order, limit: int, after: str | None, viewer: str | None
+) -> list[Row]:
+    """Rows of `voices` after the id ``after`` in this order; of the viewer's deleted voices, the last deleted first.
 
     Raises NotFound when ``after`` is not in the list, InvalidRequest.
     """
-    listed = "deleted is null" if filters.deleted_since is None else "deleted > :deleted_since"
-    where, values = [listed], dict[str, Any](deleted_since=filters.deleted_since)
+    listed = f"deleted is null and {readable(':viewer')}"
+    if filters.deleted_since is not None:
+        listed = "deleted > :deleted_since and (:viewer is null or owner = :viewer)"
+    where, values = [listed], dict[str, Any](deleted_since=filters.deleted_since, viewer=viewer)
     words, tags = dict.fromkeys(fold(filters.query).split()), dict.fromkeys(filters.tags)
     if len(words) > MAX_WORDS:
         raise InvalidRequest(f"the query has {len(words)} words; at most {MAX_WORDS} are allowed", "q")
@@ -97,11 +102,14 @@ def rows_of(db: Database, filters: Filter, order: Order, limit: int, after: str 
     return list(db.table("voices").rows_where(" and ".join(where), values, order_by=_ORDER_BY[by], limit=limit))
 
 
-def offered(db: Database) -> dict[str, list[str]]:
-    """Every tag, gender, accent and language in use."""
-    queries = {"tags": "select distinct value from voices, json_each(tags) where deleted is null order by value"}
+def offered(db: Database, viewer: str | None) -> dict[str, list[str]]:
+    """Every tag, gender, accent and language in use, as far as the viewer may know."""
+    listed = f"deleted is null and {readable(':viewer')}"
+    queries = {"tags": f"select distinct value from voices, json_each(tags) where {listed} order by value"}
     for column in ("gender", "accent", "language"):
         without_case = f"{column} collate nocase"
-        where = f"where deleted is null and {column} != '' group by {without_case} order by {without_case}"
+        where = f"where {listed} and {column} != '' group by {without_case} order by {without_case}"
         queries[f"{column}s"] = f"select min({column}) from voices {where}"
-    return {name: [row[0] for row in db.execute(query).fetchall()] for name, query in queries.items()}
+    return {
+        name: [row[0] for row in db.execute(query, {"viewer": viewer}).fetchall()] for name, query in queries.items()
+    }

@@ -18,9 +18,10 @@ from studio.library.checks import (
     clean_text,
 )
 from studio.library.records import Sample
+from studio.library.sharing import Right, clean_sharing
 from studio.library.voices.names import clean_name, clean_slug
 
-OF_THIS_LIBRARY = frozenset({"slug", "favourite", "consent"})
+OF_THIS_LIBRARY = frozenset({"slug", "favourite", "consent", "sharing"})
 """Fields that apply only within one library and are not exported with a voice."""
 
 
@@ -52,6 +53,11 @@ class VoiceFields(BaseModel):
         BeforeValidator(clean_defaults),
         Field(description="Sampling where a request says nothing: temperature, top_p, top_k, seed."),
     ] = {}
+    sharing: Annotated[
+        str,
+        AfterValidator(clean_sharing),
+        Field(description="With API keys, the rights of other keys: private, read or edit."),
+    ] = "private"
 
     def details(self) -> dict[str, Any]:
         """The exported fields as JSON."""
@@ -72,6 +78,10 @@ class Voice(VoiceFields):
     """Counts every change, also of names; for ETags."""
     deleted: float | None = None
     """Unix time of its deletion, while it can be restored."""
+    owner: str = ""
+    """Blank where there were no keys when it was made."""
+    right: Right = "own"
+    """The right of the caller for whom it was read."""
     revision: int = 1
     """The revision of `samples`."""
     samples: tuple[Sample, ...] = ()

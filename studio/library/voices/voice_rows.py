@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from studio.library.records import Cut, NewSample, Sample
+from studio.library.sharing import right_of
 from studio.library.sqlite import Database, select
 from studio.library.voices.names import fold
 from studio.library.voices.voice import Voice, VoiceFields
@@ -16,7 +17,7 @@ Row = dict[str, Any]
 
 _PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
 """Fields of a sample that are stored as columns of the same name."""
-_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "latest", "revision", "samples"}
+_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "latest", "revision", "samples", "right"}
 
 
 def haystack(voice: Row) -> str:
@@ -26,7 +27,7 @@ def haystack(voice: Row) -> str:
     return fold(" ".join(words))
 
 
-def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None) -> list[Voice]:
+def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None, viewer: str | None = None) -> list[Voice]:
     """The voices of rows of `voices`, each with the samples of one revision: the given one or its newest."""
     wanted = [(row["id"], revision or row["revision"]) for row in rows]
     samples: dict[str, list[Sample]] = {row["id"]: [] for row in rows}
@@ -36,7 +37,7 @@ def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None) ->
         query = f"select * from samples where (voice_id, revision) in (values {pairs}) order by voice_id, position"
         for row in select(db, query, [value for pair in part for value in pair]):
             samples[row["voice_id"]].append(sample_of(row))
-    return [_voice(row, number, samples[row["id"]]) for row, (_, number) in zip(rows, wanted, strict=True)]
+    return [_voice(row, number, samples[row["id"]], viewer) for row, (_, number) in zip(rows, wanted, strict=True)]
 
 
 def sample_of(row: Row) -> Sample:
@@ -80,7 +81,7 @@ def columns_of(fields: VoiceFields, only_set: bool) -> Row:
     return row
 
 
-def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
+def _voice(row: Row, revision: int, samples: Sequence[Sample], viewer: str | None) -> Voice:
     """Not checked again: it was checked when written, and earlier versions had other limits."""
     values = {name: row[name] for name in _VOICE_PLAIN}
     return Voice.model_construct(
@@ -94,5 +95,6 @@ def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
             "latest": row["revision"],
             "revision": revision,
             "samples": tuple(samples),
+            "right": right_of(row, viewer),
         }
     )

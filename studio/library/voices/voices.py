@@ -6,15 +6,17 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 
-from studio.errors import Changed, Damaged, InvalidRequest, NameTaken, NotFound
+from studio.errors import Changed, Damaged, NameTaken, NotFound
 from studio.library.audit import note
 from studio.library.checks import check_samples
 from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewConsent, NewSample, Sample
+from studio.library.sharing import Right, check_right, readable
 from studio.library.sqlite import Database, select
 from studio.library.trash import Trash, mark
-from studio.library.voices.consents import write_consent
+from studio.library.voices.consents import check_consent, write_consent
 from studio.library.voices.known_voices import KnownVoices, meanings
 from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, slug_of, split_revision
@@ -27,12 +29,30 @@ Revise = Callable[[tuple[Sample, ...]], Sequence[Sample | NewSample]]
 
 
 class Voices:
-    """The voices of a library. Calls block for milliseconds; any thread and any process may make them."""
+    """The voices of a library. Calls block for milliseconds; any thread and any process may make them.
+
+    `seen_by` limits all of them to what an owner has a right to, and it owns the voices it creates. Calls then raise
+    NotAllowed where the right is missing, and NotFound for voices that the owner does not know of.
+    """
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
+        self._viewer: str | None = None
+        self._sharing = "private"
         trash.put_back["voice"] = self._put_back
+
+    def seen_by(self, viewer: str) -> Voices:
+        """The same voices with the rights of an owner."""
+        seen = copy(self)
+        seen._viewer = viewer
+        return seen
+
+    def for_all(self) -> Voices:
+        """The same voices; new ones, which belong to no key yet, are shared to edit."""
+        shared = copy(self)
+        shared._sharing = "edit"
+        return shared
 
     @once_more_with_room
     def create(
@@ -61,12 +81,14 @@ class Voices:
             "changed": now,
             "revision": 1,
             "version": 1,
+            "owner": self._viewer or "",
+            "sharing": new.sharing if "sharing" in new.model_fields_set else self._sharing,
         }
         with self._store.writing() as db:
             self._claim(db, row)
             if consent:
-                row["consent_id"] = write_consent(db, self._store, consent).id
-            _check_consent(db, row)
+                row["consent_id"] = write_consent(db, self._store, consent, self._viewer).id
+            check_consent(db, row["consent_id"], self._viewer)
             db.table("voices").insert(row)
             self._write_revision(db, row, [self._stored(sample) for sample in samples])
             note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
@@ -82,12 +104,13 @@ class Voices:
 
     def exists(self, reference: str) -> bool:
         with self._store.reading() as db:
-            return _find(db, split_revision(reference)[0]) is not None
+            return self._find(db, split_revision(reference)[0]) is not None
 
     def known_now(self) -> KnownVoices:
         """The voices as of now, for callers that ask often."""
         with self._store.reading() as db:
-            rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
+            query = f"select id, slug, folded from voices where deleted is null and {readable('?1')}"
+            rows = db.execute(query, [self._viewer]).fetchall()
         return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
 
     def page(
@@ -114,12 +137,13 @@ class Voices:
         since = self._trash.since if deleted else None
         wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
         with self._store.reading() as db:
-            return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after))
+            rows = rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after, self._viewer)
+            return voices_of(db, rows, viewer=self._viewer)
 
     def offered(self) -> dict[str, list[str]]:
         """The values that voices can be filtered by: every tag, gender, accent and language in use, sorted."""
         with self._store.reading() as db:
-            return offered(db)
+            return offered(db, self._viewer)
 
     def count(self) -> int:
         with self._store.reading() as db:
@@ -133,19 +157,21 @@ class Voices:
         event: str = "voice.edit",
         source: str = "",
     ) -> Voice:
-        """Change the fields that are set; the voice's samples and revision stay.
+        """Change the fields that are set; the voice's samples and revision stay. Only its owner may share it.
 
         ``event`` and ``source`` are as in `create`.
         Raises NotFound, InvalidRequest, NameTaken, and Changed when ``version`` is given and no longer current.
         """
         with self._store.writing() as db:
-            row = self._row(db, reference, version)
+            shares = "sharing" in changes.model_fields_set
+            row = self._row(db, reference, version, "own" if shares else None)
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
             if changes.slug:
                 changed["slug"] = self._free_slug(db, changes.slug, row["id"])
-            _check_consent(db, changed)
+            if changed["consent_id"] != row["consent_id"]:
+                check_consent(db, changed["consent_id"], self._viewer)
             self._touch(db, changed)
             fields = ", ".join(sorted(changes.model_fields_set))
             note(db, event, row["id"], fields=fields, **({"source": source} if source else {}))
@@ -184,27 +210,31 @@ class Voices:
         """Every revision of a voice, newest first. Raises NotFound."""
         with self._store.reading() as db:
             row = self._row(db, reference)
-            return [voices_of(db, [row], number)[0] for number in range(row["revision"], 0, -1)]
+            numbers = range(row["revision"], 0, -1)
+            return [voices_of(db, [row], number, self._viewer)[0] for number in numbers]
 
     def delete(self, reference: str, version: int | None = None) -> Voice:
         """Put a voice into the trash, which frees its name. Raises NotFound, Changed."""
         with self._trash.deleting() as db:
-            row = self._row(db, reference, version)
+            row = self._row(db, reference, version, "own")
             self._touch(db, row)
             mark(db, "voice", [row["id"]])
             note(db, "voice.delete", row["id"], name=row["name"])
-            return voices_of(db, [row])[0]
+            return voices_of(db, [row], viewer=self._viewer)[0]
 
     def restore(self, reference: str) -> Voice:
         """Restore a voice by its id, or the last one deleted with this slug or name.
 
         Raises NotFound when it is not in the trash, NameTaken when another voice has the name.
         """
-        last = "select id from voices where (id = ? or slug = ? or folded = ?) and deleted > ? order by deleted desc"
+        last = (
+            "select id from voices where (id = ?1 or slug = ?2 or folded = ?3) and deleted > ?4"
+            " and (?5 is null or owner = ?5) order by deleted desc"
+        )
         with self._store.reading() as db:
-            row = db.execute(last, [*meanings(reference), self._trash.since]).fetchone()
+            row = db.execute(last, [*meanings(reference), self._trash.since, self._viewer]).fetchone()
         voice_id = row[0] if row else reference
-        self._trash.restore_one("voice", voice_id, None, "voice", "voice_not_found")
+        self._trash.restore_one("voice", voice_id, self._viewer, "voice", "voice_not_found")
         return self.get(voice_id)
 
     def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
@@ -265,12 +295,17 @@ class Voices:
                 "voice",
                 "voice_not_found",
             )
-        return voices_of(db, [row], revision)[0]
+        return voices_of(db, [row], revision, self._viewer)[0]
 
-    def _row(self, db: Database, reference: str, version: int | None = None) -> Row:
-        row = _find(db, reference)
+    def _row(self, db: Database, reference: str, version: int | None = None, needed: Right | None = None) -> Row:
+        """The row of a voice to which the viewer has a right: ``needed``, as in `check_right`.
+
+        Every access to a voice goes through this. Raises NotFound, NotAllowed, Changed.
+        """
+        row = self._find(db, reference)
         if row is None:
             raise NotFound(f"there is no voice {reference[:80]!r}", "voice", "voice_not_found")
+        check_right(db, f"the voice {row['name']!r}", row, self._viewer, needed)
         if version is not None and row["version"] != version:
             raise Changed(f"the voice {row['name']!r} was changed in the meantime; read it again", "voice")
         return row
@@ -304,20 +339,14 @@ class Voices:
         row["haystack"] = haystack(row)
         db.table("voices").upsert(row, pk="id")
 
-
-def _find(db: Database, reference: str) -> Row | None:
-    """Find by slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
-    if len(reference) > MAX_REFERENCE:
+    def _find(self, db: Database, reference: str) -> Row | None:
+        """Find by slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
+        if len(reference) > MAX_REFERENCE:
+            return None
+        as_id, as_slug, as_name = meanings(reference)
+        for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
+            # Not through `table`, which looks up the schema each time: every request for speech calls this.
+            query = f"select * from voices where deleted is null and {column} = ?1 and {readable('?2')} limit 1"
+            for row in select(db, query, [value, self._viewer]):
+                return row
         return None
-    as_id, as_slug, as_name = meanings(reference)
-    for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
-        # Not through `table`, which looks up the schema each time: every request for speech calls this.
-        for row in select(db, f"select * from voices where deleted is null and {column} = ? limit 1", [value]):
-            return row
-    return None
-
-
-def _check_consent(db: Database, row: Row) -> None:
-    consent_id = row["consent_id"]
-    if consent_id and not list(db.table("consents").rows_where("id = ?", [consent_id])):
-        raise InvalidRequest(f"there is no consent {consent_id[:80]!r}", "consent", "consent_not_found")

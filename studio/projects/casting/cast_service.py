@@ -43,15 +43,15 @@ class CastService:
         self._speech = speech
 
     def add(self, project_id: str, owner_filter: str | None, new: NewCharacter) -> CastMember:
-        """Raises NotFound, InvalidRequest, UnknownVoice."""
-        self._check_voice(new.voice)
+        """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
+        self._check_voice(project_id, owner_filter, new.voice)
         return self._cast.add(project_id, owner_filter, new)
 
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
     ) -> CastMember:
-        """Raises NotFound, InvalidRequest, UnknownVoice."""
-        self._check_voice(changes.voice)
+        """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
+        self._check_voice(project_id, owner_filter, changes.voice)
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 
     def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> None:
@@ -59,10 +59,12 @@ class CastService:
 
         Raises NotFound.
         """
-        settings = self._library.projects.get(project_id, owner_filter).settings
+        project = self._library.projects.get(project_id, owner_filter)
         members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
-        narrator = self._speech.voices.find(settings.voice)
-        voices = self._library.voices.page(limit=MOST_PROPOSED)
+        narrator = self._speech.voices.seen_by(project.owner).find(project.settings.voice)
+        voices = self._library.seen_by(owner_filter).voices.page(limit=MOST_PROPOSED)
+        if project.right != "own":  # those that its owner can use too
+            voices = [voice for voice in voices if voice.sharing != "private"]
         characters = (
             NewCharacter(each.name, each.aliases, each.gender, each.voice, each.is_narrator, str(each.id))
             for each in members
@@ -98,10 +100,12 @@ class CastService:
     async def propose(
         self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]
     ) -> list[tuple[str, str | None, Proposal]]:
-        """Part, character (None: the narrator, or not in the cast) and proposal, for the lines that have one.
+        """Part, character (None: the narrator, or not in the cast) and proposal, for the lines that have one. Needs the
+        right to edit.
 
         Raises NotFound, InvalidRequest, ChatFailed.
         """
+        await to_thread.run_sync(self._library.projects.check, project_id, owner_filter, "edit")
         if self._chat is None:
             message = "no chat endpoint is set up: set STUDIO_CHAT, and restart the studio"
             raise InvalidRequest(message, "ids")
@@ -140,7 +144,7 @@ class CastService:
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
-        self._check_voice(changes.voice)
+        self._check_voice(project_id, owner_filter, changes.voice)
         return self._library.projects.edit_parts(project_id, owner_filter, which, self.tagged(changes, tags))
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
@@ -158,6 +162,8 @@ class CastService:
                 raise InvalidRequest(f"the model has no tag {name[:40]!r}; it has {', '.join(known)}", "tags")
         return replace(changes, reword=lambda text: with_tags(text, names))
 
-    def _check_voice(self, name: str | None) -> None:
+    def _check_voice(self, project_id: str, owner_filter: str | None, name: str | None) -> None:
+        """Raises NotFound, UnknownVoice, NotAllowed."""
         if name:
-            self._speech.voices.find(name)
+            owner = self._library.projects.get(project_id, owner_filter).owner
+            self._speech.voices.check_for_project(owner_filter, owner, name)

@@ -80,6 +80,7 @@ class ProofRegeneration:
         return Improved(part, len(results), was, weight if is_better else was, is_better)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str) -> tuple[Project, Part, Take]:
+        self._library.projects.check(project_id, owner_filter, "edit")
         project = self._library.projects.get(project_id, owner_filter)
         part = self._library.projects.part(project_id, owner_filter, part_id)
         if part.state != "done" or part.take is None:

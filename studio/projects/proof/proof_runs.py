@@ -78,7 +78,7 @@ class ProofRuns:
         ``again``: those that were checked too. Raises NotFound, NotOffered without a recogniser, QueueFull,
         TooManyRequests.
         """
-        await to_thread.run_sync(self._library.projects.get, project_id, owner_filter)
+        await to_thread.run_sync(self._library.projects.check, project_id, owner_filter, "edit")
         self._transcriber.require()
         if self.run_of(project_id).is_under_way:
             return

@@ -34,20 +34,24 @@ class Planner:
         self._slow_until = 0.0
 
     async def plan(self, request: SpeechRequest, card: ModelCard, caller: str, patient: bool = False) -> Plan:
-        """Raises the errors of `plan_of`, and unless ``patient`` QueueFull and TooManyRequests."""
+        """With the voices that the caller may use.
+
+        Raises the errors of `plan_of`, and unless ``patient`` QueueFull and TooManyRequests.
+        """
+        voices = self._voices.seen_by(caller)
         normalizes = card.normalize if request.normalize is None else request.normalize
         is_short = len(request.text) <= SHORT and normalizes in self._warm_for
         if is_short and time.monotonic() >= self._slow_until:
             began = time.thread_time()
             try:
-                with self._voices.library.store.one_view():
-                    return plan_of(request, self._voices, card)
+                with voices.library.store.one_view():
+                    return plan_of(request, voices, card)
             except LibraryUnavailable:
                 pass  # planned in a thread, which can wait
             finally:
                 if time.thread_time() - began > QUICK_SECONDS:
                     self._slow_until = time.monotonic() + SLOW_SECONDS
         async with self._queue.turn(caller, patient) as turn:
-            plan = await turn.run(plan_of, request, self._voices, card)
+            plan = await turn.run(plan_of, request, voices, card)
         self._warm_for.add(normalizes)
         return plan

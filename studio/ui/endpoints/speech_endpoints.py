@@ -67,9 +67,10 @@ class SpeechEndpoints:
             raise InvalidRequest("cast must be an object of names and voices", "cast")
         return await self._generate(speech_request("wav", ref_audio, text=script, cast=cast, **fields), caller)
 
-    def voices_list(self) -> list[dict[str, object]]:
+    def voices_list(self, caller: gr.Request) -> list[dict[str, object]]:
         """The voices: id, name, and the transcript of the reference clip."""
-        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in self._service.voices.listed]
+        listed = self._service.voices.seen_by(caller.state.owner_filter).listed
+        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in listed]
 
     def health(self) -> dict[str, object]:
         """The engine's state (starting, ready, failed) and, once ready, its load."""

@@ -11,7 +11,7 @@ from anyio import to_thread
 from gradio.components import Component
 
 from studio.errors import InvalidRequest, NotFound
-from studio.library import Cut, NewConsent, VoiceFields
+from studio.library import Cut, Library, NewConsent, VoiceFields
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.client_files import ClientFile, Upload
 from studio.services import Studio
@@ -37,9 +37,9 @@ class VoiceEndpoints:
         self._queues = studio.speech.queues
         self._files = studio.client_files
 
-    def voice_get(self, *, voice: str) -> Json:
+    def voice_get(self, caller: gr.Request, *, voice: str) -> Json:
         """A voice by id, slug or name, optionally with "@" and a revision."""
-        return voice_json(self._library.voices.get(self._resolve(voice)))
+        return voice_json(self._seen(caller).voices.get(self._resolve(caller, voice)))
 
     async def voice_create(
         self,
@@ -61,11 +61,12 @@ class VoiceEndpoints:
             name=name, description=description, tags=tuple(tags.split(",")), language=language, licence=licence
         )
         recorded = NewConsent(name, language, consent) if consent.strip() else None
-        create = partial(self._library.voices.create, new, [intake.sample(text)], consent=recorded)
+        create = partial(self._seen(caller).voices.create, new, [intake.sample(text)], consent=recorded)
         return voice_json(await self._speech.save_voice(to_thread.run_sync(create)))
 
     def voice_update(
         self,
+        caller: gr.Request,
         *,
         voice: str,
         name: str | None = None,
@@ -89,17 +90,18 @@ class VoiceEndpoints:
             "defaults": defaults,
         }
         new = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
-        return voice_json(self._library.voices.edit(self._library.voices.get(voice).id, new))
+        voices = self._seen(caller).voices
+        return voice_json(voices.edit(voices.get(voice).id, new))
 
-    def voice_delete(self, *, voice: str) -> Json:
+    def voice_delete(self, caller: gr.Request, *, voice: str) -> Json:
         """Delete a voice; for undo_seconds it can be restored by its id over HTTP."""
-        deleted = self._library.voices.delete(voice)
+        deleted = self._seen(caller).voices.delete(voice)
         return {"id": deleted.id, "deleted": True, "undo_seconds": self._library.trash.seconds}
 
     async def voice_export(self, caller: gr.Request, *, voice: str) -> ClientFile:
         """A voice as one .fishvoice file."""
-        exported = await to_thread.run_sync(self._library.voices.get, voice)
-        pack = await self._queues.packs.run(caller.state.caller, export_voice, self._library, exported.address)
+        exported = await to_thread.run_sync(self._seen(caller).voices.get, voice)
+        pack = await self._queues.packs.run(caller.state.caller, export_voice, self._seen(caller), exported.address)
         name = f"{exported.slug}.fishvoice"
         return await self._files.add_result(name, [pack], caller.state.owner_filter, caller.state.caller)
 
@@ -108,12 +110,12 @@ class VoiceEndpoints:
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
         packs = self._queues.packs
-        saving = packs.run(caller.state.caller, import_pack, self._library, pack.data, name.strip() or None)
+        saving = packs.run(caller.state.caller, import_pack, self._seen(caller), pack.data, name.strip() or None)
         return voice_json(await self._speech.save_voice(saving))
 
     async def voice_preview(self, caller: gr.Request, *, voice: str, sample: float) -> ClientFile:
         """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
-        previewed = await to_thread.run_sync(lambda: self._library.voices.get(self._resolve(voice)))
+        previewed = await to_thread.run_sync(lambda: self._seen(caller).voices.get(self._resolve(caller, voice)))
         chosen = sample_number(previewed, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
@@ -141,9 +143,12 @@ class VoiceEndpoints:
             raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
         return await self._clips.suggest(caller.state.caller, audio.data, text, cut, "audio")
 
-    def _resolve(self, voice: str) -> str:
+    def _seen(self, caller: gr.Request) -> Library:
+        return self._library.seen_by(caller.state.owner_filter)
+
+    def _resolve(self, caller: gr.Request, voice: str) -> str:
         """The library's reference for a voice, which may be one of OpenAI's names or "default"."""
-        resolved = self._voices.find(voice)
+        resolved = self._voices.seen_by(caller.state.owner_filter).find(voice)
         if resolved is None:
             raise NotFound(f"{voice!r} is a different voice in every take; there is nothing to show", "voice")
         return f"{resolved.id}@{resolved.revision}"

@@ -19,6 +19,7 @@ from fleet.frontends.messages import Message
 from fleet.frontends.worker_handle import WorkerHandle
 from studio.api.fish.message_pack import pack, unpack
 from studio.settings import Settings
+from tests.fleet.frontends.conftest import KEYS
 from tests.fleet.frontends.engines import reluctant
 from tests.fleet.frontends.several import Several, several, until
 from tests.studio.sounds import tone, wav
@@ -130,6 +131,10 @@ def test_a_voice_is_there_at_once_and_gone_at_once(studio: Several, key: str) ->
         for client in (one, other):
             spoken = client.post(SPEECH, json=said() | {"voice": "new voice"})
             assert spoken.status_code == 200 and spoken.headers["x-voice"] == "new-voice"
+        for number in BOTH:
+            with studio.client_at(number, headers=bearer(KEYS[0])) as stranger:
+                refused = stranger.post(SPEECH, json=said() | {"voice": "new voice"})
+                assert refused.status_code == 400 and refused.json()["error"]["code"] == "voice_not_found"
         assert other.delete("/v1/voices/new-voice").status_code == 200
         for client in (one, other):
             assert client.post(SPEECH, json=said() | {"voice": "new voice"}).status_code == 400

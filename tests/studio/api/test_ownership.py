@@ -82,10 +82,13 @@ def test_what_was_made_before_there_were_keys_is_the_first_keys(
         shared = anybody.post(f"/v1/takes/{take}/shares", json={"days": 1}).json()["path"]
         assert anybody.get("/v1/settings").json()["adopted"] is None
     with_keys, _ = steered(**home, api_keys=read_keys("anna=first,bert=second"))
-    assert "created without a key now belong to the first of STUDIO_API_KEYS (takes: 2, projects: 1)" in caplog.text
+    assert (
+        "created without a key now belong to the first of STUDIO_API_KEYS (takes: 2, projects: 1, voices: 0)"
+        in caplog.text
+    )
     with asking(with_keys, "first") as anna, asking(with_keys, "second") as bert, with_keys.client() as nobody:
         assert seen(anna) == ({"Made without a key.", "Spoken without."}, {project}) and seen(bert) == (set(), set())
-        assert anna.get("/v1/settings").json()["adopted"] == {"takes": 2, "projects": 1}
+        assert anna.get("/v1/settings").json()["adopted"] == {"takes": 2, "projects": 1, "voices": 0}
         assert bert.get("/v1/settings").json()["adopted"] is None
         assert nobody.get(shared).status_code == 200
         assert bert.get(f"/v1/takes/{take}").status_code == bert.get(f"/v1/projects/{project}").status_code == 404

@@ -80,7 +80,9 @@ def test_each_key_has_its_own_trash(steered: Steer) -> None:
         assert_envelope(two.post(f"/v1/projects/{project}/restore"), 404, "project")
         assert two.delete(TRASH, params={"ids": project}).json()["count"] == 0
         voice = one.delete("/v1/voices/anna").json()["id"]
-        assert two.delete(TRASH).json()["count"] == 0, "it leaves what is not only its own"
-        assert two.post(f"{TRASH}/restore", json={"items": [{"kind": "voice", "id": voice}]}).status_code == 200
+        restored = {"items": [{"kind": "voice", "id": voice}]}
+        assert two.delete(TRASH).json()["count"] == 0
+        assert_envelope(two.post(f"{TRASH}/restore", json=restored), 404, "items")
+        assert one.post(f"{TRASH}/restore", json=restored).status_code == 200
         assert one.post(f"{TRASH}/restore", json=items).status_code == 200
         assert one.get(f"/v1/projects/{project}").json()["title"] == "Mine."

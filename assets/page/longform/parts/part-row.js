@@ -35,7 +35,7 @@ export class PartRow extends EventTarget {
     this.speech = element("span", { className: "quiet", dir: "auto" });
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
-    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => (this.hasCursor = true), onchange: () => tell("change", { text: this.text.value }) });
+    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onchange: () => tell("change", { text: this.text.value }) });
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
@@ -83,6 +83,11 @@ export class PartRow extends EventTarget {
     this.hasCursor = false;
     this.element.removeAttribute("aria-current");
     this.element.removeAttribute("data-found");
+  }
+
+  #enter() {
+    this.hasCursor = true;
+    this.text.readOnly = Boolean(this.element.closest("[data-right=read]"));
   }
 
   /** Show a part in its current state; a field being edited is left alone. total: of all parts. */

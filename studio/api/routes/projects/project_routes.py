@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -21,7 +22,7 @@ from studio.api.schemas.projects import (
     MAX_CAST,
     PartBody,
     ProjectBody,
-    SettingsBody,
+    ProjectChanges,
     SpeakBody,
     part_json,
     preview_json,
@@ -55,7 +56,7 @@ class _Source:
 
 
 class ProjectRoutes:
-    """With API keys, each owner has separate projects; without keys, all callers share them."""
+    """With API keys, each owner has separate projects, and may share them; without keys, all callers share all."""
 
     def __init__(self, service: ProjectService, cast: CastService) -> None:
         self._service = service
@@ -71,7 +72,7 @@ class ProjectRoutes:
         routes.post("/v1/projects/characters", openapi_extra=NEW_PROJECT)(self.list_characters)
         routes.get("/v1/projects")(self.list_projects)
         routes.get(project)(self.get_project)
-        routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
+        routes.patch(project, openapi_extra=reads(ProjectChanges))(self.edit_project)
         routes.delete(project)(self.delete_project)
         routes.post(project + "/restore")(self.restore_project)
         routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
@@ -113,7 +114,7 @@ class ProjectRoutes:
         return JSONResponse({"object": "list", "data": [_role_json(role) for role in listing]})
 
     def list_projects(self, request: Request, limit: Limit = 50, after: str | None = None) -> JSONResponse:
-        """The caller's projects, newest first."""
+        """The caller's projects and those shared with it, newest first."""
         projects = self._projects.page(request.state.owner_filter, limit + 1, after)
         return JSONResponse(list_page(projects, limit, self._as_json))
 
@@ -122,12 +123,12 @@ class ProjectRoutes:
         return self._answer(self._projects.get(project_id, request.state.owner_filter))
 
     async def edit_project(self, project_id: str, request: Request) -> Response:
-        """Edit title or settings; parts generated with other settings become stale."""
-        body = as_model(await read_json(request), SettingsBody)
+        """Edit title or settings; parts generated with other settings become stale. Its owner may also set
+        ``sharing``."""
+        body = as_model(await read_json(request), ProjectChanges)
         owner_filter = request.state.owner_filter
-        return self._answer(
-            await to_thread.run_sync(self._service.edit, project_id, owner_filter, body.title, body.settings)
-        )
+        edit = partial(self._service.edit, project_id, owner_filter, body.title, body.settings, body.sharing)
+        return self._answer(await to_thread.run_sync(edit))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its audio; for ``undo_seconds`` POST …/restore restores it."""

@@ -59,7 +59,7 @@ class ProofRoutes:
 
     async def cancel(self, project_id: str, request: Request) -> JSONResponse:
         """Cancel the check; results so far are kept."""
-        await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
+        await to_thread.run_sync(self._library.projects.check, project_id, request.state.owner_filter, "edit")
         await self._runs.cancel(project_id)
         return await self._answer(project_id, request)
 

@@ -34,7 +34,6 @@ class OpenAIVoiceRoutes:
         self._speech = speech
         self._voices = voices
         self._clips = clips
-        self._library = voices.library
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["voices"])
@@ -52,7 +51,7 @@ class OpenAIVoiceRoutes:
 
     async def create_voice(self, request: Request) -> JSONResponse:
         """Create a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; optionally start, end, gain_db,
-        channel, denoise, speaker, language, gender, accent, description, tags (a,b), colour, licence and consent.
+        channel, denoise, speaker, language, gender, accent, description, tags (a,b), colour, licence, consent, sharing.
         Without ref_text, the clip is transcribed if a recogniser is installed."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
@@ -62,10 +61,10 @@ class OpenAIVoiceRoutes:
             raise InvalidRequest("the only supported type of voice is audio_sample", "type", "unsupported")
         if not form.text("name"):
             raise InvalidRequest("name is missing", "name", "missing_required_parameter")
-        return await until_hangup(request, self._create(form, request.state.caller))
+        return await until_hangup(request, self._create(form, request))
 
-    async def _create(self, form: Form, caller: str) -> JSONResponse:
-        sample = await sample_of(form, self._clips, caller)
+    async def _create(self, form: Form, request: Request) -> JSONResponse:
+        sample = await sample_of(form, self._clips, request.state.caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
         new = VoiceFields(
@@ -78,17 +77,19 @@ class OpenAIVoiceRoutes:
             description=form.text("speaker_description", "description"),
             tags=tuple(form.text("tags").split(",")),
             consent=consent if ours else None,
+            sharing=form.text("sharing") or "private",
         )
         # Any other text is recorded as the statement of a new consent.
         recorded = NewConsent(form.text("name"), statement=consent) if consent and not ours else None
-        create = partial(self._library.voices.create, new, [sample], consent=recorded)
+        create = partial(self._seen(request).library.voices.create, new, [sample], consent=recorded)
         voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
-    def list_voices(self, legacy: bool = False) -> JSONResponse:
+    def list_voices(self, request: Request, legacy: bool = False) -> JSONResponse:
         """The available voices; ``legacy=true`` lists only names, as some servers do."""
-        uploaded = [uploaded_voice(voice) for voice in self._library.voices.page(bundled=False)]
-        listed = self._voices.listed
+        voices = self._seen(request)
+        uploaded = [uploaded_voice(voice) for voice in voices.library.voices.page(bundled=False)]
+        listed = voices.listed
         if legacy:
             return JSONResponse({"voices": [voice.slug for voice in listed], "uploaded_voices": uploaded})
         data = [
@@ -108,21 +109,22 @@ class OpenAIVoiceRoutes:
                 "object": "list",
                 "voices": data,
                 "data": data,
-                "aliases": self._voices.aliases,
-                "first_choice": self._voices.first_choice(listed),
+                "aliases": voices.aliases,
+                "first_choice": voices.first_choice(listed),
                 "uploaded_voices": uploaded,
                 "has_more": False,
             }
         )
 
-    def get_voice(self, voice_id: str) -> JSONResponse:
+    def get_voice(self, voice_id: str, request: Request) -> JSONResponse:
         """One voice, by its id or name."""
-        return JSONResponse(openai_voice(self._library.voices.get(voice_id)))
+        return JSONResponse(openai_voice(self._seen(request).library.voices.get(voice_id)))
 
     def delete_voice(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice by its id or name, ignoring case; POST /v1/voices/{id}/restore undoes it for a while."""
-        voice = self._library.voices.get(voice_id)
-        self._library.voices.delete(voice.id, expected_version(request, voice.id))
+        library = self._seen(request).library
+        voice = library.voices.get(voice_id)
+        library.voices.delete(voice.id, expected_version(request, voice.id))
         return JSONResponse(
             {
                 "id": voice_id,
@@ -130,7 +132,7 @@ class OpenAIVoiceRoutes:
                 "deleted": True,
                 "success": True,
                 "voice_id": voice.id,
-                "undo_seconds": self._library.trash.seconds,
+                "undo_seconds": library.trash.seconds,
             }
         )
 
@@ -143,24 +145,30 @@ class OpenAIVoiceRoutes:
         recording = form.files.get("recording")
         media_type = MEDIA_TYPES[container_of(recording, "recording")] if recording is not None else ""
         new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
-        return JSONResponse(consent_json(await to_thread.run_sync(self._library.consents.create, new)))
+        return JSONResponse(consent_json(await to_thread.run_sync(self._seen(request).library.consents.create, new)))
 
-    def list_consents(self, after: str | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> JSONResponse:
-        """Consents, newest first."""
-        page = list_page(self._library.consents.page(limit + 1, after), limit, consent_json)
+    def list_consents(
+        self, request: Request, after: str | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 20
+    ) -> JSONResponse:
+        """Consents, newest first. With API keys, the caller's, and those of voices shared with it."""
+        found = self._seen(request).library.consents.page(limit + 1, after)
+        page = list_page(found, limit, consent_json)
         return JSONResponse(page | {"first_id": page["data"][0]["id"] if page["data"] else None})
 
-    def get_consent(self, consent_id: str) -> JSONResponse:
+    def get_consent(self, consent_id: str, request: Request) -> JSONResponse:
         """One consent."""
-        return JSONResponse(consent_json(self._library.consents.get(consent_id)))
+        return JSONResponse(consent_json(self._seen(request).library.consents.get(consent_id)))
 
     async def rename_consent(self, consent_id: str, request: Request) -> JSONResponse:
         """Rename a consent."""
         changes = as_model(await read_json(request), ConsentChanges)
-        consent = await to_thread.run_sync(self._library.consents.rename, consent_id, changes.name)
+        consent = await to_thread.run_sync(self._seen(request).library.consents.rename, consent_id, changes.name)
         return JSONResponse(consent_json(consent))
 
-    def delete_consent(self, consent_id: str) -> JSONResponse:
+    def delete_consent(self, consent_id: str, request: Request) -> JSONResponse:
         """Withdraw a consent."""
-        self._library.consents.delete(consent_id)
+        self._seen(request).library.consents.delete(consent_id)
         return JSONResponse({"id": consent_id, "object": "audio.voice_consent", "deleted": True})
+
+    def _seen(self, request: Request) -> VoiceResolver:
+        return self._voices.seen_by(request.state.owner_filter)

@@ -105,6 +105,7 @@ class VoiceRoutes:
 
     def list_voices(
         self,
+        request: Request,
         q: str = "",
         tag: Annotated[tuple[str, ...], Query()] = (),
         gender: str = "",
@@ -118,55 +119,57 @@ class VoiceRoutes:
     ) -> JSONResponse:
         """Voices; ``q`` searches, all ``tag`` values must match, ``deleted=true`` lists the trash, newest first.
 
-        ``tags``, ``genders``, ``accents`` and ``languages`` in the answer are those of the whole library.
+        ``tags``, ``genders``, ``accents`` and ``languages`` in the answer are those of the whole library, as far as the
+        caller may see it.
         """
-        voices = self._library.voices
+        voices = self._seen(request).voices
         filters: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
         filters |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
         return JSONResponse(list_page(voices.page(q, **filters), limit, voice_json) | voices.offered())
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name; the revision after an "@", or the newest."""
-        return voice_response(request, self._library.voices.get(reference))
+        return voice_response(request, self._seen(request).voices.get(reference))
 
     async def edit_voice(self, reference: str, request: Request) -> Response:
-        """Edit a voice's details: name, facts, favourite, licence, consent and defaults."""
+        """Edit a voice's details: name, facts, favourite, licence, consent, defaults; its owner also ``sharing``."""
         changes = as_model(await read_json(request), VoiceBody)
-        voice = await self._get(reference)
-        edit = partial(self._library.voices.edit, voice.id, changes, expected_version(request, voice.id))
+        voice = await self._get(request, reference)
+        edit = partial(self._seen(request).voices.edit, voice.id, changes, expected_version(request, voice.id))
         return voice_response(request, await to_thread.run_sync(edit))
 
     def delete_voice(self, reference: str, request: Request) -> JSONResponse:
         """Delete a voice; for ``undo_seconds`` POST …/restore with its id restores it."""
-        voice = self._library.voices.get(reference)
-        self._library.voices.delete(voice.id, expected_version(request, voice.id))
+        voices = self._seen(request).voices
+        voice = voices.get(reference)
+        voices.delete(voice.id, expected_version(request, voice.id))
         undo = self._library.trash.seconds
         return JSONResponse({"id": voice.id, "object": "voice.deleted", "deleted": True, "undo_seconds": undo})
 
     def restore_voice(self, reference: str, request: Request) -> Response:
         """Restore a deleted voice by its id."""
-        return voice_response(request, self._library.voices.restore(reference))
+        return voice_response(request, self._seen(request).voices.restore(reference))
 
-    def list_revisions(self, reference: str) -> JSONResponse:
+    def list_revisions(self, reference: str, request: Request) -> JSONResponse:
         """All revisions of a voice with their samples, newest first."""
-        revisions = self._library.voices.revisions(reference)
+        revisions = self._seen(request).voices.revisions(reference)
         return JSONResponse({"object": "list", "data": [voice_json(voice) for voice in revisions]})
 
-    def list_samples(self, reference: str) -> JSONResponse:
+    def list_samples(self, reference: str, request: Request) -> JSONResponse:
         """The samples of a voice, in the order of the prompt."""
-        voice = self._library.voices.get(reference)
+        voice = self._seen(request).voices.get(reference)
         return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
 
     async def add_sample(self, reference: str, request: Request) -> Response:
         """Add a sample: multipart with audio_sample and ref_text; optionally start, end, gain_db, channel, denoise,
         speaker. Without ref_text, the clip is transcribed, in ``language`` if that is given."""
         form = await read_form(request, FORM_LIMIT, "audio_sample")
-        voice = await self._get(reference)
-        version = expected_version(request, voice.id)
+        voice = await self._get(request, reference)
+        library, version = self._seen(request), expected_version(request, voice.id)
 
         async def add() -> Voice:
             new = await sample_of(form, self._clips, request.state.caller)
-            return await to_thread.run_sync(add_sample, self._library, voice.id, new, version)
+            return await to_thread.run_sync(add_sample, library, voice.id, new, version)
 
         return voice_response(request, await until_hangup(request, self._speech.save_voice(add())))
 
@@ -196,14 +199,14 @@ class VoiceRoutes:
 
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as uploaded, or a range of it."""
-        sample = find_sample(self._library.voices.get(reference), sample_id)
+        sample = find_sample(self._seen(request).voices.get(reference), sample_id)
         clip = BytesIO(self._library.voices.clip(sample))
         headers = _GUARDED | {"Content-Disposition": "attachment"}
         return range_response(request, sample.size, sample.clip, partial(read_span, clip), sample.media_type, headers)
 
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as the model gets it, with cut and gain applied: a WAV file."""
-        voice = await self._get(reference)
+        voice = await self._get(request, reference)
         chosen = sample_number(voice, sample)
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
@@ -261,9 +264,9 @@ class VoiceRoutes:
 
     async def export(self, reference: str, request: Request) -> Response:
         """The voice as a pack: one file with its clips, transcripts, licence and consent."""
-        slug = (await self._get(reference)).slug
+        slug = (await self._get(request, reference)).slug
         headers = _GUARDED | {"Content-Disposition": f'attachment; filename="{slug}.fishvoice"'}
-        pack = await self._run(self._queues.packs, request, export_voice, self._library, reference)
+        pack = await self._run(self._queues.packs, request, export_voice, self._seen(request), reference)
         return Response(pack, media_type=PACK_TYPE, headers=headers)
 
     async def inspect(self, request: Request) -> JSONResponse:
@@ -285,9 +288,9 @@ class VoiceRoutes:
                 raise InvalidRequest(
                     f"{field} is for voice packs; the voices of a folder have the names of its subfolders", field
                 )
-            work = partial(_import_references, self._library, several, data)
+            work = partial(_import_references, self._seen(request), several, data)
             return _imported(await self._run(self._queues.packs, request, work))
-        save = self._queues.packs.run(request.state.caller, import_pack, self._library, data, name, replaces)
+        save = self._queues.packs.run(request.state.caller, import_pack, self._seen(request), data, name, replaces)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(save)))
 
     async def _judge(self, form: Form, text: str, caller: str) -> Intake:
@@ -300,18 +303,21 @@ class VoiceRoutes:
 
     async def _revised(self, request: Request, reference: str, revise: Callable[..., Voice], change: Any) -> Response:
         """The answer once ``revise``, which may decode clips, has created the voice's new revision."""
-        voice = await self._get(reference)
+        voice = await self._get(request, reference)
         return await self._saved(request, revise, voice.id, change, expected_version(request, voice.id))
 
     async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
-        saving = self._queues.clips.run(request.state.caller, save, self._library, *values)
+        saving = self._queues.clips.run(request.state.caller, save, self._seen(request), *values)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
 
     async def _run(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
         return await until_hangup(request, queue.run(request.state.caller, work, *values))
 
-    async def _get(self, reference: str) -> Voice:
-        return await to_thread.run_sync(self._library.voices.get, reference)
+    async def _get(self, request: Request, reference: str) -> Voice:
+        return await to_thread.run_sync(self._seen(request).voices.get, reference)
+
+    def _seen(self, request: Request) -> Library:
+        return self._library.seen_by(request.state.owner_filter)
 
 
 def _import_references(library: Library, several: list[Upload], data: bytes) -> ImportedReferences:

@@ -1,0 +1,32 @@
+// Whose a voice or project is, and with whom it is shared: a line that says so, and the choices of its owner.
+
+import { needsKey } from "../client/host.js";
+import { phrase } from "../lib/phrases.js";
+
+/** @typedef {{ owner: string | null, sharing: string, right: string, bundled?: boolean }} Shared */
+
+/** As the API has them: the rights of other keys. @type {[string, import("../lib/phrases.js").Key][]} */
+const CHOICES = [["private", "sharing.private"], ["read", "sharing.read"], ["edit", "sharing.edit"]];
+
+/**
+ * "Shared by Anna"; blank for what is private, came with the studio, or is anybody's because there are no keys.
+ *
+ * @param {Shared} item
+ */
+export function sharingWords({ owner, sharing, right, bundled = false }) {
+  if (!needsKey || bundled || sharing === "private") return "";
+  if (right === "own") return phrase("sharing.mine");
+  return owner ? phrase("sharing.by", { name: owner }) : phrase("sharing.byAnother");
+}
+
+/**
+ * The choices as entries of a menu; none for others than the owner.
+ *
+ * @param {Shared} item
+ * @param {(sharing: string) => unknown} choose
+ * @returns {import("../lib/menu.js").Item[]}
+ */
+export function sharingItems({ sharing, right }, choose) {
+  if (!needsKey || right !== "own") return [];
+  return CHOICES.map(([value, key]) => ({ words: phrase(key), isChecked: value === sharing, run: () => choose(value) }));
+}

@@ -1,0 +1,19 @@
+"""Migrations of the rights to voices and projects; none is ever edited."""
+
+from __future__ import annotations
+
+from studio.library.migrations.schema import MIGRATIONS
+from studio.library.sqlite import Database
+
+
+@MIGRATIONS()
+def m032_sharing(db: Database) -> None:
+    """Owners of voices and consents, blank until a key adopts them, and the rights of everybody else.
+
+    Until now everybody could use and change every voice, and nobody another owner's project: both stay so.
+    """
+    for table in ("voices", "consents"):
+        db.table(table).add_column("owner", str, not_null_default="")
+    for table in ("voices", "projects"):
+        db.table(table).add_column("sharing", str, not_null_default="private")
+    db.execute("update voices set sharing = 'edit'")

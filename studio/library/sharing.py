@@ -1,0 +1,53 @@
+"""Rights to voices and projects: their owner's, and those of others with whom they are shared to read or to edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from studio.errors import InvalidRequest, NotAllowed
+from studio.library.database import is_writing
+from studio.library.sqlite import Database
+
+Right = Literal["read", "edit", "own"]
+"""read: use, listen, export. edit: change, too. own: also share, delete and restore."""
+SHARINGS = ("private", "read", "edit")
+"""The rights of everybody but the owner: none, to read, or to edit."""
+NOBODY = "nobody"
+"""A viewer that owns nothing: it has rights only to what is shared."""
+_RANKS = {"private": 0, "read": 1, "edit": 2, "own": 3}
+
+
+def clean_sharing(sharing: str) -> str:
+    """Raises InvalidRequest."""
+    if sharing not in SHARINGS:
+        raise InvalidRequest(f"sharing must be one of {', '.join(SHARINGS)}", "sharing")
+    return sharing
+
+
+def readable(viewer: str) -> str:
+    """An SQL condition on a table with the columns owner and sharing; ``viewer``: the name of its parameter."""
+    return f"({viewer} is null or owner = {viewer} or sharing != 'private')"
+
+
+def right_of(row: Mapping[str, Any], viewer: str | None) -> Right:
+    """The right of a viewer to an item that is `readable`; None is everybody where there are no keys."""
+    return "own" if viewer is None or row["owner"] == viewer else "edit" if row["sharing"] == "edit" else "read"
+
+
+def check_right(db: Database, what: str, row: Mapping[str, Any], viewer: str | None, needed: Right | None) -> None:
+    """Raises NotAllowed unless a viewer has a right to a `readable` item; ``what``: its kind and name.
+
+    Without ``needed``, the transaction decides: one that writes needs the right to edit.
+    """
+    needed = needed or ("edit" if is_writing(db) else "read")
+    if _RANKS[right_of(row, viewer)] < _RANKS[needed]:
+        if needed == "own":
+            raise NotAllowed(f"only the owner of {what} may share, delete or restore it")
+        raise NotAllowed(f"{what} is shared with you to read; its owner can share it to edit")
+
+
+def sharing_json(owner: str, sharing: str, right: Right) -> dict[str, object]:
+    """In its public form; the owner is the name in STUDIO_API_KEYS, None for a key without a name and for nobody."""
+    kind, _, name = owner.partition(" ")
+    return {"owner": name if kind == "owner" else None, "sharing": sharing, "right": right}

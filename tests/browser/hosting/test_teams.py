@@ -1,0 +1,136 @@
+"""The page for several keys: what one shares and another sees, and Speak while the caller has no place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from studio.api_key import read_keys
+from studio.settings import Settings
+from tests.browser.screen import Screen, go
+from tests.browser.test_looks import serious_violations
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+NewPage = Callable[[], Page]
+KEYS = read_keys("ann=first-key-of-all,bob=second-key-of-all")
+
+
+@pytest.fixture
+def engine() -> list[FakeEngine]:
+    """The studio's, once it is served."""
+    return []
+
+
+@pytest.fixture
+def served(voices_folder: Path, tmp_path: Path, engine: list[FakeEngine]) -> Iterator[Served]:
+    def start(*values: object) -> FakeEngine:
+        engine.append(FakeEngine.start(*values))  # type: ignore[arg-type]
+        return engine[0]
+
+    settings = Settings(
+        model="test/model", voices=str(voices_folder), home=str(tmp_path), api_keys=KEYS, max_per_caller=1, max_rows=4
+    )
+    with serve(settings, start, page=True) as studio:
+        yield studio
+
+
+def signed_in(served: Served, page: Page, key: str) -> Screen:
+    page.goto(served.url)
+    page.get_by_label("Key").fill(f"{key}-key-of-all")
+    page.get_by_role("button", name="Sign in").click()
+    return Screen(page, served).ready()
+
+
+def client_of(served: Served, key: str) -> httpx.Client:
+    return served.client(headers={"Authorization": f"Bearer {key}-key-of-all"})
+
+
+def test_a_voice_and_a_project_are_shared_and_the_other_key_sees_whose_they_are(
+    served: Served, new_page: NewPage
+) -> None:
+    with client_of(served, "first") as client:
+        client.post("/v1/voices/anna/duplicate", json={"name": "Mine"}).raise_for_status()
+        project = client.post("/v1/projects", json={"input": "Two words.", "title": "A book", "start": True}).json()[
+            "id"
+        ]
+    ann, bob = signed_in(served, new_page(), "first"), signed_in(served, new_page(), "second")
+    page = ann.page
+    go(page, "Voices").get_by_role("button", name="Inspect Mine").click()
+    page.get_by_role("button", name="Share Mine").click()
+    expect(page.get_by_role("menuitemradio", name="Only for me")).to_be_checked()
+    page.get_by_role("menuitemradio", name="others may use it").click()
+    expect(page.locator("#inspector")).to_contain_text("Everyone with a key may use Mine now.")
+    go(page, "Projects").get_by_role("button", name="A book").click()
+    page.get_by_role("button", name="More actions").click()
+    assert serious_violations(ann) == []
+    page.get_by_role("menuitemradio", name="others may use it").click()
+    expect(page.locator("[data-part=shared]")).to_have_text("Shared")
+
+    page = bob.page
+    voices = go(page, "Voices")
+    expect(voices.locator(".card", has_text="Mine")).to_contain_text("Shared by ann")
+    voices.get_by_role("button", name="Inspect Mine").click()
+    inspector = page.locator("#inspector")
+    expect(inspector.get_by_label("Description")).to_be_disabled()
+    expect(inspector.get_by_role("button", name="Delete")).to_be_hidden()
+    expect(inspector.get_by_role("link", name="Export")).to_be_visible()
+    assert serious_violations(bob) == []
+    projects = go(page, "Projects")
+    row = projects.get_by_role("button", name="A book")
+    expect(row).to_contain_text("Shared by ann")
+    row.click()
+    expect(projects).to_contain_text("Shared by ann. You may listen and export.")
+    expect(projects.get_by_role("button", name="Play part 1")).to_be_enabled()
+    text = projects.get_by_label("Text of part 1")
+    text.focus()
+    expect(text).not_to_be_editable()
+    expect(projects.locator("[data-part=speak]")).to_be_hidden()
+    assert serious_violations(bob) == []
+    with client_of(served, "first") as client:
+        client.patch(f"/v1/projects/{project}", json={"sharing": "private"}).raise_for_status()
+    expect(projects).to_contain_text("This project no longer exists")
+
+
+def test_a_revoked_key_is_asked_for_again_and_nothing_unsaved_is_lost(served: Served, new_page: NewPage) -> None:
+    with client_of(served, "first") as client:
+        client.post("/v1/voices/anna/duplicate", json={"name": "Mine"}).raise_for_status()
+    page = signed_in(served, new_page(), "first").page
+    voices = go(page, "Voices")
+    voices.get_by_role("button", name="Inspect Mine").click()
+    description = page.locator("#inspector").get_by_label("Description")
+    description.fill("Not saved yet")
+    page.context.clear_cookies()
+    voices.get_by_role("button", name="Favourite Bert").click()
+    dialog = page.get_by_role("dialog", name="Sign in again")
+    dialog.get_by_label("Key").fill("first-key-of-all")
+    expect(voices.locator("[data-part=said]")).to_have_text("")
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_be_hidden()
+    expect(description).to_have_value("Not saved yet")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#inspector")).to_contain_text("Saved “Mine”.")
+
+
+def test_speak_waits_for_a_place_that_another_program_of_the_key_has(
+    served: Served, new_page: NewPage, engine: list[FakeEngine]
+) -> None:
+    bob = signed_in(served, new_page(), "second")
+    with client_of(served, "second") as client:
+        client.post("/v1/projects", json={"input": "A whole book.", "start": True}).raise_for_status()
+        engine[0].later_frames_gate.clear()
+        with client.stream(
+            "POST", "/v1/audio/speech", json={"input": "Hello there.", "response_format": "pcm"}
+        ) as held:
+            with bob.page.expect_response(lambda answer: answer.status == 429):
+                bob.page.get_by_role("button", name="4 takes").click()
+            expect(bob.card).to_be_hidden()
+            engine[0].later_frames_gate.set()
+            held.read()
+    expect(bob.takes).to_have_count(4)
+    bob.until_over()
+    expect(bob.card).to_be_hidden()
