@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
 from tests.browser.projects.test_longform import area_of, import_file, table
+from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
