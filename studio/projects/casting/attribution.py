@@ -55,6 +55,8 @@ _SCENE_GAP = 2
 """Paragraphs of narration after which turns are no longer counted on."""
 _RECENT = 8
 """People that a pronoun may mean: those named last."""
+_COMPANY = 6
+"""Paragraphs for which a third person may be taking turns too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,10 @@ class _Turns:
         self.characters = characters
         self.paragraphs = paragraphs
         self.recent: list[Character] = []
+        self.now = 0
+        """The paragraph that is looked at."""
+        self.named_at: dict[str, int] = {}
+        """By name, the last paragraph that named a person or was spoken by one."""
         self.turns: list[_Turn | None] = []
         self.last_two: list[tuple[int, Character]] = []
         """Paragraph and speaker of the last speeches, the newest last."""
@@ -199,11 +205,12 @@ class _Turns:
     def resolve(self) -> list[_Turn | None]:
         for paragraph in self.paragraphs:
             check_job()
+            self.now = paragraph.index
             self.turns.append(self._turn(paragraph) if paragraph.quotations else None)
             if not paragraph.quotations:
                 self._mention(paragraph.text)
         for index, turn in enumerate(self.turns):
-            if turn is not None and turn.confidence < SURE:
+            if turn is not None and turn.reason in ("answer", "mention", "unknown"):
                 self.turns[index] = self._from_what_follows(index, turn)
         return self.turns
 
@@ -295,7 +302,9 @@ class _Turns:
             None,
         )
         if partner is not None and partner not in excluded and (not answering or partner in answering):
-            return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1)
+            pair = {previous.name, partner.name}
+            third = any(self.now - at <= _COMPANY for name, at in self.named_at.items() if name not in pair)
+            return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1) - 0.2 * third
         if answering:
             return answering[0], "answer", CONFIDENCE["answer"] + 0.15
         others = [person for person in self.recent if person is not previous and person not in excluded]
@@ -309,7 +318,7 @@ class _Turns:
         if len(following) == 2 and all(found.confidence >= SURE for found in following):
             first, second = following
             if second.speaker is not first.speaker and second.speaker not in turn.excluded:
-                return replace(turn, speaker=second.speaker, reason="turns", confidence=0.72)
+                return replace(turn, speaker=second.speaker, reason="turns", confidence=0.65)
         return turn
 
     def _excluded_at(self, index: int) -> list[Character]:
@@ -341,6 +350,7 @@ class _Turns:
 
     def _mention_person(self, person: Character) -> None:
         self.recent = [person, *(other for other in self.recent if other is not person)][:_RECENT]
+        self.named_at[person.name] = self.now
 
 
 def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[CastLine]:
