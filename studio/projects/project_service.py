@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -50,6 +51,8 @@ class ProjectService:
         self._credits = Credits(library)
         self._worker = worker
         self.previews = ImportPreviews()
+        self._editing = [threading.Lock() for _ in range(32)]
+        """Chosen by the project's id: an edit of settings depends on those before it, and changes parts with credits."""
 
     async def create(
         self,
@@ -132,11 +135,12 @@ class ProjectService:
 
         Raises NotFound, InvalidRequest.
         """
-        project = self._projects.get(project_id, owner_filter)
-        after = settings(project.settings)
-        if after.voice != project.settings.voice:
-            self._check_voices(project_id, owner_filter, after.voice)
-        return self._change(project, owner_filter, title, after, sharing)
+        with self._editing[hash(project_id) % len(self._editing)]:
+            project = self._projects.get(project_id, owner_filter)
+            after = settings(project.settings)
+            if after.voice != project.settings.voice:
+                self._check_voices(project_id, owner_filter, after.voice)
+            return self._change(project, owner_filter, title, after, sharing)
 
     def _change(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import av
 import pytest
@@ -77,3 +78,16 @@ def test_a_template_that_cannot_be_filled_in_is_refused(steered: Steer, template
         assert_envelope(client.patch(url, json={"opening_credits": template}), 400, "opening_credits")
         assert_envelope(client.patch(url, json={"year": 0}), 400, "year")
     assert texts(served, project) == [("", "Hello.")]
+
+
+def test_settings_changed_at_the_same_moment_are_all_kept(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(
+        served, items=[{"input": "Hello."}], title="A Book", opening_credits="{title}, {author}, {narrator}, {year}."
+    )
+    changes = {"author": "Ann", "narrator": "Zoë", "year": 2026, "bitrate": 192, "loudness": "acx", "language": "en"}
+    with ThreadPoolExecutor(len(changes)) as pool:
+        list(pool.map(lambda name: settings(served, project, **{name: changes[name]}), changes))
+    kept = settings(served, project)
+    assert {name: kept["settings"][name] for name in changes} == changes
+    assert texts(served, project)[0][1] == "A Book, Ann, Zoë, 2026."
