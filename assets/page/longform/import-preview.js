@@ -146,8 +146,9 @@ export class ImportPreview extends EventTarget {
     try {
       const { data } = await this.#withPreview((id) => findSpeakers(id, this.part("voice").value));
       if (!isLatest()) return;
-      this.say(data.length ? "" : phrase("longform.speakers.none"));
+      this.say(data.length ? phrase("longform.speakers.found", { count: data.length }) : phrase("longform.speakers.none"));
       this.#showCast(data.slice(0, MOST_CAST), "longform.speakers.about");
+      this.part("cast").scrollIntoView({ block: "nearest" });
     } finally {
       if (isLatest()) this.#find(false);
     }

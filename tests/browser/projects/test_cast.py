@@ -72,7 +72,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     area.get_by_role("button", name="Decide 2 unsure lines").click()
     lines = area.locator(".cast-lines > li")
     expect(lines).to_have_count(2)
-    lines.first.focus()
+    expect(lines.first).to_be_focused()
     press = screen.page.keyboard.press
     press("1")
     expect(lines.nth(0)).to_contain_text("Decided: Mr Thornton")
