@@ -2,24 +2,8 @@
 
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "lost" when the studio does not answer or the connection breaks, and "signed-out" when it rejects this browser's key. */
+/** Fires "lost" when the studio does not answer or the connection breaks. */
 export const connection = new EventTarget();
-
-let isSigningOut = false;
-
-/** Stop showing the sign-in dialog: the page is about to be left. */
-export function expectSignOut() {
-  isSigningOut = true;
-}
-
-/**
- * Report an answer that says the request had no key or an unknown one.
- *
- * @param {Response} response
- */
-export function noticeSignOut(response) {
-  if (response.status === 401 && !isSigningOut) connection.dispatchEvent(new Event("signed-out"));
-}
 
 /**
  * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
@@ -58,7 +42,7 @@ const ADVICE_BY_FIELD = {
 
 /** @type {Record<number, [string, string]>} */
 const BY_STATUS = {
-  401: [phrase("refusal.401"), phrase("refusal.401.advice")],
+  401: [phrase("refusal.401"), ""],
   404: [phrase("refusal.404"), phrase("refusal.404.advice")],
   413: [phrase("speak.clip.large"), phrase("speak.clip.shorter")],
   429: [phrase("refusal.429"), phrase("refusal.429.advice")],
@@ -72,7 +56,6 @@ const BY_STATUS = {
  * @param {Response} response
  */
 export async function refusalOf(response) {
-  noticeSignOut(response);
   /** @type {{ message?: string, param?: any, code?: string }} */
   let error = {};
   try {
@@ -83,7 +66,7 @@ export async function refusalOf(response) {
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,
-    why: response.status === 401 ? "" : (error.message ?? phrase("refusal.noReason", { status: String(response.status) })), // the dialog says it
+    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ?? phrase("refusal.noReason", { status: String(response.status) })), // the server's is for programs
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     code: error.code,

@@ -1,7 +1,34 @@
 // Requests to the studio's API and their answers as JSON; a refusal is raised, or returned as null where that is enough.
 
 import { address } from "./address.js";
-import { notConnected, noticeSignOut, refusalOf } from "./refusal.js";
+import { notConnected, refusalOf } from "./refusal.js";
+
+/** Asks the user for a key: whether one was accepted. isRead: of a request that changes nothing. @type {(isRead: boolean) => Promise<boolean>} */
+let askForKey = async () => false;
+let keys = 0; // accepted so far
+
+/** Have keys asked for like this from now on. @param {typeof askForKey} askUser */
+export function askForKeysBy(askUser) {
+  askForKey = askUser;
+}
+
+/**
+ * As fetch, but a request that the studio refuses for its key waits until the user has signed in, then is sent once more.
+ * Returns the refusal if they do not sign in. The body is one that can be sent twice, so not a stream.
+ *
+ * @param {string} url
+ * @param {RequestInit} [options]
+ */
+export async function send(url, options = {}) {
+  const before = keys;
+  const response = await fetch(url, options);
+  if (response.status !== 401) return response;
+  if (keys === before) { // else the user has signed in while this one was under way
+    if (!(await askForKey((options.method ?? "GET") === "GET"))) return response;
+    keys += 1;
+  }
+  return fetch(url, options);
+}
 
 /**
  * The result of a request. Raises Refusal when there is no answer, the connection breaks, or another server answers.
@@ -28,7 +55,7 @@ export async function connected(work) {
  */
 export function fetched(path, options, read) {
   return connected(async () => {
-    const response = await fetch(address(path), { cache: "no-store", ...options });
+    const response = await send(address(path), { cache: "no-store", ...options });
     if (!response.ok) throw await refusalOf(response);
     return read(response);
   });
@@ -52,8 +79,7 @@ export function ask(path, options) {
  */
 export function readJson(path, options) {
   return connected(async () => {
-    const response = await fetch(address(path), options);
-    noticeSignOut(response);
+    const response = await send(address(path), options);
     return response.ok ? response.json() : null;
   });
 }

@@ -4,7 +4,7 @@ import { address } from "./address.js";
 import { isZeroGpu } from "./host.js";
 import { untilFree } from "./places.js";
 import { lostConnection, Refusal, refusalOf } from "./refusal.js";
-import { json, readJson } from "./requests.js";
+import { json, readJson, send } from "./requests.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
 /**
@@ -37,7 +37,7 @@ export function requestRest(id, signal) {
 async function postForSpeech(path, request, signal) {
   let response;
   try {
-    response = await fetch(address(path), {
+    response = await send(address(path), {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(request),

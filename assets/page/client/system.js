@@ -1,8 +1,7 @@
 // The studio itself: its engine's health, its line, its settings, and signing out.
 
 import { address } from "./address.js";
-import { expectSignOut } from "./refusal.js";
-import { ask, json, readJson } from "./requests.js";
+import { ask, askForKeysBy, json, readJson } from "./requests.js";
 
 /** The engine's state: {status, ...} as /health gives it, or {status: "unreachable"}. */
 export async function health() {
@@ -51,7 +50,7 @@ export async function signIn(key) {
 
 /** Forget the key that this browser was signed in with, and ask for one. */
 export async function signOut() {
-  expectSignOut();
+  askForKeysBy(async () => false); // the page is about to be left
   await readJson("/sign-out", { method: "POST", redirect: "manual" });
   location.reload();
 }

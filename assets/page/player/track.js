@@ -1,12 +1,13 @@
 // A sound for the player: it arrives in pieces and is a file once complete. It shows nothing.
 
 import { lostConnection, notConnected, refusalOf } from "../client/refusal.js";
+import { send } from "../client/requests.js";
 import { soundOf } from "../client/sound.js";
 import { floats, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 import { Waveform } from "./waveform.js";
 
 async function soundAt(source) {
-  const response = await fetch(source, { cache: "no-cache" }).catch(() => Promise.reject(notConnected()));
+  const response = await send(source, { cache: "no-cache" }).catch(() => Promise.reject(notConnected()));
   if (!response.ok) throw await refusalOf(response);
   return response;
 }

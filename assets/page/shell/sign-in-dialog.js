@@ -1,25 +1,38 @@
 // Asks for a key on the page when the studio rejects this browser's, so that no unsaved text is lost.
 
-import { connection } from "../client/refusal.js";
+import { askForKeysBy } from "../client/requests.js";
 import { signIn } from "../client/system.js";
 import { partsOf } from "../lib/elements.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
+const ACCEPTED = "accepted"; // what the dialog is closed with
+
 /** signedIn: called once a key is accepted. */
 export function askForKey(dialog, signedIn) {
   const part = partsOf(dialog);
   const say = (words) => (part("refusal").textContent = words);
-  connection.addEventListener("signed-out", () => {
-    if (dialog.open) return;
-    say("");
-    dialog.showModal();
+  /** Whether a key was accepted; all requests that are refused meanwhile wait for the same answer. @type {Promise<boolean> | null} */
+  let asked = null;
+  let isDeclined = false;
+  const ask = () =>
+    new Promise((resolve) => {
+      say("");
+      dialog.returnValue = "";
+      dialog.showModal();
+      dialog.addEventListener("close", () => resolve(dialog.returnValue === ACCEPTED), { once: true });
+    });
+  askForKeysBy(async (isRead) => {
+    if (!asked && isDeclined && isRead) return false; // what is read again and again would open it again and again
+    asked ??= ask().finally(() => (asked = null));
+    isDeclined = !(await asked);
+    return !isDeclined;
   });
   const send = once(async () => {
     const status = await signIn(part("form").elements.key.value);
     if (status !== 200) return say(phrase(status === 429 ? "signIn.wait" : status === 0 ? "refusal.notConnected" : "signIn.wrong"));
     part("form").reset();
-    dialog.close();
+    dialog.close(ACCEPTED);
     signedIn();
   });
   part("form").addEventListener("submit", (event) => {

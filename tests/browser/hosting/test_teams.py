@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from studio.api_key import read_keys
 from studio.settings import Settings
 from tests.browser.screen import Screen, go
-from tests.browser.test_looks import serious_violations
+from tests.browser.test_looks import in_both_schemes, serious_violations
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 
@@ -96,24 +96,57 @@ def test_a_voice_and_a_project_are_shared_and_the_other_key_sees_whose_they_are(
     expect(projects).to_contain_text("This project no longer exists")
 
 
-def test_a_revoked_key_is_asked_for_again_and_nothing_unsaved_is_lost(served: Served, new_page: NewPage) -> None:
+def test_a_revoked_key_is_asked_for_again_and_what_was_refused_meanwhile_is_done(
+    served: Served, new_page: NewPage
+) -> None:
     with client_of(served, "first") as client:
+        project = client.post("/v1/projects", json={"input": "Two words.", "title": "A book"}).json()["id"]
         client.post("/v1/voices/anna/duplicate", json={"name": "Mine"}).raise_for_status()
-    page = signed_in(served, new_page(), "first").page
+    ann = signed_in(served, new_page(), "first")
+    page = ann.page
+    dialog = page.get_by_role("dialog", name="Sign in again")
+    key = dialog.get_by_label("Key")
+
+    projects = go(page, "Projects")
+    projects.get_by_role("button", name="A book").click()
+    text = projects.get_by_label("Text of part 1")
+    text.fill("Three new words.")
+    page.context.clear_cookies()
+    expect(key).to_be_focused()  # the project is read again and again; the field was left, and so sent
+    key.fill("first-key")
+    key.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("This studio does not know that key.")
+    assert in_both_schemes(ann) == []
+    expect(projects.locator("[data-part=told]")).to_have_text("")
+    with page.expect_response(lambda answer: answer.request.method == "PATCH" and answer.ok):
+        key.fill("first-key-of-all")
+        key.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(text).to_have_value("Three new words.")
+    with client_of(served, "first") as client:
+        assert client.get(f"/v1/projects/{project}/parts").json()["data"][0]["text"] == "Three new words."
+
     voices = go(page, "Voices")
     voices.get_by_role("button", name="Inspect Mine").click()
-    description = page.locator("#inspector").get_by_label("Description")
-    description.fill("Not saved yet")
+    page.locator("#inspector").get_by_label("Description").fill("Not saved yet")
     page.context.clear_cookies()
-    voices.get_by_role("button", name="Favourite Bert").click()
-    dialog = page.get_by_role("dialog", name="Sign in again")
-    dialog.get_by_label("Key").fill("first-key-of-all")
-    expect(voices.locator("[data-part=said]")).to_have_text("")
-    dialog.get_by_role("button", name="Sign in").click()
-    expect(dialog).to_be_hidden()
-    expect(description).to_have_value("Not saved yet")
-    page.get_by_role("button", name="Save", exact=True).click()
+    save = page.get_by_role("button", name="Save", exact=True)
+    save.click()
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.locator("#inspector")).to_contain_text("You are not signed in, so this was not done.")
+    save.click()
+    key.fill("first-key-of-all")
+    key.press("Enter")
     expect(page.locator("#inspector")).to_contain_text("Saved “Mine”.")
+
+
+def test_a_revoked_key_is_asked_for_where_nothing_is_done(served: Served, new_page: NewPage) -> None:
+    page = new_page()
+    page.clock.install()
+    signed_in(served, page, "second")
+    page.context.clear_cookies()
+    page.clock.run_for(20_000)
+    expect(page.get_by_role("dialog", name="Sign in again").get_by_label("Key")).to_be_focused()
 
 
 def test_speak_waits_for_a_place_that_another_program_of_the_key_has(
