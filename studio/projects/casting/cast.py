@@ -12,11 +12,9 @@ from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
 from studio.projects.casting.characters import NARRATOR_SELF, VOICE_GENDERS, gender_of_name
 from studio.projects.documents.parts import into_turns
-from studio.projects.documents.passages import Document, Passage
+from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
 from studio.speech.dialogue import fold_speaker, speaker_names
 
-PAUSE_WITHIN = 0.2
-"""Seconds of silence between speech and narration of one paragraph."""
 SCRIPT_SHARE = 0.5
 """A text is a script if at least this share of its paragraphs begins with a name and a colon."""
 PROSE_NAMES = 2
