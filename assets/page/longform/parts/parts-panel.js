@@ -111,12 +111,13 @@ export class PartsPanel {
     return work.catch((problem) => this.of.tell(problem));
   }
 
-  /** A slash looks for words. */
+  /** A slash looks for words; S goes to what can be done with the selected parts. */
   #key(event) {
-    const isField = event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
-    if (event.key !== "/" || isField || !this.part("find").checkVisibility()) return;
+    const isField = event.target instanceof Element && event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+    const name = { "/": "find", s: "selected" }[event.key.toLowerCase()];
+    if (!name || isField || event.ctrlKey || event.metaKey || event.altKey || !this.part(name).checkVisibility()) return;
     event.preventDefault();
-    this.part("find").focus();
+    this.part(name).focus();
   }
 
   #offerFilters(parts) {
@@ -201,9 +202,19 @@ export class PartsPanel {
   }
 
   #markSelected() {
-    if (!this.selection.ids.length) this.direction.reset();
+    if (!this.selection.ids.length) this.#leaveSelection();
     this.#mark();
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
+  }
+
+  /** Nothing is selected any more: the focus goes from the bar to the first part that was, and nothing scrolls. */
+  #leaveSelection() {
+    const isInBar = this.part("selection").parentElement.contains(document.activeElement);
+    this.direction.reset();
+    if (!isInBar) return;
+    const seen = this.list.partAt(this.list.list.firstSeen(this.#head));
+    const box = this.part("rows").querySelector("[data-selected] input") ?? this.list.row(seen?.id)?.box;
+    box?.focus({ preventScroll: true });
   }
 
   async #selectAll(isSelected) {
