@@ -43,7 +43,7 @@ export class PartsPanel {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
     });
     this.chapters = new Chapters(part("map"), part("chapters"));
-    this.finding = new FindReplace(part, { id, signal, ready: () => this.#changes.ended(), changed: look, go: (position) => this.goTo(position, true) });
+    this.finding = new FindReplace(part, { id, signal, ready: () => this.#changes.ended(), changed: look, go: (position, isEntered) => this.goTo(position, true, isEntered) });
     this.#listen();
     this.#listenToSelection();
   }
@@ -174,12 +174,16 @@ export class PartsPanel {
     this.selection.forgetAnchor();
   }
 
-  /** Show a part below what sticks to the top; isFound: it has what was looked for. Raises Refusal. */
-  async goTo(position, isFound = false) {
+  /** Show a part below what sticks to the top; isFound: it has what was looked for; isEntered: its text gets the focus. Raises Refusal. */
+  async goTo(position, isFound = false, isEntered = false) {
     this.of.open();
     if (this.list.filter) await this.#filter("");
     await this.list.reveal(position, this.#head);
-    for (const row of this.list.rows) row.element.toggleAttribute("data-found", isFound && row.part.position === position);
+    for (const row of this.list.rows) {
+      const isIt = row.part.position === position;
+      row.element.toggleAttribute("data-found", isFound && isIt);
+      if (isEntered && isIt) row.text.focus({ preventScroll: true });
+    }
   }
 
   /** Height of what sticks to the top, in px. */
