@@ -119,7 +119,9 @@ export class FinishedFiles {
     this.part("whole").hidden = !parts.done;
     this.part("no-files").hidden = parts.done > 0;
     const left = parts.total - parts.done;
-    this.part("left-out").textContent = left > 0 ? phrase("project.leftOut", { count: left }) : "";
+    const words = left > 0 ? [phrase("project.leftOut", { count: left })] : [];
+    if (parts.stale) words.push(phrase("project.leftOut.changed", { count: parts.stale }));
+    this.part("left-out").textContent = words.join(" ");
     for (const name of Object.keys(SETTINGS)) {
       if (this.#shown[name] === settings[name]) continue; // what was typed and refused stays
       const field = this.part(name);

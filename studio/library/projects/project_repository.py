@@ -27,7 +27,6 @@ from studio.library.projects.project_records import (
     Recipes,
 )
 from studio.library.projects.row_mapping import (
-    AFRESH,
     AT_REST,
     clean_part,
     clean_pause,
@@ -284,9 +283,8 @@ class Projects:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
                 new["chosen"] = changes.take
-            is_new_text = part.state == "failed" and "text" in new
             if new:
-                db.table("parts").update(number_of(db, part_id), new | (AFRESH if is_new_text else {}))
+                db.table("parts").update(number_of(db, part_id), new)
             _change(db, row, [part_id], changes)
             return part_of(db, project_id, part_id)
 
@@ -374,10 +372,12 @@ def _change(db: Database, row: dict[str, Any], part_ids: Sequence[str], changes:
         texts = db.execute(f"select id, text from parts where {among}", [ids]).fetchall()
         changed = [(clean_part(changes.reword(text)), part_id) for part_id, text in texts]
         db.conn.executemany("update parts set text = ? where id = ?", changed)
-    if changes.reword is not None or not new.keys().isdisjoint(("voice", *DIRECTED)):
+    is_other_text = changes.text is not None or changes.reword is not None
+    if is_other := is_other_text or not new.keys().isdisjoint(("voice", *DIRECTED)):
         fresh = "update parts set state = 'new', attempts = 0, error = null"
         db.execute(f"{fresh} where state = 'failed' and {among}", [ids])
-    settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])
+    choose = is_other and changes.take is None  # a new pause keeps the take that a person has chosen
+    settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids], choose=choose)
     touch(db, row)
 
 

@@ -42,20 +42,41 @@ AT_REST = "state in ('new', 'done', 'stale') and chosen is not null"
 
 
 def settle(
-    db: Database, recipes: Recipes, where: str, values: Sequence[object], phrases: EntryIndex | None = None
+    db: Database,
+    recipes: Recipes,
+    where: str,
+    values: Sequence[object],
+    phrases: EntryIndex | None = None,
+    choose: bool = True,
 ) -> None:
     """Derive the state of parts from their chosen takes; with ``phrases``, only of parts whose text contains one.
 
-    Reads no more of a part than it needs: a project may have 20,000.
+    If the chosen take no longer matches its part, the newest one that does is chosen instead, unless ``choose`` is
+    False. Reads no more of a part than it needs: a project may have 20,000.
     """
-    changes = []
+    changes: list[tuple[PartState, str]] = []
+    unlike: dict[str, str] = {}  # the recipes of parts whose chosen take has another
     for part_id, text, voice, direction, state, recipe in _spoken(db, where, values):
         if phrases is None or phrases.in_text(text):
-            fits = recipe is not None and recipes.of(text, voice, direction) == recipe
-            settled: PartState = "new" if recipe is None else "done" if fits else "stale"
+            wanted = None if recipe is None else recipes.of(text, voice, direction)
+            settled: PartState = "new" if wanted is None else "done" if wanted == recipe else "stale"
             if settled != state:
                 changes.append((settled, part_id))
+            if wanted is not None and wanted != recipe:
+                unlike[part_id] = wanted
     db.conn.executemany("update parts set state = ? where id = ?", changes)
+    if choose and unlike:
+        _choose(db, unlike)
+
+
+def _choose(db: Database, recipes: dict[str, str]) -> None:
+    """Choose the newest take of each part, by its id, that has this recipe, if there is one."""
+    wanted = "select key as part, value as recipe from json_each(?)"
+    same = "part_id = wanted.part and takes.recipe = wanted.recipe"
+    query = f"select part_id, id from ({wanted}) as wanted cross join takes on {same} order by n"
+    newest = dict(db.execute(query, [json.dumps(recipes)]).fetchall())
+    chosen = [(take_id, part_id) for part_id, take_id in newest.items()]
+    db.conn.executemany("update parts set state = 'done', chosen = ? where id = ?", chosen)
 
 
 def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:

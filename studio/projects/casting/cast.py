@@ -10,13 +10,11 @@ from studio.errors import InvalidDocument
 from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, NewCharacter
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
-from studio.projects.casting.characters import NARRATOR_SELF
+from studio.projects.casting.characters import NARRATOR_SELF, VOICE_GENDERS, gender_of_name
 from studio.projects.documents.parts import into_turns
-from studio.projects.documents.passages import Document, Passage
+from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
 from studio.speech.dialogue import fold_speaker, speaker_names
 
-PAUSE_WITHIN = 0.2
-"""Seconds of silence between speech and narration of one paragraph."""
 SCRIPT_SHARE = 0.5
 """A text is a script if at least this share of its paragraphs begins with a name and a colon."""
 PROSE_NAMES = 2
@@ -46,6 +44,7 @@ class Casting:
         known = next((self._by_name[key] for each in names if (key := fold_speaker(each)) in self._by_name), None)
         if known is None:
             voice = next((voice for each in names if (voice := self._voice_of(each)) is not None), None)
+            gender = gender or VOICE_GENDERS[gender_of_name(name)]
             known = NewCharacter(
                 name, tuple(aliases)[:MAX_ALIASES], gender, voice, voice is None and name == NARRATOR_SELF
             )

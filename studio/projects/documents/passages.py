@@ -21,6 +21,9 @@ MAX_SKIPPED = 40
 """Maximum number of notes about what was left out."""
 SCENE_PAUSE = math.inf
 """As a passage's pause: a scene ends here, and the project says how long the silence is."""
+PAUSE_WITHIN = 0.2
+"""Seconds of silence between speech and narration of one paragraph: a passage with this pause does not end its
+paragraph."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]

@@ -29,6 +29,7 @@ _STYLE = f"""html {{ line-height: 1.5; }}
 body {{ margin: 5%; }}
 h1 {{ margin: 2em 0 1em; text-align: center; }}
 p {{ margin: 0 0 .8em; }}
+hr {{ margin: 2em auto; width: 30%; }}
 .{_ACTIVE} {{ background-color: #ffe28a; color: #000; }}
 """
 _CONTAINER = (

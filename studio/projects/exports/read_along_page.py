@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from studio.library.takes.take import Timed
+from studio.projects.documents.passages import PAUSE_WITHIN
 from studio.projects.exports.subtitle_cues import WordTimes, with_words
 from studio.projects.timeline import Placed, Timeline
 from studio.speech.timing.words import TimedSentence, all_sentences
@@ -53,8 +55,12 @@ class ReadAlongPage:
         self._body: list[str] = []
         if not any(placed.part.chapter for placed in chapter.placed):
             self._body.append(f"<h1>{xml(title)}</h1>")
+        before: Placed | None = None
         for placed, words in with_words(chapter, word_times):
-            self._add(placed, words)
+            if before is not None and before.part.scene:
+                self._body.append("<hr/>")
+            self._add(placed, words, before if before is not None and _is_one_paragraph(before, placed) else None)
+            before = placed
 
     @property
     def clips(self) -> list[OverlayClip]:
@@ -92,7 +98,8 @@ class ReadAlongPage:
     def _milliseconds(self, samples: int) -> int:
         return samples * 1000 // self._chapter.sample_rate
 
-    def _add(self, placed: Placed, words: Sequence[Timed]) -> None:
+    def _add(self, placed: Placed, words: Sequence[Timed], continued: Placed | None) -> None:
+        """``continued``: the part before it if both are of one paragraph."""
         part = placed.part
         if part.chapter and not part.is_title:
             self._body.append(f"<h1>{xml(part.chapter)}</h1>")
@@ -101,20 +108,32 @@ class ReadAlongPage:
         if first is not None:  # it lights up at the beginning of the part, not at its first word
             sentences[first] = replace(sentences[first], start=0.0)
         if first is None:
-            self._add_whole(placed)
+            self._add_whole(placed, continued)
         elif part.is_title:
             self._body.append(f"<h1>{'<br/>'.join(self._lines(placed, sentences, 1))}</h1>")
         else:
-            self._body += [f"<p>{line}</p>" for line in self._lines(placed, sentences, 2)]
+            self._add_paragraphs(self._lines(placed, sentences, 2), placed, continued)
 
-    def _add_whole(self, placed: Placed) -> None:
+    def _add_paragraphs(self, paragraphs: Sequence[str], placed: Placed, continued: Placed | None) -> None:
+        """The first goes on with the last paragraph of the part that is ``continued``."""
+        last = self._body[-1] if self._body else ""
+        if continued is not None and paragraphs and last.startswith("<p>"):
+            gap = _gap(continued.part.text, placed.part.text)
+            self._body[-1] = f"{last.removesuffix('</p>')}{gap}{paragraphs[0]}</p>"
+            paragraphs = paragraphs[1:]
+        self._body += [f"<p>{paragraph}</p>" for paragraph in paragraphs]
+
+    def _add_whole(self, placed: Placed, continued: Placed | None) -> None:
         """A part whose words have no times is one element."""
         start, text = self._milliseconds(placed.start), placed.part.text
         if placed.part.is_title:
             self._body.append(f"<h1>{self._heard(start, '<br/>'.join(map(xml, text.split(chr(10)))))}</h1>")
             return
-        paragraphs = (xml(" ".join(paragraph.split())) for paragraph in _PARAGRAPH.split(text))
-        inner = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs if paragraph)
+        paragraphs = [line for each in _PARAGRAPH.split(text) if (line := xml(" ".join(each.split())))]
+        if len(paragraphs) == 1:
+            self._add_paragraphs([self._heard(start, paragraphs[0])], placed, continued)
+            return
+        inner = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
         self._body.append(self._heard(start, inner, "div"))
 
     def _lines(self, placed: Placed, sentences: Sequence[TimedSentence], breaks: int) -> list[str]:
@@ -145,6 +164,19 @@ class ReadAlongPage:
         name = f"s{len(self._starts) + 1}"
         self._starts.append((name, start))
         return f'<{element} id="{name}">{inner}</{element}>'
+
+
+def _is_one_paragraph(before: Placed, placed: Placed) -> bool:
+    """Whether the second part continues the paragraph of the first, as where a quotation is a part of its own."""
+    first, second = before.part, placed.part
+    follows = second.position == first.position + 1 and second.start is None
+    return follows and first.pause == PAUSE_WITHIN and not (first.scene or second.chapter)
+
+
+def _gap(before: str, after: str) -> str:
+    """A space, except next to the signs of languages that are written without spaces."""
+    signs = before.rstrip()[-1:] + after.lstrip()[:1]
+    return "" if any(unicodedata.east_asian_width(sign) in "WF" for sign in signs) else " "
 
 
 def seconds(milliseconds: int) -> str:

@@ -27,10 +27,15 @@ def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Loca
     area.get_by_label("Choose a document").set_input_files(
         {"name": "Novel.txt", "mimeType": "text/plain", "buffer": NOVEL.encode()}
     )
-    area.get_by_label("Find the speakers").check()
+    speakers = area.get_by_label("Find the speakers")
+    speakers.check()
     expect(area.locator("[data-part=names] label")).to_have_count(2)
     assert serious_violations(screen) == []
     area.get_by_label("Voice of Eleanor").select_option("bert")
+    speakers.uncheck()
+    expect(area.locator("[data-part=names] label")).to_have_count(0)
+    speakers.check()
+    expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     import_it(area)
     area.get_by_role("button", name="Cast", exact=True).click()
     expect(area.locator(".cast-list > li")).to_have_count(3)

@@ -156,6 +156,33 @@ def test_only_the_part_whose_words_changed_is_stale_and_goes_back_with_them(stee
     assert pauses["state"] == "done" and pauses["settings"]["pause"] == 2
 
 
+def test_the_take_of_an_earlier_text_or_voice_is_chosen_again_when_that_is_back(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
+    until(served, project, "done")
+    first, _ = parts_of(served, project)
+    url = f"{PROJECTS}/{project['id']}"
+    change(served, project, first, text="Another.")
+    ask(served, project, "speak")
+    until(served, project, "done")
+    newer = parts_of(served, project)[0]["chosen"]
+    assert newer != first["chosen"]
+    back = change(served, project, first, text="One.").json()
+    assert (back["state"], back["chosen"]) == ("done", first["chosen"])
+    chosen = change(served, project, first, take=newer).json()
+    assert (chosen["state"], chosen["chosen"]) == ("stale", newer), "a person's choice stays"
+    assert change(served, project, first, pause=1).json()["chosen"] == newer
+    with served.client() as client:
+        client.patch(url, json={"voice": "bert"}).raise_for_status()
+        ask(served, project, "speak")
+        until(served, project, "done")
+        assert client.patch(url, json={"voice": "anna"}).json()["parts"]["done"] == 2, "settings do the same"
+        part = parts_of(served, project)[0]
+        assert part["chosen"] == first["chosen"]
+        assert client.patch(url, json={"voice": "bert"}).json()["state"] == "done"
+        assert client.get(f"{url}/audio").status_code == 200
+
+
 def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, items=[{"input": "One."}, {"input": "Two."}], seed=7, start=True)

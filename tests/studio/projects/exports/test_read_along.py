@@ -155,6 +155,21 @@ def test_a_part_without_word_times_lights_up_as_a_whole(steered: Steer) -> None:
     assert [text for text, _, _ in read.clips(0)] == ["One here.Two there.", "Three."]
 
 
+@pytest.mark.parametrize("reason", ["", "held in fp8"])
+def test_paragraphs_and_scenes_of_a_book_with_a_cast_stay(steered: Steer, reason: str) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, cannot_align=reason)
+    text = "“It is from Father,” said Eleanor. “He wants it.”\n\nShe sat.\n\n***\n\n“No,” he said.\n\n“Yes.”"
+    project = made(served, input=text, speakers=True, start=True)
+    until(served, project, "done")
+    read = ReadBack(fetch(served, project, "epub"))
+    spoken = ["“It is from Father,”", "said Eleanor.", "“He wants it.”", "She sat.", "“No,”", "he said.", "“Yes.”"]
+    assert [words for words, _, _ in read.clips(0)] == spoken
+    blocks = [element for element in read.xml("EPUB/c00001.xhtml").iter() if element.tag in (XHTML + "p", XHTML + "hr")]
+    paragraphs = ["".join(block.itertext()) or "***" for block in blocks]
+    assert "\n\n".join(paragraphs) == text
+
+
 def test_a_title_that_is_not_read_is_shown_and_its_chapter_stays(book: tuple[Served, Json]) -> None:
     served, project = book
     whole = fetch_json(served, project, "timeline")
