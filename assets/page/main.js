@@ -11,7 +11,7 @@ import { PlayerBar } from "./player/player-bar.js";
 import { isZeroGpu } from "./client/host.js";
 import { Refusal } from "./client/refusal.js";
 import { rendered } from "./shell/rendered.js";
-import { Fields } from "./speak/fields.js";
+import { closeListOnLeaving, Fields } from "./speak/fields.js";
 import { showKeptSeed } from "./speak/kept-seed.js";
 import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
@@ -126,6 +126,7 @@ class Studio {
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
     offerPresets(await rendered("#presets"), this.fields);
     showKeptSeed(await rendered("#kept-seed"), await rendered("#seed input"), this.fields);
+    closeListOnLeaving(await rendered("#voice input"));
     const preview = await rendered("#hear-voice");
     preview.hidden = isZeroGpu;
     if (!isZeroGpu) offerPreview(preview, this);

@@ -116,6 +116,22 @@ export class Fields extends EventTarget {
   }
 }
 
+/**
+ * The list of a Gradio dropdown is open only while the focus is in its field. Gradio opens it again after any key, even after the
+ * Tab that leaves it, and a list that scrolls would be a stop of that Tab.
+ *
+ * @param {Element} field
+ */
+export function closeListOnLeaving(field) {
+  const close = () => field.dispatchEvent(new FocusEvent("blur")); // as Gradio closes it itself
+  new MutationObserver(() => field.ariaExpanded === "true" && document.activeElement !== field && close()).observe(field, { attributeFilter: ["aria-expanded"] });
+  field.parentElement?.addEventListener("keydown", (event) => {
+    if (event.key !== "Tab") return;
+    event.stopPropagation();
+    close();
+  }, true);
+}
+
 function readStore() {
   const kept = keptByTab(STORE, {});
   if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch for it, and a seed that was not meant

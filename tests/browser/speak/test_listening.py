@@ -114,3 +114,21 @@ def test_the_player_covers_nothing_that_is_used_and_can_be_closed(steered: Steer
     expect(screen.takes).to_have_count(2)
     is_above_the_dock("#takes li")
     expect(screen.speak).to_be_in_viewport()
+
+
+def test_leaving_the_voice_picker_closes_its_list_and_goes_to_the_next_control(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    page, picker, voices = screen.page, screen.page.get_by_role("combobox"), screen.page.get_by_role("listbox")
+    scrolls = "{ max-height: 3rem !important; overflow: auto; }"
+    page.add_style_tag(content=f"[role=listbox], :has(> [role=listbox]) {scrolls}")
+    for key, control in (("Tab", "#hear-voice"), ("Shift+Tab", "#source input[value=clip]"), ("Alt+2", "")):
+        picker.focus()
+        expect(voices).to_be_visible()
+        picker.press(key)
+        if control:
+            expect(page.locator(control)).to_be_focused()
+        expect(voices).to_have_count(0)
+        expect(page.locator("#voice input")).to_have_attribute("aria-expanded", "false")
+    go(page, "Studio")
+    expect(voices).to_have_count(0)
+    expect(picker).to_have_value("Anna")

@@ -18,7 +18,7 @@ export class FindReplace {
   #figures = { times: "", parts: "" };
   #at = -1; // of these
 
-  /** ready(): resolves when edited texts are saved; changed(): the parts have new text; go(position): show that part. */
+  /** ready(): resolves when edited texts are saved; changed(): the parts have new text; go(position, isEntered): show that part, and enter its text. */
   constructor(part, { id, signal, ready, changed, go }) {
     this.part = part;
     this.id = id;
@@ -60,9 +60,12 @@ export class FindReplace {
     if (isOpen) this.part("replacement").focus();
   }
 
-  /** Enter goes on, with Shift back; Escape ends the search. */
+  /** Enter goes on, with Shift back; Escape enters the match that it went to, else ends the search. */
   #key(event) {
-    if (event.key === "Escape" && this.part("find").value) {
+    if (event.key === "Escape" && this.#at >= 0) {
+      event.preventDefault(); // the browser would clear the field
+      this.#attempt(() => this.go(this.#positions[this.#at], true));
+    } else if (event.key === "Escape" && this.part("find").value) {
       this.part("find").value = "";
       this.#later();
     }

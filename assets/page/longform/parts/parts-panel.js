@@ -43,7 +43,7 @@ export class PartsPanel {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
     });
     this.chapters = new Chapters(part("map"), part("chapters"));
-    this.finding = new FindReplace(part, { id, signal, ready: () => this.#changes.ended(), changed: look, go: (position) => this.goTo(position, true) });
+    this.finding = new FindReplace(part, { id, signal, ready: () => this.#changes.ended(), changed: look, go: (position, isEntered) => this.goTo(position, true, isEntered) });
     this.#listen();
     this.#listenToSelection();
   }
@@ -111,12 +111,13 @@ export class PartsPanel {
     return work.catch((problem) => this.of.tell(problem));
   }
 
-  /** A slash looks for words. */
+  /** A slash looks for words; S goes to what can be done with the selected parts. */
   #key(event) {
-    const isField = event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
-    if (event.key !== "/" || isField || !this.part("find").checkVisibility()) return;
+    const isField = event.target instanceof Element && event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+    const name = { "/": "find", s: "selected" }[event.key.toLowerCase()];
+    if (!name || isField || event.ctrlKey || event.metaKey || event.altKey || !this.part(name).checkVisibility()) return;
     event.preventDefault();
-    this.part("find").focus();
+    this.part(name).focus();
   }
 
   #offerFilters(parts) {
@@ -173,12 +174,16 @@ export class PartsPanel {
     this.selection.forgetAnchor();
   }
 
-  /** Show a part below what sticks to the top; isFound: it has what was looked for. Raises Refusal. */
-  async goTo(position, isFound = false) {
+  /** Show a part below what sticks to the top; isFound: it has what was looked for; isEntered: its text gets the focus. Raises Refusal. */
+  async goTo(position, isFound = false, isEntered = false) {
     this.of.open();
     if (this.list.filter) await this.#filter("");
     await this.list.reveal(position, this.#head);
-    for (const row of this.list.rows) row.element.toggleAttribute("data-found", isFound && row.part.position === position);
+    for (const row of this.list.rows) {
+      const isIt = row.part.position === position;
+      row.element.toggleAttribute("data-found", isFound && isIt);
+      if (isEntered && isIt) row.text.focus({ preventScroll: true });
+    }
   }
 
   /** Height of what sticks to the top, in px. */
@@ -201,9 +206,19 @@ export class PartsPanel {
   }
 
   #markSelected() {
-    if (!this.selection.ids.length) this.direction.reset();
+    if (!this.selection.ids.length) this.#leaveSelection();
     this.#mark();
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
+  }
+
+  /** Nothing is selected any more: the focus goes from the bar to the first part that was, and nothing scrolls. */
+  #leaveSelection() {
+    const isInBar = this.part("selection").parentElement.contains(document.activeElement);
+    this.direction.reset();
+    if (!isInBar) return;
+    const seen = this.list.partAt(this.list.list.firstSeen(this.#head));
+    const box = this.part("rows").querySelector("[data-selected] input") ?? this.list.row(seen?.id)?.box;
+    box?.focus({ preventScroll: true });
   }
 
   async #selectAll(isSelected) {

@@ -1,0 +1,45 @@
+"""A long project by the keyboard alone: from a match into its text, and to the bar for selected parts and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.projects.test_longform import area_of, import_file, table
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+
+def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_place(
+    studio: Served, open_page: Callable[..., Screen]
+) -> None:
+    screen = open_page(studio).ready()
+    area, press = area_of(screen), screen.page.keyboard.press
+    import_file(area, table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 61))))
+    find, found = area.get_by_role("searchbox", name="Find", exact=True), area.locator("[data-part=found]")
+    find.fill("Line 4")
+    expect(found).to_contain_text("11 times")
+    press("Enter")
+    press("Enter")
+    expect(found).to_contain_text("2 of 11")
+    text = area.get_by_label("Text of part 40")
+    expect(text).to_be_in_viewport()
+    press("Escape")
+    expect(text).to_be_focused()
+    expect(find).to_have_value("Line 4")
+
+    for number in (41, 40):
+        area.get_by_label(f"Select part {number}").focus()
+        press("Space")
+    press("s")
+    speak = area.get_by_role("button", name="Speak 2 selected")
+    expect(speak).to_be_focused()
+    press("Enter")
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 60 parts spoken")
+    expect(speak).to_be_hidden()
+    expect(area.get_by_label("Select part 40")).to_be_focused()
+    expect(text).to_be_in_viewport()
+    press("Space")
+    area.get_by_role("button", name="Clear selection").press("Tab")
+    expect(area.locator(".long-parts :focus")).to_have_count(1)  # the bar stands right before the list
