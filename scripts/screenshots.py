@@ -28,16 +28,30 @@ PICTURES: dict[str, Look] = {
 }
 
 
-AREAS = {"new-voice": "voices/new", "longform": "projects", "compare": "studio/compare", "history": "history"}
+AREAS = {
+    "new-voice": "voices/new",
+    "longform": "projects",
+    "cast": "projects",
+    "compare": "studio/compare",
+    "history": "history",
+}
 """The addresses of the pictured views."""
 
 STORY = """# The lighthouse
 
 The keeper climbed the stairs before dusk. Nobody had lit the lamp for years.
 
+“Is anybody there?” asked Eleanor.
+
+“Only the sea,” said Mr Thornton, “and you.”
+
+“Then I am not alone.”
+
 # The morning after
 
-In the morning, the ships were back."""
+In the morning, the ships were back.
+
+“They saw it,” said Eleanor."""
 
 
 def main() -> None:
@@ -54,6 +68,7 @@ def main() -> None:
         for area, show in {
             "new-voice": new_voice,
             "longform": longform,
+            "cast": cast,
             "compare": compare,
             "history": history,
         }.items():
@@ -95,9 +110,18 @@ def new_voice(page: Page) -> None:
 def longform(page: Page) -> None:
     document = {"name": "lighthouse.md", "mimeType": "text/markdown", "buffer": STORY.encode()}
     page.get_by_label("Choose a document").set_input_files(document)  # type: ignore[arg-type]
+    page.get_by_label("Find the speakers").check()
+    page.locator("#area-longform [data-part=names] label").first.wait_for()
     page.click("#area-longform [data-part=make]")
     page.click("#area-longform [data-part=speak]")
     page.wait_for_function("document.querySelector('#area-longform [data-part=progress]').value === 1")
+
+
+def cast(page: Page) -> None:
+    """Of the project that was made last."""
+    page.locator("#area-longform").get_by_role("button", name="The lighthouse").first.click()
+    page.get_by_role("button", name="Cast", exact=True).click()
+    page.locator(".cast-list > li").first.wait_for()
 
 
 def compare(page: Page) -> None:

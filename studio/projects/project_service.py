@@ -52,7 +52,7 @@ class ProjectService:
         self._worker = worker
         self.previews = ImportPreviews()
         self._editing = [threading.Lock() for _ in range(32)]
-        """Chosen by the project's id: an edit of settings depends on those before it, and changes parts with credits."""
+        """Chosen by the project's id: an edit of settings depends on those before it, and changes parts too."""
 
     async def create(
         self,

@@ -26,7 +26,7 @@ export class CastLines extends EventTarget {
     super();
     this.id = id;
     this.run = run;
-    this.title = element("h3");
+    this.title = element("h2");
     this.hint = element("p", { className: "quiet", textContent: phrase("cast.keys") });
     this.list = element("ol", { className: "cast-lines" });
     this.more = element("button", { type: "button", className: "plain", textContent: phrase("cast.next"), onclick: () => run(() => this.#load(this.#lines.length)) });
@@ -46,6 +46,7 @@ export class CastLines extends EventTarget {
     this.title.textContent = title;
     this.#characters = characters;
     await this.#load(0);
+    this.#go(0); // the keys decide at once
   }
 
   close() {

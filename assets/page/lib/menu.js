@@ -37,7 +37,7 @@ function onKey(event) {
 }
 
 /**
- * Have a button open a menu of what `items` gives at that moment; of a single one it is done at once.
+ * Have a button open a menu of what `items` gives at that moment.
  *
  * @template {HTMLElement} T
  * @param {T} button
@@ -47,11 +47,7 @@ function onKey(event) {
 export function offerMenu(button, items, signal) {
   button.setAttribute("aria-haspopup", "menu");
   button.setAttribute("aria-expanded", "false");
-  button.addEventListener("click", () => {
-    const wanted = items();
-    if (wanted.length === 1 && !wanted[0].isDisabled) return wanted[0].run();
-    open(button, wanted);
-  }, { signal });
+  button.addEventListener("click", () => open(button, items()), { signal });
   return button;
 }
 

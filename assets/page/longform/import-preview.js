@@ -16,6 +16,8 @@ const MOST_NAMES = 24;
 const MOST_SHOWN = 60; // characters; the others get the proposed voices
 const MOST_CAST = 1000; // of a request
 
+const fold = (name) => name.toLowerCase();
+
 /** Fires "imported" with {id}, and "left" when nothing is to be imported. */
 export class ImportPreview extends EventTarget {
   #reads = new Latest();
@@ -28,6 +30,8 @@ export class ImportPreview extends EventTarget {
   #isFinding = false;
   /** Names in the text before a colon. @type {string[]} */
   #names = [];
+  /** Voices that were chosen by hand, by folded name. @type {Map<string, string>} */
+  #chosen = new Map();
   /** Proposed voices, by name, of characters that are not shown. @type {Record<string, string>} */
   #unshown = {};
 
@@ -56,6 +60,7 @@ export class ImportPreview extends EventTarget {
   async open(source, voices) {
     this.#voices = voices;
     this.part("notes").checked = this.part("speakers").checked = false;
+    this.#chosen.clear();
     this.#source = source;
     await this.#read();
   }
@@ -146,8 +151,9 @@ export class ImportPreview extends EventTarget {
     try {
       const { data } = await this.#withPreview((id) => findSpeakers(id, this.part("voice").value));
       if (!isLatest()) return;
-      this.say(data.length ? "" : phrase("longform.speakers.none"));
+      this.say(data.length ? phrase("longform.speakers.found", { count: data.length }) : phrase("longform.speakers.none"));
       this.#showCast(data.slice(0, MOST_CAST), "longform.speakers.about");
+      this.part("cast").scrollIntoView({ block: "nearest" });
     } finally {
       if (isLatest()) this.#find(false);
     }
@@ -165,6 +171,7 @@ export class ImportPreview extends EventTarget {
    * @param {import("../lib/phrases.js").Key} about
    */
   #showCast(characters, about) {
+    for (const select of this.#selects) if (select.value !== select.dataset.proposed) this.#chosen.set(fold(select.name), select.value);
     this.part("cast").hidden = !characters.length;
     this.part("who-about").textContent = phrase(about);
     this.part("names").replaceChildren(...characters.slice(0, MOST_SHOWN).map((character) => this.#character(character)));
@@ -179,7 +186,8 @@ export class ImportPreview extends EventTarget {
     const option = (value, textContent) => element("option", { value, textContent });
     const none = option("", phrase(isFound ? "part.voice.project" : "longform.who.asWritten"));
     const select = labelled(element("select", { name }, [none, ...this.#voices.map((each) => option(each.id, labelOf(each)))]), phrase("speak.cast.voice", { name }));
-    select.value = voice ?? "";
+    select.dataset.proposed = voice ?? "";
+    select.value = this.#chosen.get(fold(name)) ?? voice ?? ""; // what was chosen before the speakers were found stays
     const hear = () => {
       const chosen = this.#voices.find(({ id }) => id === select.value);
       if (chosen) this.hear(chosen);
@@ -189,8 +197,12 @@ export class ImportPreview extends EventTarget {
     return element("label", {}, [element("span", { textContent: name, title: names.join(", ") }), ...facts, select, play]);
   }
 
+  get #selects() {
+    return [...this.part("names").querySelectorAll("select")];
+  }
+
   get #cast() {
-    const chosen = [...this.part("names").querySelectorAll("select")].filter((select) => select.value);
+    const chosen = this.#selects.filter((select) => select.value);
     return { ...this.#unshown, ...Object.fromEntries(chosen.map((select) => [select.name, select.value])) };
   }
 

@@ -109,11 +109,15 @@ export class Project extends EventTarget {
     const parts = this.#project?.parts;
     const isUnderWay = ["running", "paused"].includes(this.#project?.state);
     return [
-      ...(this.#project?.right === "read" ? [] : [{ words: phrase("project.again"), run: () => this.#do(() => this.parts.afterChanges(() => speakParts(this.id, "all"))), isDisabled: !parts?.done || isUnderWay }]),
+      ...(this.#project?.right === "read" ? [] : [{ words: phrase("project.again"), run: () => this.#speakAgain(parts.total), isDisabled: !parts?.done || isUnderWay }]),
       ...(canAsk() ? [{ words: phrase("project.notify"), run: () => askToNotify() }] : []),
       ...(this.#project ? sharingItems(this.#project, (sharing) => this.#do(() => changeProject(this.id, { sharing }))) : []),
       ...(this.#project?.right === "own" ? [{ words: phrase("project.delete"), run: once(() => this.#do(() => this.#delete())), isGrave: true }] : []),
     ];
+  }
+
+  #speakAgain(count) {
+    if (window.confirm(phrase("project.again.sure", { count }))) this.#do(() => this.parts.afterChanges(() => speakParts(this.id, "all")));
   }
 
   #tell(problem) {

@@ -4,6 +4,7 @@ import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
+const SHOWN = 20_000; // ms; Ctrl+Z and the trash last longer
 const MOST = 100; // steps; the trash keeps what was deleted for longer
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=range], [type=button]), textarea, [contenteditable], dialog"; // text fields have a history of their own
 
@@ -15,6 +16,7 @@ class Undo {
   /** The step that the message is about. @type {Step | null} */
   #shown = null;
   #isUndoing = false;
+  #timer = 0;
   #words = element("span");
   #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: () => this.#shown && this.#undo(this.#shown) });
 
@@ -45,9 +47,17 @@ class Undo {
     this.root.hidden = false;
     this.#words.textContent = words;
     this.#button.hidden = !step;
+    this.#closeLater();
+  }
+
+  /** Unless somebody is about to press it. */
+  #closeLater() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.root.matches(":hover, :focus-within") ? this.#closeLater() : this.#close()), SHOWN);
   }
 
   #close() {
+    clearTimeout(this.#timer);
     this.root.hidden = true;
     this.#shown = null;
     this.#words.textContent = "";

@@ -10,7 +10,7 @@ from studio.errors import InvalidDocument
 from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, NewCharacter
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
-from studio.projects.casting.characters import NARRATOR_SELF
+from studio.projects.casting.characters import NARRATOR_SELF, VOICE_GENDERS, gender_of_name
 from studio.projects.documents.parts import into_turns
 from studio.projects.documents.passages import Document, Passage
 from studio.speech.dialogue import fold_speaker, speaker_names
@@ -46,6 +46,7 @@ class Casting:
         known = next((self._by_name[key] for each in names if (key := fold_speaker(each)) in self._by_name), None)
         if known is None:
             voice = next((voice for each in names if (voice := self._voice_of(each)) is not None), None)
+            gender = gender or VOICE_GENDERS[gender_of_name(name)]
             known = NewCharacter(
                 name, tuple(aliases)[:MAX_ALIASES], gender, voice, voice is None and name == NARRATOR_SELF
             )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from studio.projects.casting.given_names import gender_of_given
 from studio.projects.casting.speech_verbs import ARTICLES, FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, TITLES
 
 Gender = Literal["m", "f", ""]
@@ -49,6 +50,9 @@ _NOT_NAMES = frozenset(
 """Words that are capitalised only where they begin a sentence."""
 
 
+VOICE_GENDERS: dict[Gender, str] = {"m": "male", "f": "female", "": ""}
+
+
 @dataclass(slots=True)
 class Character:
     """A person of a book. ``names``: all names by which the text calls this person, the fullest first."""
@@ -62,7 +66,7 @@ class Character:
     @property
     def voice_gender(self) -> str:
         """As voices have it: male, female, or blank where the text does not show it."""
-        return {"m": "male", "f": "female"}.get(self.gender, "")
+        return VOICE_GENDERS[self.gender]
 
 
 @dataclass(slots=True)
@@ -222,4 +226,12 @@ def _gender_of(person: Character, votes: Counter[str]) -> Gender:
         if gender:
             return gender  # type: ignore[return-value]
     men, women = votes["m"], votes["f"]
-    return "" if men == women else "m" if men > women else "f"
+    return gender_of_name(person.name) if men == women else "m" if men > women else "f"
+
+
+def gender_of_name(name: str) -> Gender:
+    """By a title or a given name; blank where neither shows it."""
+    for title in _titles(name):
+        if gender := TITLES.get(title, "") or ROLES.get(title, ""):
+            return gender  # type: ignore[return-value]
+    return next(map(gender_of_given, _core(name)[:1]), "")

@@ -27,10 +27,15 @@ def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Loca
     area.get_by_label("Choose a document").set_input_files(
         {"name": "Novel.txt", "mimeType": "text/plain", "buffer": NOVEL.encode()}
     )
-    area.get_by_label("Find the speakers").check()
+    speakers = area.get_by_label("Find the speakers")
+    speakers.check()
     expect(area.locator("[data-part=names] label")).to_have_count(2)
     assert serious_violations(screen) == []
     area.get_by_label("Voice of Eleanor").select_option("bert")
+    speakers.uncheck()
+    expect(area.locator("[data-part=names] label")).to_have_count(0)
+    speakers.check()
+    expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     import_it(area)
     area.get_by_role("button", name="Cast", exact=True).click()
     expect(area.locator(".cast-list > li")).to_have_count(3)
@@ -72,7 +77,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     area.get_by_role("button", name="Decide 2 unsure lines").click()
     lines = area.locator(".cast-lines > li")
     expect(lines).to_have_count(2)
-    lines.first.focus()
+    expect(lines.first).to_be_focused()
     press = screen.page.keyboard.press
     press("1")
     expect(lines.nth(0)).to_contain_text("Decided: Mr Thornton")

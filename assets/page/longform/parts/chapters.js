@@ -1,6 +1,7 @@
 // The map of a project: its chapters with their state, words and length; each leads to its parts and is generated alone.
 
 import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
+import { duration } from "../../lib/time.js";
 import { phrase } from "../../lib/phrases.js";
 
 const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
@@ -15,7 +16,7 @@ function stateOf({ total, done, new: fresh, queued, speaking, failed, stale }) {
 
 function factsOf({ words, characters, expected_s: seconds }) {
   const size = characters > WORD * words ? phrase("project.characters", { count: characters }) : phrase("project.words", { count: words });
-  return [size, phrase("project.chapter.minutes", { count: Math.max(1, Math.round(seconds / 60)) })].join(" · ");
+  return [size, duration(seconds)].join(" · ");
 }
 
 /** Fires "go" and "speak" with {chapter}. */

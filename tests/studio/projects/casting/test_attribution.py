@@ -103,3 +103,14 @@ def test_odd_text_is_covered_by_lines_in_order(text: str) -> None:
             assert line.start >= at and not paragraph[at : line.start].strip()
             at = line.end
         assert not paragraph[at:].strip()
+
+
+def test_a_given_name_or_a_title_shows_the_gender_that_no_pronoun_does() -> None:
+    lines = ["“Yes,” said Eleanor.", "“No,” said Mr. Grace.", "“Oh,” said Otto.", "“Ah,” said Xyll."]
+    people = attribute(lines).characters
+    assert {person.name: person.voice_gender for person in people} == {
+        "Eleanor": "female",
+        "Mr. Grace": "male",
+        "Otto": "male",
+        "Xyll": "",
+    }
