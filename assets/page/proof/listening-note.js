@@ -15,7 +15,7 @@ export class ListeningNote extends EventTarget {
   /** The spot whose note is being written. @type {{ track: any, at: number, isPlaying: boolean, focused: Element | null } | null} */
   #spot = null;
 
-  /** @param {Pick<import("../longform/panels.js").ProjectContext, "id" | "playback" | "signal" | "project">} of */
+  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} of signal: aborted when the project is left */
   constructor({ id, playback, signal, project }) {
     super();
     this.id = id;

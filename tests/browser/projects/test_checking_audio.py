@@ -65,8 +65,8 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     field.fill("Too happy")
     page.keyboard.press("Enter")
     expect(field).to_be_hidden()
-    expect(spots.nth(0).locator(".proof-play")).to_be_focused()
     expect(spots.nth(0)).to_contain_text("Note: Too happy")
+    expect(spots.nth(1).locator(".proof-play")).to_be_focused()
 
 
 def test_a_recogniser_is_fetched_from_the_check(
