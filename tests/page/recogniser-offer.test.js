@@ -14,7 +14,7 @@ test("size and licence are said before, and why it failed after", () => {
 });
 
 test("who is not the owner is offered nothing", () => {
-  assert.equal(wordsFor({ ...OFFER, may_fetch: false }), "No speech recogniser is set up here: listen, and type what you hear.");
+  assert.equal(wordsFor({ ...OFFER, may_fetch: false }), "No speech recogniser is set up here.");
 });
 
 test("how far it is", () => {

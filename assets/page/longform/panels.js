@@ -16,7 +16,6 @@ import { mountProof } from "../proof/proof.js";
  * @property {import("./playback.js").Playback} playback plays a voice's sample, or a part with the others beside it
  * @property {() => Promise<unknown>} changed parts were changed: the project, its map and its list are read again
  * @property {(position: number) => Promise<void>} goToPart shows the panel of parts, there the one at a position
- * @property {(key: string) => void} show shows a panel
  * @property {() => any} project the project as the API gave it last, or null
  *
  * @typedef {object} Panel
@@ -42,12 +41,12 @@ export class Panels {
    *
    * @param {HTMLElement} root
    * @param {HTMLElement} bar
-   * @param {Omit<ProjectContext, "show">} context
+   * @param {ProjectContext} context
    */
   constructor(root, bar, context) {
     this.root = root;
     this.bar = bar;
-    this.context = { ...context, show: (/** @type {string} */ key) => this.show(key) };
+    this.context = context;
     for (const added of root.querySelectorAll("[data-panel][data-added]")) added.remove();
     const own = [{ key: "parts", words: phrase("project.panel.parts") }, ...PANELS, { key: "files", words: phrase("project.panel.files") }];
     bar.replaceChildren(...own.map(({ key, words }) => {

@@ -2,6 +2,7 @@
 
 import { Refusal } from "../client/refusal.js";
 import { fetchRecogniser, recogniser, stopFetchingRecogniser } from "../client/voices.js";
+import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -19,7 +20,7 @@ export function wordsFor({ installed, install, offered, may_fetch: mayFetch, fet
   return `${first} ${phrase("recogniser.offer", { model: offered.model, size: megabytes(offered.bytes), licence: offered.licence })}`;
 }
 
-/** Fires "ready" once there is one. */
+/** Put `element` into the page. Fires "ready" once there is one. */
 export class RecogniserOffer extends EventTarget {
   #isOpen = false;
   #isNeeded = false;
@@ -28,18 +29,24 @@ export class RecogniserOffer extends EventTarget {
   /** @type {string | null} */
   name = null;
 
-  constructor(part) {
+  constructor() {
     super();
-    this.part = part;
-    part("recogniser-fetch").addEventListener("click", () => this.#show(fetchRecogniser));
-    part("recogniser-stop").addEventListener("click", () => this.#show(stopFetchingRecogniser));
+    const button = (words, ask) => element("button", { type: "button", className: "plain", hidden: true, textContent: words, onclick: () => this.#show(ask) });
+    this.words = element("p", { className: "quiet", textContent: phrase("recogniser.none") });
+    this.words.setAttribute("role", "status");
+    this.progress = element("progress", { max: 1, hidden: true });
+    this.progress.setAttribute("aria-label", phrase("recogniser.progress"));
+    this.fetch = button(phrase("recogniser.fetch"), fetchRecogniser);
+    this.stop = button(phrase("recogniser.cancel"), stopFetchingRecogniser);
+    const buttons = element("div", { className: "buttons" }, [this.fetch, this.stop]);
+    this.element = element("div", { className: "panel recogniser", hidden: true }, [this.words, this.progress, buttons]);
   }
 
   /** Whether the studio has none, as far as the page knows. */
   set isNeeded(isNeeded) {
     if (isNeeded === this.#isNeeded) return;
     this.#isNeeded = isNeeded;
-    this.part("no-recogniser").hidden = !isNeeded;
+    this.element.hidden = !isNeeded;
     if (this.#isOpen) this.open();
   }
 
@@ -68,17 +75,17 @@ export class RecogniserOffer extends EventTarget {
       this.dispatchEvent(new CustomEvent("ready"));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (isLatest()) this.part("recogniser-words").textContent = problem.why;
+      if (isLatest()) this.words.textContent = problem.why;
     }
   }
 
   #draw(now) {
     const { installed, may_fetch: mayFetch, fetching } = now;
-    this.part("recogniser-words").textContent = wordsFor(now);
-    this.part("recogniser-progress").hidden = !fetching;
-    if (fetching?.total) this.part("recogniser-progress").value = fetching.bytes / fetching.total;
-    else this.part("recogniser-progress").removeAttribute("value");
-    this.part("recogniser-fetch").hidden = Boolean(fetching) || !installed || !mayFetch;
-    this.part("recogniser-stop").hidden = !fetching || !mayFetch;
+    this.words.textContent = wordsFor(now);
+    this.progress.hidden = !fetching;
+    if (fetching?.total) this.progress.value = fetching.bytes / fetching.total;
+    else this.progress.removeAttribute("value");
+    this.fetch.hidden = Boolean(fetching) || !installed || !mayFetch;
+    this.stop.hidden = !fetching || !mayFetch;
   }
 }

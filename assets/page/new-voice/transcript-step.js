@@ -27,7 +27,8 @@ export class WordsStep {
   /** check: the step that plays the clip as it will be used. */
   constructor(part, draft, check) {
     this.check = check;
-    this.offer = new RecogniserOffer(part);
+    this.offer = new RecogniserOffer();
+    part("no-recogniser").replaceWith(this.offer.element);
     this.offer.addEventListener("ready", () => {
       this.recogniser = this.offer.name;
       if (!draft.words.trim()) this.#transcribe();

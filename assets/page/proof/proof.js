@@ -1,15 +1,15 @@
-// "Check the audio" of a project: its progress and figures, the list of doubtful spots with keys, and notes while listening.
+// "Check the audio" of a project: its progress and figures, the list of doubtful spots with keys.
 
-import { acceptSpot, addNote, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
+import { acceptSpot, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { recogniser } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { numeral, phrase } from "../lib/phrases.js";
-import { clock, duration } from "../lib/time.js";
-import { wordsFor } from "../new-voice/recogniser-offer.js";
+import { duration } from "../lib/time.js";
+import { RecogniserOffer } from "../new-voice/recogniser-offer.js";
 import { offerUndo } from "../trash/undo-toast.js";
+import { ListeningNote } from "./listening-note.js";
 import { SpotRow } from "./spot-row.js";
 
 const AGAIN = 1000; // ms between two looks while the check runs
@@ -26,12 +26,12 @@ const FIELDS = "input, textarea, select, [contenteditable]";
 export function mountProof(container, project) {
   const proof = new Proof(project);
   proof.addEventListener("changed", () => project.changed());
-  proof.addEventListener("asked", () => project.show("check"));
+  new ListeningNote(project).addEventListener("saved", () => proof.look());
   container.replaceChildren(proof.element);
   return { open: () => proof.open(), close: () => proof.close() };
 }
 
-/** Put `element` into the page. Fires "changed" when a part has another take, "asked" when it has to be seen. */
+/** Put `element` into the page. Fires "changed" when a part has another take. */
 export class Proof extends EventTarget {
   #rows = new Map(); // by the spot's id
   #current = ""; // the spot's id
@@ -40,7 +40,6 @@ export class Proof extends EventTarget {
   #isOpen = false;
   /** @type {any} */
   #last = null; // the last state
-  #marked = { take: "", at: 0 }; // where a note is being written
 
   /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal }} project signal: aborted when the project is left */
   constructor({ id, playback, signal }) {
@@ -50,6 +49,8 @@ export class Proof extends EventTarget {
     this.playback = playback;
     this.nowPlaying = nowPlaying;
     this.signal = signal;
+    this.offer = new RecogniserOffer();
+    this.offer.addEventListener("ready", () => this.look());
     this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#do(() => startProof(id))) });
     this.cancel = element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), hidden: true, onclick: once(() => this.#do(() => cancelProof(id))) });
     this.progress = element("progress", { max: 1, value: 0, hidden: true });
@@ -62,10 +63,8 @@ export class Proof extends EventTarget {
     this.list = element("ol");
     this.list.setAttribute("aria-label", phrase("proof.spots"));
     this.list.addEventListener("keydown", (event) => this.#press(event));
-    this.note = this.#noteForm();
     this.bar = element("div", { className: "long-bar" }, [this.start, this.cancel, this.progress]);
-    this.element = element("div", { className: "proof long-finish" }, [this.bar, this.state, this.note, this.keys, this.list, this.reports]);
-    document.addEventListener("keydown", (event) => this.#markOn(event), { signal });
+    this.element = element("div", { className: "proof long-finish" }, [this.bar, this.offer.element, this.state, this.keys, this.list, this.reports]);
     nowPlaying.addEventListener("state", () => this.#showPlaying(), { signal });
     nowPlaying.addEventListener("show", () => this.#showPlaying(), { signal });
     signal.addEventListener("abort", () => this.#leave());
@@ -73,36 +72,18 @@ export class Proof extends EventTarget {
 
   open() {
     this.#isOpen = true;
+    this.offer.open();
     return this.look();
   }
 
   close() {
     this.#isOpen = false;
+    this.offer.close();
   }
 
   #leave() {
     this.#looks.end();
     clearTimeout(this.#timer);
-  }
-
-  #noteForm() {
-    this.noteText = element("input", { maxLength: 500, autocomplete: "off", dir: "auto" });
-    const form = element("form", { hidden: true }, [
-      this.noteText,
-      element("button", { type: "submit", className: "plain", textContent: phrase("proof.note.save") }),
-      element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: () => (form.hidden = true) }),
-    ]);
-    const save = once(() =>
-      this.#do(async () => {
-        await addNote(this.id, this.#marked.take, this.#marked.at, this.noteText.value);
-        form.hidden = true;
-      }),
-    );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      save();
-    });
-    return form;
   }
 
   /** Read the state, and the spots unless that is the same. */
@@ -111,9 +92,8 @@ export class Proof extends EventTarget {
     const isLatest = this.#looks.begin();
     try {
       const [now, spots] = await Promise.all([readProof(this.id), readSpots(this.id, MOST)]);
-      const words = now.recogniser ? "" : wordsFor(await recogniser());
       if (!isLatest() || this.signal.aborted) return;
-      this.#show(now, words);
+      this.#show(now);
       this.#showSpots(spots);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
@@ -138,18 +118,19 @@ export class Proof extends EventTarget {
     if (why) this.state.textContent = why;
   }
 
-  #show(now, missing) {
+  #show(now) {
     this.#last = now;
-    const { parts, checked } = now;
+    const { parts, checked, recogniser } = now;
+    this.offer.isNeeded = !recogniser;
     const isDone = checked >= parts;
     this.start.textContent = phrase(checked && !isDone ? "proof.continue" : "proof.start");
-    this.start.hidden = this.#isUnderWay || Boolean(missing) || (isDone && parts > 0);
+    this.start.hidden = this.#isUnderWay || !recogniser || (isDone && parts > 0);
     this.start.disabled = !parts;
     this.cancel.hidden = this.progress.hidden = !this.#isUnderWay;
     this.bar.hidden = this.start.hidden && this.cancel.hidden;
     this.progress.value = parts ? checked / parts : 0;
     this.reports.hidden = !checked;
-    const words = missing || this.#words(now);
+    const words = recogniser || checked ? this.#words(now) : "";
     if (this.state.textContent !== words) this.state.textContent = words;
   }
 
@@ -249,20 +230,5 @@ export class Proof extends EventTarget {
     else return;
     event.preventDefault();
     event.stopPropagation();
-  }
-
-  /** M while a part of this project is heard: a note at this second. */
-  #markOn(event) {
-    const { current, position } = this.nowPlaying;
-    const isField = event.target instanceof Element && event.target.closest(FIELDS);
-    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey || isField || current?.of?.project !== this.id) return;
-    event.preventDefault();
-    this.#marked = { take: current.of.take, at: Math.min(position, current.seconds) };
-    this.dispatchEvent(new Event("asked"));
-    this.note.hidden = false;
-    this.noteText.value = "";
-    this.noteText.setAttribute("aria-label", phrase("proof.note", { number: current.of.position + 1, time: clock(position) }));
-    this.noteText.placeholder = this.noteText.getAttribute("aria-label") ?? "";
-    this.noteText.focus();
   }
 }

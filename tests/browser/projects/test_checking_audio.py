@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from studio.voices.hearing.fetching import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
+from tests.studio.models.hub import serve_hub
 from tests.studio.projects.proof.script import RECOGNISER, scripted
 from tests.studio.server import Served
+from tests.studio.voices.whisper import write_model
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -56,16 +60,31 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     spots.nth(0).get_by_role("button", name="Play part 2").click()
     expect(spots.nth(0).get_by_role("button", name="Pause part 2")).to_be_visible()
     page.keyboard.press("m")
-    field = area.get_by_role("textbox", name="Note for part 2")
+    field = page.get_by_role("textbox", name="Note for part 2")
     expect(field).to_be_focused()
     field.fill("Too happy")
     page.keyboard.press("Enter")
+    expect(field).to_be_hidden()
     expect(spots.nth(0)).to_contain_text("Note: Too happy")
+    expect(spots.nth(1).locator(".proof-play")).to_be_focused()
 
 
-def test_without_a_recogniser_the_page_says_how_to_get_one(studio: Served, open_page: Open) -> None:
-    area = area_of(open_page(studio).ready())
-    import_file(area, table("text,voice\nOne.,anna\n"))
-    area.get_by_role("button", name="Check", exact=True).click()
-    expect(area.locator(".proof")).to_contain_text("No speech recogniser is set up here")
-    expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)
+def test_a_recogniser_is_fetched_from_the_check(
+    steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "base"
+    write_model(weights, ["One."], 1.0)
+    with serve_hub(weights, MODEL) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        screen = open_page(steered()).ready()
+        area = area_of(screen)
+        import_file(area, table("text,voice\nOne.,anna\n"))
+        area.get_by_role("button", name="Speak all parts").click()
+        expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 part spoken")
+        area.get_by_role("button", name="Check", exact=True).click()
+        expect(area.locator(".proof")).to_contain_text("No speech recogniser is set up here.")
+        expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)
+        assert serious_violations(screen) == []
+        area.get_by_role("button", name="Download a speech recogniser").click()
+        area.get_by_role("button", name="Check the audio").click()
+        expect(area.locator(".proof")).to_contain_text("1 of 1 part with audio checked")

@@ -40,11 +40,11 @@ export class Arranging {
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
-  /** Change fields of a part, as the API takes them. Raises Refusal. */
-  async change(part, changes) {
+  /** Change fields of a part, as the API takes them; words: what was done. Raises Refusal. */
+  async change(part, changes, words = phrase("part.changed", { number: part.position + 1 })) {
     const before = valuesOf(part, Object.keys(changes));
     await changePart(this.id, part.id, changes);
-    this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, before));
+    this.offer(words, () => changePart(this.id, part.id, before));
   }
 
   /** Change fields of many parts. Raises Refusal. */

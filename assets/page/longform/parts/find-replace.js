@@ -13,6 +13,7 @@ const figures = (count, parts) => ({ times: phrase("project.times", { count }), 
 export class FindReplace {
   #timer = 0;
   #counts = new Latest();
+  #counted = Promise.resolve(); // resolves when the words are counted
   /** Where the words are: positions of parts. @type {number[]} */
   #positions = [];
   #figures = { times: "", parts: "" };
@@ -74,8 +75,12 @@ export class FindReplace {
     this.#step(event.shiftKey ? -1 : 1);
   }
 
-  /** Show the next part with a match, or the previous one. */
+  /** Show the next part with a match, or the previous one; words just typed are counted first. */
   async #step(by) {
+    if (this.#timer) this.#startCount();
+    const isLatest = this.#counts.join();
+    await this.#counted;
+    if (!isLatest() || this.signal.aborted) return;
     if (!this.#positions.length) return;
     const count = this.#positions.length;
     this.#at = this.#at < 0 ? (by > 0 ? 0 : count - 1) : (this.#at + by + count) % count;
@@ -93,7 +98,13 @@ export class FindReplace {
     this.part("replace").disabled = true;
     this.#counts.end();
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#count(), WAIT);
+    this.#timer = setTimeout(() => this.#startCount(), WAIT);
+  }
+
+  #startCount() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#counted = this.#count();
   }
 
   async #count() {

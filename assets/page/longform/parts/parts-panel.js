@@ -3,6 +3,7 @@
 import { Refusal } from "../../client/refusal.js";
 import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
+import { phrase } from "../../lib/phrases.js";
 import { UnderWay } from "../../lib/under-way.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
@@ -35,7 +36,8 @@ export class PartsPanel {
     this.part = part;
     this.of = of;
     this.arranging = new Arranging(id, () => signal.aborted || look());
-    this.comparison = new TakeComparison(of.playback, signal, (kept, take) => of.run(() => this.afterChanges(() => this.arranging.change(kept, { take }))));
+    this.comparison = new TakeComparison(of.playback, signal);
+    this.comparison.addEventListener("done", ({ detail }) => of.run(() => this.#endComparison(detail)));
     this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
     this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
     this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
@@ -165,6 +167,16 @@ export class PartsPanel {
       if (!(problem instanceof Refusal)) throw problem;
       row.tools.say(problem.why);
     }
+  }
+
+  /** The focus goes back to where the comparison began. */
+  async #endComparison({ part, kept }) {
+    const button = () => this.list.row(part.id)?.compare;
+    if (!button()?.checkVisibility()) await this.goTo(part.position);
+    button()?.focus();
+    if (!kept) return;
+    const words = phrase("part.compare.kept", { number: part.position + 1, take: kept.number });
+    await this.afterChanges(() => this.arranging.change(part, { take: kept.id }, words));
   }
 
   /** Move a part to where it was dropped: before or after another one. */

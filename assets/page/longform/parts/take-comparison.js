@@ -8,7 +8,7 @@ import { phrase } from "../../lib/phrases.js";
 import { sameWordAt } from "../../player/words.js";
 import { AbComparison } from "../../takes/ab-comparison.js";
 
-/** Fires "fail" with {problem}. */
+/** Fires "fail" with {problem}, and "done" with {part, kept} when it was ended by its buttons; kept: the take to choose, or null. */
 export class TakeComparison extends EventTarget {
   /** @type {any} */
   #part = null;
@@ -19,18 +19,17 @@ export class TakeComparison extends EventTarget {
   /**
    * @param {import("../playback.js").Playback} playback
    * @param {AbortSignal} signal
-   * @param {(part: any, take: string) => void} keep chooses a take of a part
    */
-  constructor(playback, signal, keep) {
+  constructor(playback, signal) {
     super();
     this.playback = playback;
     this.nowPlaying = playback.nowPlaying;
-    this.keep = keep;
     const button = (words, className = "") => element("button", { type: "button", className, textContent: words });
     const [sides, done] = [element("span", { className: "pair" }), button(phrase("takes.done"))];
     [sides.dataset.part, done.dataset.part] = ["pair", "done"];
     this.kept = button(phrase("part.compare.keep"), "dock-keep");
     this.kept.addEventListener("click", () => this.#keep());
+    done.addEventListener("click", () => this.#end(null));
     this.label = element("span");
     const bar = element("div", { className: "dock-compare", hidden: true }, [this.label, sides, this.kept, done, element("span", { className: "quiet", textContent: phrase("part.compare.keys") })]);
     bar.setAttribute("role", "group");
@@ -102,8 +101,12 @@ export class TakeComparison extends EventTarget {
   }
 
   #keep() {
-    const { current } = this.nowPlaying;
+    const { id } = this.nowPlaying.current;
     this.sides.set([]);
-    this.keep(this.#part, current.id);
+    this.#end({ id, number: this.#numberOf(id) });
+  }
+
+  #end(kept) {
+    this.dispatchEvent(new CustomEvent("done", { detail: { part: this.#part, kept } }));
   }
 }
