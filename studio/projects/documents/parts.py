@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,6 +22,9 @@ SplitBy = Literal["length", "paragraph", "sentence"]
 
 IsSpeaker = Callable[[str], bool]
 """Whether a name before a colon is that of a speaker."""
+
+
+_DIRECTION = re.compile(r"^[ \t]*[\[(]([^\[\]()\n]{2,500}[.!?…])[\])][ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[P
 
 def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
     """The first keeps the chapter and the start, the last the pause."""
-    turns = list(turns_of(passage.text, is_speaker))
+    turns = list(_directions_apart(turns_of(passage.text, is_speaker)))
     if len(turns) == 1 and turns[0] == (None, passage.text):
         yield passage
         return
@@ -80,6 +84,20 @@ def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
             start=passage.start if number == 0 else None,
             pause=passage.pause if last else None,
         )
+
+
+def _directions_apart(turns: Iterable[tuple[str | None, str]]) -> Iterator[tuple[str | None, str]]:
+    """A line of a script that is a sentence in brackets ("[He sits down.]") is the narrator's, without the brackets:
+    the character would speak it, and a model takes words in square brackets for a tag."""
+    for speaker, text in turns:
+        at = 0
+        for direction in _DIRECTION.finditer(text) if speaker else ():
+            if not is_blank(before := text[at : direction.start()]):
+                yield speaker, before.strip()
+            yield None, direction[1]
+            at = direction.end()
+        if not at or not is_blank(text[at:]):
+            yield speaker, text[at:].strip() if at else text
 
 
 def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:

@@ -51,6 +51,24 @@ def test_every_name_of_a_script_is_listed_and_becomes_a_character(steered: Any) 
     ]  # fmt: skip
 
 
+def test_stage_directions_of_a_script_are_the_narrators(steered: Any) -> None:
+    play = (
+        "GUARD: Halt.\n[He sets down his lantern.]\nWho goes?\nTOM: (low) Me.\n(They leave.)\n\nGUARD: [whisper]\nGone."
+    )
+    served, _ = steered()
+    with served.client() as client:
+        body = {"input": play, "speakers": True, "cast": {"GUARD": "anna", "TOM": "bert"}, "split_by": "paragraph"}
+        project = client.post(PROJECTS, json=body).json()
+    assert [(part["voice"], part["text"]) for part in parts_of(served, project)] == [
+        ("anna", "Halt."),
+        (None, "He sets down his lantern."),
+        ("anna", "Who goes?"),
+        ("bert", "(low) Me."),
+        (None, "They leave."),
+        ("anna", "[whisper]\nGone."),
+    ]
+
+
 def test_speech_has_the_voice_of_its_speaker_and_the_rest_the_narrators(steered: Any) -> None:
     served, _ = steered()
     with served.client() as client:
