@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
@@ -59,12 +59,12 @@ def test_a_part_gets_other_words_its_takes_are_compared_and_a_spot_is_marked(ste
     expect(take).to_have_value(page.evaluate("window.studio.current.id"))
     page.keyboard.press("Control+z")
     expect(take).not_to_have_value(page.evaluate("window.studio.current.id"))
-    mark_spots(screen)
+    mark_spots(screen, area)
 
 
-def mark_spots(screen: Screen) -> None:
+def mark_spots(screen: Screen, area: Locator) -> None:
     """By a key, then by touch on a phone."""
-    area, page, dock = area_of(screen), screen.page, screen.page.locator("#dock")
+    page, dock = screen.page, screen.page.locator("#dock")
     area.get_by_role("button", name="Play part 2").click()
     expect(area.get_by_role("button", name="Pause part 2")).to_be_visible()
     page.keyboard.press("m")
