@@ -12,6 +12,11 @@ from studio.projects.documents.passages import Document, Passage, text_of
 
 MAX_REPEATED = 8
 """Lines of a subtitle that may repeat the previous one."""
+MAX_SPEAKER = 80
+"""Characters of a speaker's name in a cue."""
+
+WrittenCue = tuple[float, float, str, str]
+"""Start and end in seconds, the text, and its speaker, or blank."""
 
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[,.:](\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_TIME}\s*--?>\s*{_TIME}(?:\s.*)?")
@@ -46,17 +51,19 @@ def read_srt(data: bytes) -> Document:
     return Document(tuple(passages), prose=False)
 
 
-def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
-    """Yield SubRip subtitles for cues of start, end (in seconds) and text."""
-    for number, (start, end, text) in enumerate(cues, start=1):
+def write_srt(cues: Iterable[WrittenCue]) -> Iterable[str]:
+    """Yield SubRip subtitles, which have no place for a speaker."""
+    for number, (start, end, text, _) in enumerate(cues, start=1):
         yield f"{number}\n{_clock(start)} --> {_clock(end)}\n{_without_blank_lines(text)}\n\n"
 
 
-def write_vtt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
-    """Yield WebVTT subtitles; arguments as for `write_srt`. A cue needs a duration: the shortest is a millisecond."""
+def write_vtt(cues: Iterable[WrittenCue]) -> Iterable[str]:
+    """Yield WebVTT subtitles with their speakers. A cue needs a duration: the shortest is a millisecond."""
     yield "WEBVTT\n\n"
-    for start, end, text in cues:
+    for start, end, text, speaker in cues:
         words = html.escape(_without_blank_lines(text), quote=False)
+        if speaker:
+            words = f"<v {html.escape(' '.join(speaker[:MAX_SPEAKER].split()), quote=False)}>{words}</v>"
         yield f"{_clock(start, '.')} --> {_clock(max(end, start + 0.001), '.')}\n{words}\n\n"
 
 

@@ -257,7 +257,7 @@ def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
         ("Hello\nthere", 1.5, 3.0),
         ("Bye", 3600.25, 3601.0),
     ]
-    written = "".join(write_srt((part.start or 0, part.end or 0, part.text) for part in parts))
+    written = "".join(write_srt((part.start or 0, part.end or 0, part.text, "") for part in parts))
     assert parts_of(written, "srt") == parts
 
 

@@ -279,7 +279,8 @@ class ProjectFiles:
         format: Annotated[str, LOWER_CASE] = "srt",
         partial: bool = False,
     ) -> Response:
-        """Subtitles as srt (SubRip) or vtt (WebVTT), one cue per sentence, with times in the whole."""
+        """Subtitles as srt (SubRip) or vtt (WebVTT, with the characters of a cast), one cue per sentence, with times in
+        the whole."""
         if format not in SUBTITLES:
             raise InvalidRequest(
                 f"{format[:20]!r} is not a format of subtitles; use one of {', '.join(SUBTITLES)}", "format"
@@ -288,7 +289,8 @@ class ProjectFiles:
 
         def write() -> tuple[str, str]:
             timeline = self._service.timeline(project_id, owner_filter, partial)
-            lines = (write_srt if format == "srt" else write_vtt)(cues(timeline, self._library.takes.word_times))
+            names = self._library.cast.names(project_id, owner_filter)
+            lines = (write_srt if format == "srt" else write_vtt)(cues(timeline, self._library.takes.word_times, names))
             return self._library.projects.get(project_id, owner_filter).title, "".join(lines)
 
         work = self._queues.exports.run(request.state.caller, write)

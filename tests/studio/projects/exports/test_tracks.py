@@ -65,7 +65,7 @@ def test_beyond_the_limit_the_rarest_voices_share_a_track(
         assert np.array_equal(samples(archive.read("01 Others.wav")), whole)
 
 
-def test_with_a_cast_each_character_has_a_track(steered: Steer) -> None:
+def test_with_a_cast_each_character_has_a_track_and_is_named_in_webvtt(steered: Steer) -> None:
     served, _ = steered()
     text = "It was late. “Good night,” said Eleanor. “Sleep well,” said Mary. “I shall,” said Eleanor."
     project = made(served, input=text, speakers=True, voice="anna", start=True)
@@ -73,5 +73,8 @@ def test_with_a_cast_each_character_has_a_track(steered: Steer) -> None:
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks"))) as archive:
         names = [name.removesuffix(".flac")[3:] for name in archive.namelist() if name.endswith(".flac")]
         labels = archive.read("labels.txt").decode()
+    cues = fetch(served, project, "subtitles?format=vtt").decode().split("\n\n")
+    assert cues[1].endswith("\nIt was late.") and cues[2].endswith("\n<v Eleanor>“Good night,”</v>")
+    assert "<" not in fetch(served, project, "subtitles").decode()
     assert sorted(names) == ["Eleanor", "Mary", "Narrator"]
     assert "Eleanor: “Good night,”" in labels and "Narrator: It was late." in labels
