@@ -194,8 +194,16 @@ export class PartsPanel {
     for (const row of this.list.rows) {
       const isIt = row.part.position === position;
       row.element.toggleAttribute("data-found", isFound && isIt);
-      if (isEntered && isIt) row.text.focus({ preventScroll: true });
+      if (isEntered && isIt) this.#enter(row.text);
     }
+  }
+
+  /** With the match selected, so that typing replaces it. @param {HTMLTextAreaElement} text */
+  #enter(text) {
+    const words = this.part("find").value;
+    const at = text.value.toLowerCase().indexOf(words.toLowerCase());
+    text.focus({ preventScroll: true });
+    if (at >= 0) text.setSelectionRange(at, at + words.length);
   }
 
   /** Height of what sticks to the top, in px. */

@@ -53,6 +53,7 @@ export class TakeComparison extends EventTarget {
     this.sides.set(tracks);
     const first = of?.part === id ? of.take : chosen;
     this.#play(tracks.find((track) => track.id === first) ?? tracks[0]);
+    this.sides.sides.querySelector("button")?.focus({ preventScroll: true }); // "Keep this" is near; the list may be long
   }
 
   /** Go to the next one. */
