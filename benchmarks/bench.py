@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def table(report: Report, why_not: str = "") -> str:
-    """The report as text; ``why_not`` says why there are no figures of the page."""
+    """The report as text; ``why_not``: why the page was not measured."""
     rows = [
         ("ready after start", f"{report.ready_s:.2f} s", ""),
         ("first audio over HTTP", f"{report.first_audio_ms:.0f} ms", f"worst {report.first_audio_ms_worst:.0f}"),

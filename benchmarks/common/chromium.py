@@ -15,7 +15,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 class NoChromium(Exception):
-    """There is no browser to open a page in; the message says how to get one."""
+    """No browser was found; the message says how to get one."""
 
 
 def find() -> str:

@@ -30,7 +30,7 @@ class CodecStreams(Protocol):
         """Close a stream; does nothing for an unknown one."""
 
     def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
-        """Start this stream unless it is open; False when there is no room for it now.
+        """Start this stream unless it is open. Returns False if no row is free.
 
         ``timbre``: its voice, float32 (dim,), for a codec with a timbre part; None for the default voice.
         """

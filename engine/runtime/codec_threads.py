@@ -83,7 +83,7 @@ class CodecThreads:
         self.put(CodecJob(row, np.zeros((0, 0), np.int16), 0, None))
 
     def check(self) -> None:
-        """There are no rows left: once all jobs so far are decoded, any stream still open is an error.
+        """Call this when no rows are left: any stream still open after all queued jobs are decoded is an error.
 
         Skipped when a new job arrives before that.
         """

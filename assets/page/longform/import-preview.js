@@ -1,6 +1,6 @@
 // A document before it becomes a project: its chapters to choose from, what it is called, who speaks, and how it is split.
 
-import { speakers, voiceNamed } from "../speak/dialogue.js";
+import { folded, speakers, voiceNamed } from "../speak/dialogue.js";
 import { createProject, findSpeakers, previewCover, previewDocument } from "../client/projects.js";
 import { labelOf } from "../client/voices.js";
 import { element, icon, labelled } from "../lib/elements.js";
@@ -15,8 +15,6 @@ const WITH_NOTES = ["epub", "docx"];
 const MOST_NAMES = 24;
 const MOST_SHOWN = 60; // characters; the others get the proposed voices
 const MOST_CAST = 1000; // of a request
-
-const fold = (name) => name.toLowerCase();
 
 /** Fires "imported" with {id}, and "left" when nothing is to be imported. */
 export class ImportPreview extends EventTarget {
@@ -171,7 +169,7 @@ export class ImportPreview extends EventTarget {
    * @param {import("../lib/phrases.js").Key} about
    */
   #showCast(characters, about) {
-    for (const select of this.#selects) if (select.value !== select.dataset.proposed) this.#chosen.set(fold(select.name), select.value);
+    for (const select of this.#selects) if (select.value !== select.dataset.proposed) this.#chosen.set(folded(select.name), select.value);
     this.part("cast").hidden = !characters.length;
     this.part("who-about").textContent = phrase(about);
     this.part("names").replaceChildren(...characters.slice(0, MOST_SHOWN).map((character) => this.#character(character)));
@@ -187,7 +185,7 @@ export class ImportPreview extends EventTarget {
     const none = option("", phrase(isFound ? "part.voice.project" : "longform.who.asWritten"));
     const select = labelled(element("select", { name }, [none, ...this.#voices.map((each) => option(each.id, labelOf(each)))]), phrase("speak.cast.voice", { name }));
     select.dataset.proposed = voice ?? "";
-    select.value = this.#chosen.get(fold(name)) ?? voice ?? ""; // what was chosen before the speakers were found stays
+    select.value = this.#chosen.get(folded(name)) ?? voice ?? ""; // what was chosen before the speakers were found stays
     const hear = () => {
       const chosen = this.#voices.find(({ id }) => id === select.value);
       if (chosen) this.hear(chosen);

@@ -3,7 +3,7 @@
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "mend", "edit" and "before". What is said stays until another take is shown. */
+/** Fires "mend", "edit" and "before". A message stays until another take is shown. */
 export class MendTools extends EventTarget {
   /** @type {any} */
   #take = null;
@@ -23,7 +23,7 @@ export class MendTools extends EventTarget {
     return element("button", { type: "button", className: "read-along-press", title, onclick: () => this.dispatchEvent(new Event(type)) }, [words]);
   }
 
-  /** take: what the text is of, or null while there is no text to press, or a sentence is edited. */
+  /** take: the take whose text is shown; null while there is no text to press or a sentence is being edited. */
   show(take) {
     this.mend.hidden = this.edit.hidden = !take?.canMend;
     this.before.hidden = !take?.mends;

@@ -9,7 +9,7 @@ import { phrase } from "../lib/phrases.js";
 const CHOICES = [["private", "sharing.private"], ["read", "sharing.read"], ["edit", "sharing.edit"]];
 
 /**
- * "Shared by Anna"; blank for what is private, came with the studio, or is anybody's because there are no keys.
+ * "Shared by Anna"; blank for private and bundled items, and where no keys are set.
  *
  * @param {Shared} item
  */

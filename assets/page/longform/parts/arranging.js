@@ -40,7 +40,7 @@ export class Arranging {
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
-  /** Change fields of a part, as the API takes them; words: what was done. Raises Refusal. */
+  /** Change fields of a part, as the API takes them; words: describes the change. Raises Refusal. */
   async change(part, changes, words = phrase("part.changed", { number: part.position + 1 })) {
     const before = valuesOf(part, Object.keys(changes));
     await changePart(this.id, part.id, changes);

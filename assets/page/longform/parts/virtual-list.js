@@ -4,8 +4,8 @@ const MARGIN = 700; // px beyond the window in which rows are drawn
 const USUAL = 110; // px of a row that was never drawn
 
 /**
- * The owner gives the rows: `draw(first, last)` returns those of these indexes that it has, by index; `release(row)` is told of
- * each that is not in the page any more. A row with the focus stays in the page wherever it is.
+ * The owner supplies the rows: `draw(first, last)` returns the rows that it has for these indexes, by index; `release(row)` is
+ * called for each row that leaves the page. A row with the focus stays in the page wherever it is.
  */
 export class VirtualList {
   /** @type {Map<number, HTMLElement>} */
