@@ -42,6 +42,7 @@ def test_a_part_gets_other_words_its_takes_are_compared_and_a_spot_is_marked(ste
     expect(row).to_contain_text("Done")
     take = row.get_by_label("Take of part 1")
     expect(take.locator("option")).to_have_count(2)
+    expect(text).to_have_text("One two. Three four. Five six.")  # the player has the first take again
 
     row.get_by_role("button", name="Compare the takes of part 1").press("Enter")
     bar = dock.get_by_role("group", name="Compare the takes of part 1")
