@@ -7,8 +7,6 @@ import io
 import struct
 from dataclasses import dataclass, field
 
-from PIL import Image
-
 from studio.errors import InvalidRequest
 
 MAX_COVER = 4 * 1024 * 1024
@@ -44,6 +42,8 @@ def read_cover(image: bytes) -> Cover:
     """
     if len(image) > MAX_COVER:
         raise InvalidRequest(f"the cover has {len(image)} bytes; at most {MAX_COVER} are allowed", "cover")
+    from PIL import Image  # most documents have no cover
+
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as picture:
             width, height = picture.size

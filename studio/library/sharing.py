@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from studio.errors import InvalidRequest, NotAllowed
-from studio.library.database import is_writing
-from studio.library.sqlite import Database
+
+if TYPE_CHECKING:
+    from studio.library.sqlite import Database
 
 Right = Literal["read", "edit", "own"]
 """read: use, listen, export. edit: change, too. own: also share, delete and restore."""
@@ -40,6 +41,8 @@ def check_right(db: Database, what: str, row: Mapping[str, Any], viewer: str | N
 
     Without ``needed``, the transaction decides: one that writes needs the right to edit.
     """
+    from studio.library.database import is_writing  # a process that reads a document needs the names of rights alone
+
     needed = needed or ("edit" if is_writing(db) else "read")
     if _RANKS[right_of(row, viewer)] < _RANKS[needed]:
         if needed == "own":

@@ -213,7 +213,7 @@ async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest
 def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.library.CLEAR_SECONDS", 0.02)
+    monkeypatch.setattr("studio.library.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
     left = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))

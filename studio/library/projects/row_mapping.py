@@ -24,7 +24,8 @@ from studio.library.projects.project_records import (
     ProjectSettings,
     Recipes,
 )
-from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation, entries_of, entries_of_all
+from studio.library.pronunciations.entries import DictionaryScope, EntryIndex, Pronunciation
+from studio.library.pronunciations.entry_rows import entries_of, entries_of_all
 from studio.library.sharing import Right, check_right, readable, right_of
 from studio.library.sqlite import Database, select
 from studio.library.takes.take import Take

@@ -15,9 +15,9 @@ from studio.library.pronunciations.entries import (
     DictionaryScope,
     Pronunciation,
     clean_entry,
-    entries_of,
     entry_of,
 )
+from studio.library.pronunciations.entry_rows import entries_of
 from studio.library.sqlite import Database
 
 Check = Callable[[Database, DictionaryScope], None]

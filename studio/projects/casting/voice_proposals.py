@@ -6,9 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from studio.library.projects.project_records import NewCharacter
-from studio.library.voices.voice import Voice
+
+if TYPE_CHECKING:
+    from studio.library.voices.voice import Voice
 
 
 @dataclass(frozen=True, slots=True)

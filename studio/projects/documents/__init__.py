@@ -8,10 +8,8 @@ from dataclasses import replace
 from studio.errors import InvalidDocument
 from studio.projects.documents.epub.spine import read_epub
 from studio.projects.documents.lone_numbers import read_lone_numbers
-from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
 from studio.projects.documents.passages import MAX_FILE, MAX_SKIPPED, Document, Passage
-from studio.projects.documents.pdf.pdf import read_pdf
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
 from studio.projects.documents.table import read_csv
@@ -20,10 +18,23 @@ from studio.projects.documents.word.docx import read_docx
 
 __all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", "read_document"]
 
+
+def _read_markdown(data: bytes) -> Document:
+    from studio.projects.documents.markdown import read_markdown  # its parser takes as long to import as many books
+
+    return read_markdown(data)
+
+
+def _read_pdf(data: bytes) -> Document:
+    from studio.projects.documents.pdf.pdf import read_pdf  # as above
+
+    return read_pdf(data)
+
+
 READERS: Mapping[str, Callable[[bytes], Document]] = {
     "txt": read_plain,
-    "md": read_markdown,
-    "pdf": read_pdf,
+    "md": _read_markdown,
+    "pdf": _read_pdf,
     "srt": read_srt,
     "csv": read_csv,
 }
