@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import socket
 import ssl
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import uvicorn
@@ -18,6 +21,8 @@ from fastapi import FastAPI
 
 from studio.engine_host import StartEngine
 from studio.errors import SettingsError
+from studio.library.database import Store
+from studio.library.private_files import make_private_file, make_private_folder
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings
 from studio.start.startup import create_app
@@ -78,6 +83,23 @@ class Served:
             self.until(**wanted)
 
 
+@functools.cache
+def _empty_library() -> bytes:
+    """A library.db as the first start of a studio makes it: half the time of a start goes into its migrations."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder, "home"))
+        store.checkpoint()
+        return store.path.read_bytes()
+
+
+def _prepare(home: Path) -> None:
+    """An empty library, unless the test has made its folder itself."""
+    if not home.exists():
+        make_private_folder(home)
+        make_private_file(home / "library.db")
+        (home / "library.db").write_bytes(_empty_library())
+
+
 @contextlib.contextmanager
 def serve(
     settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False, port: int = 0
@@ -86,8 +108,9 @@ def serve(
 
     On ``port`` if nobody has taken it meanwhile, else on a free one.
     """
+    _prepare(Path(settings.home))
     app = create_app(settings.model_copy(update={"page": page}), start_engine)
-    here = Settings(host="127.0.0.1", port=port)
+    here = settings.model_copy(update={"host": "127.0.0.1", "port": port})
     try:
         public = PublicPort(here)
     except SettingsError:
