@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine import EngineConfig, ModelReport, check_model
 from studio.start import check_command
 from studio.start.check_command import SENTENCES, SHORT, main
 from studio.voices.hearing.recogniser import Heard
 from tests import upstream
 
 FRY = str(Path(__file__).resolve().parents[3] / "assets/fry")
+
+
+REPORTS: dict[tuple[EngineConfig, tuple[str, ...]], ModelReport] = {}
+
+
+@pytest.fixture(autouse=True)
+def _checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same check of the same model is made once."""
+    assert upstream.DualARTransformer  # with which fish-speech can be imported
+
+    def checked(config: EngineConfig, texts: Sequence[str], report: Callable[[str], None]) -> ModelReport:
+        key = config, tuple(texts)
+        if key not in REPORTS:
+            REPORTS[key] = check_model(config, texts, report)
+        return REPORTS[key]
+
+    monkeypatch.setattr(check_command, "check_model", checked)
 
 
 class Listener:
@@ -30,7 +49,6 @@ class Listener:
 def test_the_bundled_model_is_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert upstream.DualARTransformer  # with which fish-speech can be imported
     monkeypatch.setattr(check_command, "_recogniser", lambda name: Listener())
     file = tmp_path / "figures.json"
     assert main([FRY, "--short", "--device", "cpu", "--json", str(file)]) == 0
