@@ -41,8 +41,3 @@ def modules(program: str) -> set[str]:
 def test_the_engine_and_the_web_layer_import_nothing_in_common(quick_checkpoint: Path) -> None:
     engine, web = modules(ENGINE.format(str(quick_checkpoint))), modules(WEB)
     assert "gradio" in web and "fastapi" in web and not engine & web
-
-
-def test_without_a_page_nothing_of_it_is_imported() -> None:
-    web = modules(WEB.replace("app.Settings()", "app.Settings(page=False)"))
-    assert "fastapi" in web and "sqlite_utils" in web and not {"gradio", "pandas"} & web
