@@ -26,9 +26,10 @@ from studio.library.private_files import make_private_file, make_private_folder
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings
 from studio.start.startup import create_app
-from tests.quick_routes import hasten
+from tests import quick_hearing, quick_routes
 
-hasten()
+quick_routes.hasten()
+quick_hearing.hasten()
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Without root certificates, which a client would read each time: these servers use plain HTTP."""
 
