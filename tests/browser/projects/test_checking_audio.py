@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,19 +43,32 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     expect(spots.nth(1)).to_contain_text("Other words · heard “mango”")
     assert serious_violations(screen) == []
 
-    spots.nth(0).focus()
+    page.keyboard.press("a")  # the focus is not in the list
+    expect(spots).to_have_count(1)
+    expect(spots).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(spots).to_have_count(2)
+    spots.nth(0).get_by_role("button", name="Accept").press("Enter")
+    expect(spots).to_have_count(1)
+    expect(spots).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(spots).to_have_count(2)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("k")
+    expect(spots.nth(0)).to_be_focused()
     page.keyboard.press("j")
     expect(spots.nth(1)).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press(" ")
     expect(spots.nth(1).get_by_role("button", name="Pause part 1")).to_be_visible()
     page.keyboard.press(" ")
     script.texts = ["one two three"]
     page.keyboard.press("r")
     expect(spots).to_have_count(1)
-    spots.nth(0).focus()
+    expect(spots).to_be_focused()
     page.keyboard.press("a")
     expect(spots).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo").press("Enter")
     expect(spots).to_have_count(1)
 
     spots.nth(0).get_by_role("button", name="Play part 2").click()
@@ -67,6 +81,14 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     expect(field).to_be_hidden()
     expect(spots.nth(0)).to_contain_text("Note: Too happy")
     expect(spots.nth(1).locator(".proof-play")).to_be_focused()
+    page.keyboard.press("a")
+    expect(spots).to_have_text([re.compile("Note: Too happy")])
+    page.keyboard.press("Control+z")
+    script.texts = ["the end is near"]
+    spots.nth(1).get_by_role("button", name="Regenerate").press("Enter")
+    expect(spots).to_have_count(1)
+    expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
+    expect(spots).to_be_focused()
 
 
 def test_a_recogniser_is_fetched_from_the_check(
