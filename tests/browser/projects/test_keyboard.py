@@ -16,7 +16,7 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
 ) -> None:
     screen = open_page(studio).ready()
     area, press = area_of(screen), screen.page.keyboard.press
-    import_file(area, table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 61))))
+    import_file(area, table("text\n" + "".join(f"Line {n} goes on and on and on and on.\n" for n in range(1, 61))))
     find, found = area.get_by_role("searchbox", name="Find", exact=True), area.locator("[data-part=found]")
     find.fill("Line 4")
     expect(found).to_contain_text("11 times")
@@ -43,3 +43,14 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
     press("Space")
     area.get_by_role("button", name="Clear selection").press("Tab")
     expect(area.locator(".long-parts :focus")).to_have_count(1)  # the bar stands right before the list
+
+    area.get_by_role("button", name="Play all").press("Space")
+    expect(area.get_by_role("button", name="Pause playback")).to_be_focused()
+    screen.page.wait_for_function("window.studio.position > 0.1")
+    press("Space")
+    expect(area.get_by_role("button", name="Resume playback")).to_be_focused()
+    paused = screen.page.evaluate("window.studio.position")
+    press("Space")
+    expect(area.get_by_role("button", name="Pause playback")).to_be_focused()
+    assert screen.page.evaluate("window.studio.position") >= paused
+    expect(area.get_by_role("button", name="Play all")).to_be_visible()  # the second part is over
