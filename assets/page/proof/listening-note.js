@@ -3,10 +3,10 @@
 import { addNote } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
-import { isSingleKey } from "../lib/keys.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { clock } from "../lib/time.js";
+import { isSingleKey } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
 /** Fires "saved" when there is another note. */

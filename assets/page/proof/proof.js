@@ -3,11 +3,11 @@
 import { acceptSpot, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { element, setChildren } from "../lib/elements.js";
-import { isSingleKey } from "../lib/keys.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { numeral, phrase } from "../lib/phrases.js";
 import { duration } from "../lib/time.js";
+import { isSingleKey } from "../lib/typing.js";
 import { RecogniserOffer } from "../new-voice/recogniser-offer.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { ListeningNote } from "./listening-note.js";

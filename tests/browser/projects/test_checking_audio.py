@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from studio.voices.hearing.fetching import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
@@ -71,6 +71,18 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     page.get_by_role("button", name="Undo").press("Enter")
     expect(spots).to_have_count(1)
 
+    note_while_listening(page, spots)
+    page.keyboard.press("a")
+    expect(spots).to_have_text([re.compile("Note: Too happy")])
+    page.keyboard.press("Control+z")
+    script.texts = ["the end is near"]
+    spots.nth(1).get_by_role("button", name="Regenerate").press("Enter")
+    expect(spots).to_have_count(1)
+    expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
+    expect(spots).to_be_focused()
+
+
+def note_while_listening(page: Page, spots: Locator) -> None:
     spots.nth(0).get_by_role("button", name="Play part 2").click()
     expect(spots.nth(0).get_by_role("button", name="Pause part 2")).to_be_visible()
     page.keyboard.press("m")
@@ -81,14 +93,6 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     expect(field).to_be_hidden()
     expect(spots.nth(0)).to_contain_text("Note: Too happy")
     expect(spots.nth(1).locator(".proof-play")).to_be_focused()
-    page.keyboard.press("a")
-    expect(spots).to_have_text([re.compile("Note: Too happy")])
-    page.keyboard.press("Control+z")
-    script.texts = ["the end is near"]
-    spots.nth(1).get_by_role("button", name="Regenerate").press("Enter")
-    expect(spots).to_have_count(1)
-    expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
-    expect(spots).to_be_focused()
 
 
 def test_a_recogniser_is_fetched_from_the_check(

@@ -3,9 +3,9 @@
 import { Refusal } from "../../client/refusal.js";
 import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
-import { isSingleKey } from "../../lib/keys.js";
 import { phrase } from "../../lib/phrases.js";
 import { UnderWay } from "../../lib/under-way.js";
+import { isSingleKey } from "../../lib/typing.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
 import { Direction } from "./direction.js";
