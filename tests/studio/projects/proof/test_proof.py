@@ -227,8 +227,8 @@ def test_a_note_stays_with_its_take_until_it_is_accepted(
     assert (later["take_number"], later["chosen"]) == (2, True)
     change(served, project, part, take=first)
     assert [(spot["take_number"], spot["chosen"]) for spot in spots(served, project)] == [(1, True), (2, False)]
-    report = csv.DictReader(io.StringIO(served.client().get(f"{PROJECTS}/{project['id']}/proof/report").text))
-    assert [(row["take"], row["chosen"]) for row in report] == [("1", "True"), ("2", "False")]
+    report = proof(served, project, path="/report?format=json")["spots"]
+    assert [(row["take"], row["chosen"]) for row in report] == [(1, True), (2, False)]
     for spot in spots(served, project):
         proof(served, project, "PATCH", f"/spots/{spot['id']}", accepted=True)
     assert spots(served, project) == parts_of(served, project, noted="true") == []
