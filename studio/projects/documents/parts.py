@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
 from studio.errors import InvalidDocument
-from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS
-from studio.projects.documents.passages import Document, Passage
+from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END
+from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
 from studio.speech.dialogue import turns_of
 from studio.speech.text import TAG, is_blank, sentences_of, split_text
 
@@ -83,6 +83,7 @@ def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
             chapter=passage.chapter if number == 0 else "",
             start=passage.start if number == 0 else None,
             pause=passage.pause if last else None,
+            continues=passage.continues if number == 0 else False,
         )
 
 
@@ -125,8 +126,7 @@ def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
     for passage in passages:
         texts = sentences_of(passage.text) if by == "sentence" else [passage.text]
         pieces = [text.strip() for text in texts if not is_blank(text)]
-        for number, text in enumerate(pieces):
-            yield _piece(passage, text, number, len(pieces))
+        yield from _divided(passage, pieces, within=None)
 
 
 def _continues(held: Passage, passage: Passage) -> bool:
@@ -159,16 +159,17 @@ def _joined(passages: list[Passage]) -> Passage:
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:
-    texts = list(split_text(passage.text, part_bytes, apart=True))
-    for number, text in enumerate(texts):
-        yield _piece(passage, text, number, len(texts))
+    return _divided(passage, split_text(passage.text, part_bytes, apart=True), within=PAUSE_WITHIN)
 
 
-def _piece(passage: Passage, text: str, number: int, count: int) -> Passage:
-    """One of ``count`` pieces of a passage: the first keeps the chapter, the last the pause."""
-    return replace(
-        passage,
-        text=text,
-        chapter=passage.chapter if number == 0 else "",
-        pause=passage.pause if number == count - 1 else None,
-    )
+def _divided(passage: Passage, texts: Sequence[str], within: float | None) -> Iterator[Passage]:
+    """Pieces of a passage: the first keeps the chapter, the last the pause; ``within``: the pause inside paragraphs."""
+    continues, end = list[bool](), 0
+    for text in texts:
+        start = passage.text.index(text, end)
+        continues.append(not PARAGRAPH_END.search(passage.text, end, start) if end else bool(passage.continues))
+        end = start + len(text)
+    pauses = [*(within if goes_on else None for goes_on in continues[1:]), passage.pause]
+    for number, (text, pause) in enumerate(zip(texts, pauses, strict=False)):
+        chapter = passage.chapter if number == 0 else ""
+        yield replace(passage, text=text, chapter=chapter, pause=pause, continues=continues[number])
