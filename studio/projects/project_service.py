@@ -21,7 +21,7 @@ from studio.projects.casting.voice_proposals import Role, proposed_voices
 from studio.projects.credits import Credits
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document, Passage
-from studio.projects.documents.passages import SCENE_PAUSE
+from studio.projects.documents.passages import PAUSE_WITHIN, SCENE_PAUSE
 from studio.projects.import_previews import ImportPreview, ImportPreviews
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
@@ -110,7 +110,7 @@ class ProjectService:
         start: bool,
     ) -> Project:
         ids = {character.name: character.id for character in document.cast}
-        parts = [_new_part(passage, ids.get(passage.speaker)) for passage in document.passages]
+        parts = [_new_part(passage, ids.get(passage.speaker), settings) for passage in document.passages]
         title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
@@ -245,17 +245,19 @@ class ProjectService:
         )
 
 
-def _new_part(passage: Passage, character: str | None) -> NewPart:
+def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
     is_scene_end = passage.pause == SCENE_PAUSE
+    is_usual = is_scene_end or (passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN)
     return NewPart(
         passage.text,
         passage.chapter,
         passage.voice,
-        None if is_scene_end else passage.pause,
+        None if is_usual else passage.pause,
         passage.start,
         passage.end,
         is_scene_end,
         character,
         passage.confidence,
         passage.reason,
+        continues=passage.continues,
     )

@@ -22,8 +22,7 @@ MAX_SKIPPED = 40
 SCENE_PAUSE = math.inf
 """As a passage's pause: a scene ends here, and the project says how long the silence is."""
 PAUSE_WITHIN = 0.2
-"""Seconds of silence between speech and narration of one paragraph: a passage with this pause does not end its
-paragraph."""
+"""Seconds of silence between two parts of one paragraph."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
@@ -57,6 +56,8 @@ class Passage:
     confidence: float | None = None
     """How sure that is, from 0 to 1, and why; None where no quotation was attributed."""
     reason: str | None = None
+    continues: bool | None = None
+    """Whether it continues the paragraph of the passage before it; None: unknown."""
 
     @property
     def is_sure(self) -> bool:
