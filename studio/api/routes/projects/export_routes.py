@@ -23,6 +23,7 @@ from studio.audio.tags import Tags
 from studio.errors import InvalidRequest, NotFound
 from studio.history.take_json import timestamps_json
 from studio.history.take_word_times import TakeWordTimes
+from studio.library.projects.project_records import Project
 from studio.projects.documents.subtitles import write_srt, write_vtt
 from studio.projects.exports.concatenation import ConcatenatedWav, check_wav
 from studio.projects.exports.epub_book import EPUB_TYPE, EpubMetadata, write_epub
@@ -98,7 +99,7 @@ class ProjectFiles:
         mp3, by default the project's. For a standard the whole is measured first, and wav has no byte ranges."""
         if format not in FORMATS:
             raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
-        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
         headers = _saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
@@ -118,7 +119,7 @@ class ProjectFiles:
         self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
     ) -> JSONResponse:
         """Loudness of the whole, now and after adjustment to a standard: podcast or acx, by default the project's."""
-        standard, _ = await self._finish(project_id, request, loudness)
+        _, standard, _ = await self._finish(project_id, request, loudness)
         timeline, _ = await self._whole(project_id, request, partial)
         # The measurement before adjustment is the same for every standard.
         mastering = await self._mastering(request, timeline, standard or STANDARDS["podcast"])
@@ -137,7 +138,7 @@ class ProjectFiles:
         """A zip with a tagged, numbered file for each chapter: mp3, flac, opus or wav; each file meets the standard.
         For acx, MP3 files have 192 kbit/s unless ``bitrate`` differs, and all files begin and end with silence."""
         _check_streamed(format, "chapters")
-        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
         headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
@@ -179,9 +180,8 @@ class ProjectFiles:
         """A sample for shops: at most ``seconds``, up to the end of a sentence. It begins with the part ``first``, by
         default after the opening credits, and ends with the part ``last`` at the latest."""
         _check_streamed(format, "samples")
-        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        project, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         whole, tags = await self._whole(project_id, request, partial)
-        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         left_out = (project.settings.opening_part,)
         edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
         cut = (whole, self._library.files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
@@ -203,9 +203,8 @@ class ProjectFiles:
     ) -> Response:
         """An EPUB 3 with the text and the audio (media overlays): readers show each sentence while it is heard.
         ``bitrate`` is that of its MP3 files, 64 by default."""
-        standard, _ = await self._finish(project_id, request, loudness, bitrate)
+        project, standard, _ = await self._finish(project_id, request, loudness, bitrate)
         timeline, tags = await self._whole(project_id, request, partial)
-        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         mastering = await self._mastering(request, timeline, standard)
         book = EpubMetadata(project.id, tags, project.changed, project.settings.chapter_pause)
         library = self._library
@@ -215,13 +214,13 @@ class ProjectFiles:
 
     async def _finish(
         self, project_id: str, request: Request, loudness: str | None, bitrate: int | None = None, format: str = "mp3"
-    ) -> tuple[Standard | None, int | None]:
-        """The named standard and bit rate, or the project's own. Raises InvalidRequest, NotFound."""
+    ) -> tuple[Project, Standard | None, int | None]:
+        """The project, and the named standard and bit rate, or its own. Raises InvalidRequest, NotFound."""
         check_bit_rate(bitrate, format)
         project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         settings = project.settings
         standard = standard_of(settings.loudness if loudness is None else loudness)
-        return standard, settings.bitrate if bitrate is None else bitrate
+        return project, standard, settings.bitrate if bitrate is None else bitrate
 
     async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
         """Raises NotFound, NotFinished."""
