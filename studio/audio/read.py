@@ -71,8 +71,6 @@ class Clip:
 
     pcm: np.ndarray
     sample_rate: int
-    channel_levels: tuple[float, ...] = ()
-    """RMS of each of the file's channels, before mixing."""
     channel: int | None = None
     """The one channel that was used, from 0; None: the mean of all."""
 
@@ -121,11 +119,11 @@ def read_clip(
             raise InvalidClip("the span lies beyond the end of the file", "start")
         raise InvalidClip("the file has no audio", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
-    levels = tuple(float(level) for level in np.sqrt(squares / len(pcm)))
+    levels = np.sqrt(squares / len(pcm))
     mixed = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64))))
     if channel is None and mixed < CANCELLED * float(np.linalg.norm(levels)) / len(levels):
-        return read_clip(data, param, start, end, levels.index(max(levels)))
-    clip = Clip(pcm, rate, levels, channel)
+        return read_clip(data, param, start, end, int(levels.argmax()))
+    clip = Clip(pcm, rate, channel)
     _check(clip, param)
     return clip
 

@@ -15,8 +15,6 @@ from studio.library.projects.project_repository import PartChanges
 from studio.speech.text import sentences_of
 
 PLACEHOLDERS = ("title", "author", "narrator", "year")
-TEMPLATES = ("opening_credits", "closing_credits")
-"""The fields of the settings."""
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _CHAPTERS = {
     "de": ("Vorspann", "Abspann"),
