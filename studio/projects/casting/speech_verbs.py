@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-_WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("speech-words.json").read_text("utf-8"))
+from studio.paths import json_beside
+
+_WORDS: dict[str, Any] = json_beside(__file__, "speech-words.json")
 
 INVERTED = "|".join(chain(*_WORDS["inverted"].values()))
 """Those that stand before their subject, without a mark between speech and narrator."""

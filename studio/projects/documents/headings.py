@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from pathlib import Path
+
+from studio.paths import json_beside
 
 MAX_HEADING = 160
 """Characters; a longer line is prose."""
 MAX_TITLE = 80
 """Characters of a title that is recognised only by its position."""
 
-_WORDS = json.loads(Path(__file__).with_name("headings.json").read_text("utf-8"))
+_WORDS = json_beside(__file__, "headings.json")
 """Patterns of words: those that mean a chapter, those that are a heading alone, and by language other words beside a
 number. Prose seldom has a number after "chapter", so the others have stricter rules."""
 _CHAPTER, _ALONE = "|".join(_WORDS["chapter"]), "|".join(_WORDS["alone"])

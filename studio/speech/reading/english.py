@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from normt2s import Normalizer
 from normt2s.langs.en import English
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("english.json").read_text("utf-8"))
+from studio.paths import json_beside
+
+TABLES: dict[str, Any] = json_beside(__file__, "english.json")
 """Words of all rules here, by the names under which these modules read them."""
 UNITS: Mapping[str, Sequence[str]] = TABLES["units"]
 """Units that the library lacks or gets wrong: singular and plural."""

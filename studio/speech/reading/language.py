@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
-from pathlib import Path
+
+from studio.paths import json_beside
 
 _WORD = re.compile(r"(?<![\w@./:-])[^\W\d_]+(?:['’][^\W\d_]+)*(?![\w@/]|[.:]\w)")
 SAMPLE = 4000
 """Characters of a text that are examined."""
-_COMMON = {
-    code: frozenset(words)
-    for code, words in json.loads(Path(__file__).with_name("common-words.json").read_text("utf-8")).items()
-}
+_COMMON = {code: frozenset(words) for code, words in json_beside(__file__, "common-words.json").items()}
 """Frequent words by ISO 639-1 code, for languages in Latin script."""
 _SCRIPTS = {
     "HANGUL": "ko", "HIRAGANA": "ja", "KATAKANA": "ja", "CJK": "zh", "CYRILLIC": "ru", "ARABIC": "ar", "HEBREW": "he",
