@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Annotated, BinaryIO
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from studio.api.http.hangup import until_hangup
+from studio.api.http.hangup import streamed, until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import file_reader, range_response, read_span
 from studio.api.schemas.field_types import LOWER_CASE
@@ -112,8 +112,8 @@ class ProjectFiles:
             return await self._written(request, writing, FORMATS[M4B], headers)
         if format == "wav":
             check_wav(timeline)
-        pieces = await self._start_stream(request, encoded(timeline, files, format, tags, mastering, bitrate))
-        return StreamingResponse(pieces, media_type=FORMATS[format], headers=headers)
+        pieces = encoded(timeline, files, format, tags, mastering, bitrate)
+        return await self._streamed(request, pieces, FORMATS[format], headers)
 
     async def loudness(
         self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
@@ -142,9 +142,7 @@ class ProjectFiles:
         timeline, tags = await self._whole(project_id, request, partial)
         zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
         headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return StreamingResponse(
-            await self._start_stream(request, zipping), media_type="application/zip", headers=headers
-        )
+        return await self._streamed(request, zipping, "application/zip", headers)
 
     async def tracks(
         self,
@@ -161,9 +159,8 @@ class ProjectFiles:
         timeline, tags = await self._whole(project_id, request, partial)
         cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
         zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
-        pieces = await self._start_stream(request, zipping)
         headers = _saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+        return await self._streamed(request, zipping, "application/zip", headers)
 
     async def sample(
         self,
@@ -189,9 +186,7 @@ class ProjectFiles:
         mastering = await self._mastering(request, timeline, standard)
         tags = replace(tags, chapters=())
         pieces = encoded(timeline, self._library.files, format, tags, mastering, bitrate)
-        headers = _saved_as(f"{tags.title} sample", format)
-        stream = await self._start_stream(request, pieces)
-        return StreamingResponse(stream, media_type=FORMATS[format], headers=headers)
+        return await self._streamed(request, pieces, FORMATS[format], _saved_as(f"{tags.title} sample", format))
 
     async def epub(
         self,
@@ -233,10 +228,10 @@ class ProjectFiles:
         work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.owner_filter, partial)
         return await until_hangup(request, work)
 
-    async def _start_stream(
-        self, request: Request, pieces: Generator[bytes, None, None]
-    ) -> AsyncGenerator[bytes, None]:
-        return await until_hangup(request, self._queues.exports.stream(request.state.caller, pieces))
+    async def _streamed(
+        self, request: Request, pieces: Generator[bytes, None, None], media_type: str, headers: dict[str, str]
+    ) -> Response:
+        return await streamed(request, self._queues.exports, pieces, media_type, headers)
 
     async def _mastering(self, request: Request, timeline: Timeline, standard: Standard | None) -> Mastering | None:
         """The adjustment of the whole to a standard, found by measuring; cancelled if the client disconnects."""
@@ -268,8 +263,8 @@ class ProjectFiles:
         owner_filter = request.state.owner_filter
         report = await to_thread.run_sync(ProofReport, self._library, project_id, owner_filter)
         names = await to_thread.run_sync(self._library.cast.names, project_id, owner_filter)
-        pieces = await self._start_stream(request, zipped(timeline, self._library.files, names, report.files))
-        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(report.title, "zip"))
+        pieces = zipped(timeline, self._library.files, names, report.files)
+        return await self._streamed(request, pieces, "application/zip", _saved_as(report.title, "zip"))
 
     async def subtitles(
         self,
