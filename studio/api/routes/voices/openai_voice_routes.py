@@ -67,13 +67,9 @@ class OpenAIVoiceRoutes:
         sample = await sample_of(form, self._clips, request.state.caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
+        texts = {name: form.text(name) for name in ("name", "language", "gender", "accent", "colour", "licence")}
         new = VoiceFields(
-            name=form.text("name"),
-            language=form.text("language"),
-            gender=form.text("gender"),
-            accent=form.text("accent"),
-            colour=form.text("colour"),
-            licence=form.text("licence"),
+            **texts,
             description=form.text("speaker_description", "description"),
             tags=tuple(form.text("tags").split(",")),
             consent=consent if ours else None,
