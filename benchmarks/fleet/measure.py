@@ -1,9 +1,10 @@
-"""A fleet on this machine's GPUs: its cost, the gain of a second GPU, and a lost replica's effect on listeners.
+"""A fleet on this machine's GPUs: its cost, the gain of several GPUs, and a lost replica's effect on listeners.
 
 python -m benchmarks.fleet.measure [--out FILE] starts app.py without its page several times: with one engine in its
-own process, with a fleet of one replica and with one of two, over the same library, and listens over real HTTP. The
-settings of the environment apply (STUDIO_MODEL …). Every figure is in FILE as soon as it is measured, so that a later
-failure loses none; `--only` measures some stages. Two replicas need two GPUs, or share a CPU.
+own process, with a fleet of one replica and with one of as many as there are GPUs (`--replicas`), over the same
+library, and listens over real HTTP. The settings of the environment apply (STUDIO_MODEL …). Every figure is in FILE as
+soon as it is measured, so that a later failure loses none; `--only` measures some stages. Each replica needs a GPU, or
+they share a CPU.
 """
 
 from __future__ import annotations
@@ -43,17 +44,31 @@ STRIKE_SECONDS = 1.0
 BACK_SECONDS = 240.0
 """Seconds within which a lost replica must be back."""
 REPLICA = b"ray::ServeReplica"
+NUMBERS = {2: "two", 3: "three", 4: "four", 8: "eight"}
 
 
 @dataclass(frozen=True)
 class Loads:
     """The amounts of load."""
 
+    replicas: int
+    """Of the fleet of several."""
     streams: int
+    """At once on one GPU."""
     seconds: float
     repeat: int
     voices: int
     requests: int
+
+    @property
+    def number(self) -> str:
+        """Of the replicas, as the figures' names have it."""
+        return NUMBERS.get(self.replicas, str(self.replicas))
+
+    @property
+    def with_one_lost(self) -> int:
+        """The streams that all replicas but one carry."""
+        return self.streams * (self.replicas - 1)
 
 
 @dataclass
@@ -157,7 +172,7 @@ async def struck(
     service: Service, loads: Loads, blow: Callable[[], Awaitable[float]]
 ) -> tuple[list[Heard], float, list[float]]:
     """The measurements of listeners during a failure: all of them, its time, and each one's start, by one clock."""
-    requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.streams)]
+    requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.with_one_lost)]
     began = [0.0] * len(requests)
 
     async def listen(number: int) -> Heard:
@@ -206,35 +221,37 @@ class Stages:
             }
         )
 
-    async def two(self) -> None:
-        """Two replicas: throughput, voices, one killed, one frozen."""
-        async with running(self.home, STUDIO_ENGINES="2") as up:
+    async def several(self) -> None:
+        """A replica on each GPU: throughput, voices, one killed, one frozen."""
+        replicas, number = self.loads.replicas, self.loads.number
+        async with running(self.home, STUDIO_ENGINES=str(replicas)) as up:
             await self._make_voices(up.service)
-            row = await times_real_time(up.service, self.loads, 2 * self.loads.streams)
-            two = {"hits": await hits(up.service, self.loads)} | row
+            row = await times_real_time(up.service, self.loads, replicas * self.loads.streams)
+            fleet = {"hits": await hits(up.service, self.loads)} | row
             one = self.report.results.get("fleet_of_one")
-            self.report.add({"fleet_of_two": two})
+            self.report.add({f"fleet_of_{number}": fleet})
             if one:
-                share = round(two["hits"] / one["hits"], 3)
-                self.report.add({"two_over_one": round(two["xrt"] / one["xrt"], 3), "prefix_hit_share": share})
+                share = round(fleet["hits"] / one["hits"], 3)
+                over = round(fleet["xrt"] / one["xrt"], 3)
+                self.report.add({f"{number}_over_one": over, "prefix_hit_share": share})
             await self._lose(up, "kill", signal.SIGKILL)
             await self._lose(up, "freeze", signal.SIGSTOP)
 
     async def update(self) -> None:
         """A second studio replaces the replicas of a cluster, one by one, while callers of the first continue."""
         with cluster() as address:
-            settings = {"STUDIO_RAY_ADDRESS": address, "STUDIO_ENGINES": "2"}
+            settings = {"STUDIO_RAY_ADDRESS": address, "STUDIO_ENGINES": str(self.loads.replicas)}
             async with running(self.home, **settings) as up:
                 await self._make_voices(up.service)
                 before, ended, heards = set(replica_processes()), asyncio.Event(), list[Heard]()
 
                 async def caller(number: int) -> None:
-                    await asyncio.sleep(number * self.loads.seconds / self.loads.streams)
+                    await asyncio.sleep(number * self.loads.seconds / self.loads.with_one_lost)
                     while not ended.is_set():
                         frames = up.service.frames(self.loads.seconds)
                         heards.append(await up.service.address.listen(up.service.request(frames, voice=VOICE)))
 
-                callers = [asyncio.create_task(caller(number)) for number in range(self.loads.streams)]
+                callers = [asyncio.create_task(caller(number)) for number in range(self.loads.with_one_lost)]
                 await asyncio.sleep(self.loads.seconds)
                 began = time.perf_counter()
                 with tempfile.TemporaryDirectory() as other:
@@ -348,8 +365,9 @@ def gpus() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
-    stages = ["one", "two", "update", "ingress"]
+    stages = ["one", "several", "update", "ingress"]
     parser.add_argument("--only", nargs="+", choices=stages, default=stages)
+    parser.add_argument("--replicas", type=int, help="default: as many as GPUs, at least two")
     parser.add_argument("--streams", type=int, default=64, help="at once on one GPU")
     parser.add_argument("--seconds", type=float, default=15, help="of sound in a stream")
     parser.add_argument("--repeat", type=int, default=40, help="requests of one caller")
@@ -357,8 +375,10 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=600, help="among the voices")
     options = parser.parse_args()
     report = Report(options.out)
-    report.add({"date": datetime.date.today().isoformat(), "torch": torch.__version__, "gpus": gpus()})
-    loads = Loads(options.streams, options.seconds, options.repeat, options.voices, options.requests)
+    cards = gpus()
+    report.add({"date": datetime.date.today().isoformat(), "torch": torch.__version__, "gpus": cards})
+    replicas = max(2, options.replicas or len(cards))
+    loads = Loads(replicas, options.streams, options.seconds, options.repeat, options.voices, options.requests)
     asyncio.run(measure(options.only, report, loads))
     figures = {key: value for key, value in report.results.items() if not isinstance(value, dict)}
     table("A fleet", [{"figure": key, "measured": str(value)} for key, value in figures.items()])

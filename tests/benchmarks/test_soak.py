@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.serving.recording import record
-from benchmarks.soak import Look, verdict
+from benchmarks.soak import BUSY_CARD, Look, verdict
 from studio.paths import ROOT
 
 STEADY = [Look(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
@@ -27,14 +26,20 @@ WRONG = (
 
 
 def test_what_stands_still_passes_and_what_grew_is_named() -> None:
-    assert verdict(STEADY, Counter()) == verdict(UNEVEN, Counter()) == []
-    for looks, told in WRONG:
-        assert verdict(looks, Counter()) == [told]
+    assert verdict(STEADY) == verdict(UNEVEN) == []
+    for looks, message in WRONG:
+        assert verdict(looks) == [message]
 
 
-def test_a_failed_request_fails_it_and_so_does_a_run_that_is_too_short() -> None:
-    assert verdict(STEADY, Counter({"mp3: 500": 2})) == ["2 requests failed: mp3: 500"]
-    assert "too short" in verdict(STEADY[:5], Counter())[0]
+def test_a_card_whose_memory_grows_by_two_percent_fails_the_load_of_a_card() -> None:
+    full = [replace(look, card_mib=30_000) for look in STEADY]
+    assert verdict(full, BUSY_CARD) == []
+    growing = [replace(look, card_mib=30_000 + round(30 * look.minute)) for look in STEADY]
+    assert verdict(growing, BUSY_CARD) == ["the card's memory grew by 1.8%, from 30240 to 30780 MiB"]
+
+
+def test_a_run_that_is_too_short_fails() -> None:
+    assert "too short" in verdict(STEADY[:5])[0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
@@ -43,10 +48,11 @@ def test_it_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voi
     command = [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.05"]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    (look,) = told["looks"]
-    assert told["reasons"] == {} and look["takes"] + look["hang_ups"] > 0
-    assert len(told["broken"]) == 1 and "too short" in told["broken"][0]
+    results = json.loads(done.stdout.splitlines()[-1])
+    (look,) = results["looks"]
+    assert results["reasons"] == {} and look["takes"] + look["hang_ups"] > 0
+    assert set(results["kept"]) == {"kept"} and results["first_ms_before"] > 0 and results["first_ms_after"] > 0
+    assert len(results["broken"]) == 1 and "too short" in results["broken"][0]
 
 
 async def test_takes_at_a_rate_are_spoken_and_counted(tmp_path: Path) -> None:
