@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
@@ -67,7 +67,8 @@ class OpenAIVoiceRoutes:
         sample = await sample_of(form, self._clips, request.state.caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
-        texts = {name: form.text(name) for name in ("name", "language", "gender", "accent", "colour", "licence")}
+        plain = ("name", "language", "gender", "accent", "colour", "licence")
+        texts: dict[str, Any] = {name: form.text(name) for name in plain}
         new = VoiceFields(
             **texts,
             description=form.text("speaker_description", "description"),
