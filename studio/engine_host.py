@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -19,6 +21,8 @@ log = logging.getLogger(__name__)
 
 RELEASE_SECONDS = 60.0
 """Interval at which freed memory is returned to the system; using a returned page again costs microseconds."""
+LAST_USE_SECONDS = 5.0
+"""Longest wait for the last request to let go of a stopped engine, whose memory is needed for the next one."""
 STOP_SECONDS = 20.0
 """Maximum wait, on stopping, for a running start to reach its next step."""
 
@@ -175,11 +179,17 @@ class EngineHost:
     def _replace(self, *configs: EngineConfig) -> None:
         held, self._held = self._held, None
         assert held is not None, "switch comes after hold"
+        old: weakref.ref[SpeechEngine] | None = None
         if held.exception() is None:
             held.result().stop()
+            old = weakref.ref(held.result())
         del held
         self._config, self.trouble = configs[0], None
+        until = time.monotonic() + LAST_USE_SECONDS
         release_memory()
+        while old is not None and old() is not None and time.monotonic() < until:
+            time.sleep(0.02)
+            release_memory()
         self._run(*configs)
 
     def _run(self, *configs: EngineConfig) -> None:

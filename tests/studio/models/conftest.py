@@ -61,8 +61,9 @@ class Studio:
 
 
 @pytest.fixture
-def studio_of(voices_folder: Path) -> Iterator[Callable[..., Studio]]:
+def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Studio]]:
     """Makes one from settings."""
+    monkeypatch.setattr("studio.engine_host.LAST_USE_SECONDS", 0.0)  # the test keeps the engines that were stopped
     with contextlib.ExitStack() as stack:
 
         def make(broken: dict[str, Exception] | None = None, **settings: Any) -> Studio:
