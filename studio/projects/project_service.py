@@ -97,7 +97,7 @@ class ProjectService:
         return await to_thread.run_sync(proposed)
 
     def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
-        self._voices.check_for_project(owner, owner, *names)
+        self._voices.check_for_owner(owner, owner, *names)
         return self.library.seen_by(owner).voices.known_now()
 
     def _store(
@@ -139,7 +139,7 @@ class ProjectService:
             project = self._projects.get(project_id, owner_filter)
             after = settings(project.settings)
             if after.voice != project.settings.voice:
-                self._check_voices(project_id, owner_filter, after.voice)
+                self._voices.check_for_project(project_id, owner_filter, after.voice)
             return self._change(project, owner_filter, title, after, sharing)
 
     def _change(
@@ -159,19 +159,13 @@ class ProjectService:
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
-        self._check_voices(project_id, owner_filter, changes.voice)
+        self._voices.check_for_project(project_id, owner_filter, changes.voice)
         return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
-        self._check_voices(project_id, owner_filter, part.voice)
+        self._voices.check_for_project(project_id, owner_filter, part.voice)
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
-
-    def _check_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> None:
-        """Raises NotFound, UnknownVoice, NotAllowed."""
-        if any(names):
-            owner = self._projects.get(project_id, owner_filter).owner
-            self._voices.check_for_project(owner_filter, owner, *names)
 
     def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""

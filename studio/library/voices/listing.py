@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
@@ -17,7 +17,6 @@ MAX_WORDS = 32
 """Words in a query; SQLite refuses an expression of a thousand terms."""
 
 Order = Literal["name", "favourites", "recent"]
-ORDERS: tuple[str, ...] = get_args(Order)
 """By name; favourites first, then by name; most recently changed first."""
 
 _ORDER_BY = {

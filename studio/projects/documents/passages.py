@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from studio.audio.cover import Cover
-from studio.errors import InvalidDocument
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.checks import clean_language
 from studio.library.projects.project_records import SURE, NewCharacter
 
 MAX_FILE = 32 * 1024 * 1024
@@ -160,3 +161,11 @@ def _western(data: bytes) -> str:
     letters = sum(map(data.count, _WESTERN_LETTERS))
     plain = sum(map(data.count, _PLAIN_LETTERS))
     return data.decode("cp1252") if letters <= 0.4 * plain else ""
+
+
+def valid_language(language: str) -> str:
+    """A language as a document names it; blank if that is not a BCP 47 tag."""
+    try:
+        return clean_language(language)
+    except InvalidRequest:
+        return ""
