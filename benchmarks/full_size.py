@@ -29,10 +29,10 @@ from engine.codec import Codec
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
-from studio.models import catalogue
-from studio.models.catalogue import S2_PRO
+from studio.models.catalogue import TREES
 
-AUDIO8 = catalogue.AUDIO8 | {key: S2_PRO[key] for key in S2_PRO if key.endswith("_token_id")}
+S2_PRO = TREES["s2-pro"]
+AUDIO8 = TREES["audio8-0.6b"] | {key: S2_PRO[key] for key in S2_PRO if key.endswith("_token_id")}
 """Audio8's, with the ids of tokens that S2 Pro's has besides."""
 SHAPES = {"s2-pro": S2_PRO, "audio8": AUDIO8}
 DEVIATION = 0.02

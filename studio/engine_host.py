@@ -70,7 +70,7 @@ class EngineHost:
         """``fallback``: started if an engine with ``config`` does not start."""
         self.trouble: str | None = None
         """Why the model that was wanted last is not the one that is loaded."""
-        self._config, self._fallback = config, fallback
+        self._config = config
         self._start_engine = start_engine
         self._reporter = reporter
         self._status = HostStatus("starting", "waiting to start", 0.0)

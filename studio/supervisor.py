@@ -37,24 +37,20 @@ class HealthCheck:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._status = WorkStatus(None, 0)
+        self.status = WorkStatus(None, 0)
         self._lock = threading.Lock()
-
-    @property
-    def status(self) -> WorkStatus:
-        return self._status
 
     def report_success(self) -> None:
         """Clear the error."""
         with self._lock:
-            self._status = WorkStatus(None, self._status.failures)
+            self.status = WorkStatus(None, self.status.failures)
 
     def report_failure(self, what: str, error: Exception | None = None) -> None:
         """Set the error and log it; an error that repeats is logged once."""
         message = what if error is None else f"{what}: {str(error) or type(error).__name__}"
         with self._lock:
-            is_new = message != self._status.error
-            self._status = WorkStatus(message, self._status.failures + 1)
+            is_new = message != self.status.error
+            self.status = WorkStatus(message, self.status.failures + 1)
         if is_new:
             has_stack = error is not None and not isinstance(error, EXPECTED)
             log.log(
@@ -91,6 +87,13 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
     finally:
         for task in tasks:
             task.cancel()
+
+
+async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks and wait for their end; their results and errors are dropped."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def is_set(event: asyncio.Event) -> None:

@@ -18,6 +18,7 @@ from studio.speech.planning.plan import PROBE
 from studio.speech.request import MAX_INPUT, new_request_id
 from studio.speech.speech_service import SpeechService
 from studio.speech.text import Sentences
+from studio.supervisor import end_tasks
 
 
 class TextSocket(ABC):
@@ -50,9 +51,7 @@ class TextSocket(ABC):
             await self._refuse(refusal)
             await self._websocket.close(1008 if refusal.status < 500 else 1011)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
 
     async def _received(self, kind: str, expected: str, param: str) -> Any:
         """The next message. kind: text or bytes. Raises InvalidRequest, WebSocketDisconnect."""

@@ -98,13 +98,5 @@ def wav_header(sample_rate: int, samples: int | None) -> bytes:
     """The WAV_HEADER bytes before 16-bit mono samples; ``samples=None`` when their number is unknown."""
     data = 0xFFFFFFFF if samples is None else 2 * samples
     riff = 0xFFFFFFFF if samples is None else 36 + data
-    layout = struct.pack("<HHIIHH", 1, 1, sample_rate, 2 * sample_rate, 2, 16)
-    return (
-        b"RIFF"
-        + struct.pack("<I", riff)
-        + b"WAVEfmt "
-        + struct.pack("<I", 16)
-        + layout
-        + b"data"
-        + struct.pack("<I", data)
-    )
+    layout = (1, 1, sample_rate, 2 * sample_rate, 2, 16)  # PCM, channels, rate, bytes a second, bytes a sample, bits
+    return struct.pack("<4sI8sIHHIIHH4sI", b"RIFF", riff, b"WAVEfmt ", 16, *layout, b"data", data)

@@ -61,6 +61,7 @@ MEDIA_TYPES = {
     "asf": "audio/x-ms-wma",
     "amr": "audio/amr",
 }
+_BEGINNINGS = {b"fLaC": "flac", b"OggS": "ogg", b"\x1aE\xdf\xa3": "matroska", b"caff": "caf", b"#!AMR": "amr"}
 _WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
 """The beginning of an ASF file, the container of WMA."""
 
@@ -71,8 +72,6 @@ class Clip:
 
     pcm: np.ndarray
     sample_rate: int
-    channel_levels: tuple[float, ...] = ()
-    """RMS of each of the file's channels, before mixing."""
     channel: int | None = None
     """The one channel that was used, from 0; None: the mean of all."""
 
@@ -121,11 +120,11 @@ def read_clip(
             raise InvalidClip("the span lies beyond the end of the file", "start")
         raise InvalidClip("the file has no audio", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
-    levels = tuple(float(level) for level in np.sqrt(squares / len(pcm)))
+    levels = np.sqrt(squares / len(pcm))
     mixed = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64))))
     if channel is None and mixed < CANCELLED * float(np.linalg.norm(levels)) / len(levels):
-        return read_clip(data, param, start, end, levels.index(max(levels)))
-    clip = Clip(pcm, rate, levels, channel)
+        return read_clip(data, param, start, end, int(levels.argmax()))
+    clip = Clip(pcm, rate, channel)
     _check(clip, param)
     return clip
 
@@ -181,22 +180,15 @@ def _check(clip: Clip, param: str | None) -> None:
 def _container(head: bytes) -> str | None:
     if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
         return "wav"
-    if head[:4] == b"fLaC":
-        return "flac"
-    if head[:4] == b"OggS":
-        return "ogg"
-    if head[:4] == b"\x1aE\xdf\xa3":
-        return "matroska"
     if head[4:8] == b"ftyp":
         return "mov"
     if head[:4] == b"FORM" and head[8:11] == b"AIF":
         return "aiff"
-    if head[:4] == b"caff":
-        return "caf"
     if head == _WMA[: len(head)] and len(head) > 4:
         return "asf"
-    if head[:5] == b"#!AMR":
-        return "amr"
+    for beginning, container in _BEGINNINGS.items():
+        if head.startswith(beginning):
+            return container
     if len(head) > 1 and head[0] == 0xFF and head[1] & 0xF6 == 0xF0:
         return "aac"
     if head[:3] == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):

@@ -61,7 +61,7 @@ class TakeLikeness:
             )
         revision = "" if take.revision is None else f"@{take.revision}"
         voice = await to_thread.run_sync(self._library.seen_by(caller).voices.get, f"{take.voice_id}{revision}")
-        return await self._queue.run(caller, self._to_voice, take, path, voice)
+        return await self._queue.run(caller, self._to_voice, take, path, caller, voice)
 
     async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:
         """Of a take, by its audio file, to a clip.
@@ -70,28 +70,31 @@ class TakeLikeness:
         """
         self._check()
         intake = await self._clips.suggest(caller, data, "", cut, param)
-        return await self._queue.run(caller, self._to_clip, take, path, intake)
+        return await self._queue.run(caller, self._to_clip, take, path, caller, intake)
 
     def _check(self) -> None:
         if not self._library_prints.prints.is_there:
             raise NotOffered("this studio cannot tell voices: assets/fry/voiceprint.npz is missing", "take_id")
 
-    def _to_voice(self, take: Take, path: Path, voice: Voice) -> Likeness:
+    def _to_voice(self, take: Take, path: Path, caller: str, voice: Voice) -> Likeness:
         """Blocking: some 40 ms for the take, and as much for each clip not yet read."""
         own = [self._library_prints.spans(sample) for sample in voice.samples]
-        likeness = self._compare(take, path, np.concatenate([NO_SPANS, *own]), lambda: self._advice(voice.samples, own))
+        known = np.concatenate([NO_SPANS, *own])
+        likeness = self._compare(take, path, caller, known, lambda: self._advice(voice.samples, own))
         return replace(likeness, closest=None) if voice.bundled else likeness
 
-    def _to_clip(self, take: Take, path: Path, intake: Intake) -> Likeness:
-        return self._compare(take, path, intake.spans, lambda: intake.advice.findings)
+    def _to_clip(self, take: Take, path: Path, caller: str, intake: Intake) -> Likeness:
+        return self._compare(take, path, caller, intake.spans, lambda: intake.advice.findings)
 
-    def _compare(self, take: Take, path: Path, own: np.ndarray, findings: Callable[[], Iterable[Finding]]) -> Likeness:
+    def _compare(
+        self, take: Take, path: Path, caller: str, own: np.ndarray, findings: Callable[[], Iterable[Finding]]
+    ) -> Likeness:
         """``own``: the clip's prints (spans, 256). Blocking."""
         heard = self._library_prints.prints.spans(*_beginning(take, path))
         if not len(heard) or not len(own):
             raise NoLikeness(f"the take {take.id} or the clip has less than a second of speech")
         percent = percent_alike(mean_print(heard), mean_print(own))
-        closest = self._library_prints.closest(heard)
+        closest = self._library_prints.closest(heard, caller)
         reasons = () if percent >= CLOSE else tuple(each for each in findings() if each.severity != "hint")
         return Likeness(percent, closest if closest and closest.percent >= NEAR else None, reasons)
 

@@ -135,6 +135,7 @@ def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int, 
     db.execute(f"{give} not null", [to, owner])
     takes = db.execute(f"{give} null", [to, owner]).rowcount
     projects = db.execute(f"update projects set owner = ? where owner {condition}", [to, owner]).rowcount
+    db.execute(f"update or replace favourites set owner = ? where owner {condition}", [to, owner])
     db.execute(f"update consents set owner = ? where owner {condition}", [to, owner])
     voices = db.execute(f"update voices set owner = ? where owner {condition} and not bundled", [to, owner]).rowcount
     return int(takes), int(projects), int(voices)

@@ -20,6 +20,7 @@ import httpx
 from anyio import CancelScope, to_thread
 
 from studio.models.hub_files import HubFiles
+from studio.supervisor import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -111,8 +112,7 @@ class HubDownload:
     async def stop(self) -> None:
         """End the download."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Put any error into the status, so that no click seems to do nothing."""

@@ -16,6 +16,7 @@ from studio.models.model_choice import is_set, write_choice
 from studio.models.model_download import ModelDownload
 from studio.models.model_list import ListedModel, fitting_path, list_models
 from studio.settings import Settings, on_zero_gpu
+from studio.supervisor import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -38,20 +39,12 @@ class ModelService:
         self._in_use, self._switched = in_use, switched
         self._downloads = {model.name: ModelDownload(model) for model in CATALOGUE if model.repo}
         self._switching: asyncio.Task[None] | None = None
-        self._target: str | None = None
-        self._is_waiting = False
+        self.target: str | None = None
+        """The name or path of the model that is being switched to."""
+        self.is_waiting = False
+        """Whether a switch waits for the end of takes, and may be cancelled."""
         self.error: str | None = None
         """Why the last choice could not be kept."""
-
-    @property
-    def target(self) -> str | None:
-        """The name or path of the model that is being switched to."""
-        return self._target
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a switch waits for the end of takes, and may be cancelled."""
-        return self._is_waiting
 
     @property
     def downloads(self) -> dict[str, DownloadStatus]:
@@ -91,28 +84,28 @@ class ModelService:
         """
         if why := self.cannot_switch:
             raise NotOffered(why)
-        if self._target is not None or self._host.status.state == "starting":
+        if self.target is not None or self._host.status.state == "starting":
             raise UnderWay("a model is being loaded; wait until it is ready", "model", "loading")
-        self._target = name  # from here on a second request is refused
+        self.target = name  # from here on a second request is refused
         try:
             path = await to_thread.run_sync(fitting_path, self._settings, name, self._held)
         except BaseException:
-            self._target = None
+            self.target = None
             raise
         self._switching = asyncio.create_task(self._switch(name, path))
         self._switching.add_done_callback(self._switch_ended)
 
     async def cancel_switch(self) -> None:
         """Keep the loaded model; only while takes are waited for. Raises UnderWay later, NotFound if nothing is."""
-        if self._switching is None or self._target is None:
+        if self._switching is None or self.target is None:
             raise NotFound("no model is being switched to")
-        if not self._is_waiting:
+        if not self.is_waiting:
             raise UnderWay("the model is being loaded already; wait until it is ready", "model", "loading")
         await self._end_waiting()
 
     async def close(self) -> None:
         """End downloads, which a later start continues, and a switch that still waits."""
-        if self._is_waiting:
+        if self.is_waiting:
             await self._end_waiting()
         for download in self._downloads.values():
             await download.stop()
@@ -124,8 +117,7 @@ class ModelService:
 
     async def _end_waiting(self) -> None:
         assert self._switching is not None
-        self._switching.cancel()
-        await asyncio.gather(self._switching, return_exceptions=True)
+        await end_tasks(self._switching)
 
     def _download(self, name: str) -> ModelDownload:
         model = in_catalogue(name)
@@ -136,7 +128,7 @@ class ModelService:
 
     async def _switch(self, name: str, path: str) -> None:
         host = self._host
-        self.error, self._is_waiting = None, True
+        self.error, self.is_waiting = None, True
         try:
             while self._hold(self._in_use()):
                 await asyncio.sleep(LOOK_SECONDS)
@@ -144,7 +136,7 @@ class ModelService:
             host.resume()
             raise
         finally:
-            self._is_waiting = False
+            self.is_waiting = False
         host.switch(path)
         if not await host.comes_up():
             return
@@ -153,7 +145,7 @@ class ModelService:
                 await to_thread.run_sync(write_choice, self._settings.home, name if in_catalogue(name) else path)
             except OSError as error:
                 self.error = f"the choice could not be kept for the next start: {error.strerror or error}"
-        self._target = None  # whatever comes now is not part of the switch
+        self.target = None  # whatever comes now is not part of the switch
         await self._switched()
 
     def _hold(self, count: int) -> int:
@@ -163,6 +155,6 @@ class ModelService:
 
     def _switch_ended(self, task: asyncio.Task[None]) -> None:
         if task is self._switching:
-            self._target = None
+            self.target = None
         if not task.cancelled() and (problem := task.exception()) is not None:
             log.error("the model was not switched", exc_info=problem)

@@ -12,22 +12,12 @@ from studio.library.projects.part_arrangement import new_part_id
 from studio.library.projects.part_filter import ALL_PARTS
 from studio.library.projects.project_records import MAX_CREDITS, NewPart, Part, Project, ProjectSettings
 from studio.library.projects.project_repository import PartChanges
+from studio.paths import json_beside
 from studio.speech.text import sentences_of
 
 PLACEHOLDERS = ("title", "author", "narrator", "year")
-TEMPLATES = ("opening_credits", "closing_credits")
-"""The fields of the settings."""
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_CHAPTERS = {
-    "de": ("Vorspann", "Abspann"),
-    "en": ("Opening credits", "Closing credits"),
-    "es": ("Créditos iniciales", "Créditos finales"),
-    "fr": ("Générique de début", "Générique de fin"),
-    "it": ("Titoli di testa", "Titoli di coda"),
-    "ja": ("オープニングクレジット", "エンディングクレジット"),
-    "pt": ("Créditos iniciais", "Créditos finais"),
-    "zh": ("片头", "片尾"),
-}
+_CHAPTERS: dict[str, list[str]] = json_beside(__file__, "credits.json")
 """Titles of the two chapters by language."""
 
 Texts = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Generates the audio of a part: a take with its codes and the times of its words, not stored yet."""
+"""Generates the audio of a part: its request, and a take with its codes and the times of its words, not stored yet."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from engine import EngineError
 from studio.audio.encode import wav_samples, whole_wav
-from studio.library.projects.project_records import ClaimedPart
+from studio.library.projects.project_records import ClaimedPart, ProjectSettings
 from studio.library.takes.take import NewTake, Timed
-from studio.projects.part_request import origin_of, request_of
+from studio.speech.request import Origin, SpeechRequest
 from studio.speech.speech_service import Speech, SpeechService
 
 log = logging.getLogger(__name__)
@@ -47,3 +47,24 @@ async def _word_times(speech: Speech) -> list[Timed] | None:
     except EngineError as error:
         log.info("%s has no word times: %s", speech.request_id, error)
         return None
+
+
+def request_of(settings: ProjectSettings, voice: str | None, text: str, seed: int | None) -> SpeechRequest:
+    """``voice`` overrides the project's voice; ``seed`` None draws a random seed."""
+    return SpeechRequest(
+        text=text,
+        voice=voice or settings.voice,
+        format="wav",
+        seed=seed,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        top_k=settings.top_k,
+        speed=settings.speed,
+        normalize=settings.normalize,
+        pronunciations=settings.pronunciations,
+    )
+
+
+def origin_of(project_id: str, owner: str) -> Origin:
+    """A background origin: its requests queue behind all live ones."""
+    return Origin(f"{project_id}.{secrets.token_hex(6)}", owner, patient=True, background=True)

@@ -16,7 +16,7 @@ from studio.library import Library
 from studio.library.projects.project_records import Part, Project
 from studio.library.projects.row_mapping import clean_part
 from studio.library.takes.take import Take
-from studio.projects.part_request import origin_of, request_of
+from studio.projects.part_generation import origin_of, request_of
 
 AT_ONCE = 2
 """Parts regenerated at the same time; others wait, so that live requests keep their rows."""

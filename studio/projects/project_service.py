@@ -21,7 +21,7 @@ from studio.projects.casting.voice_proposals import Role, proposed_voices
 from studio.projects.credits import Credits
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document, Passage
-from studio.projects.documents.passages import SCENE_PAUSE
+from studio.projects.documents.passages import PAUSE_WITHIN, SCENE_PAUSE
 from studio.projects.import_previews import ImportPreview, ImportPreviews
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
@@ -97,7 +97,7 @@ class ProjectService:
         return await to_thread.run_sync(proposed)
 
     def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
-        self._voices.check_for_project(owner, owner, *names)
+        self._voices.check_for_owner(owner, owner, *names)
         return self.library.seen_by(owner).voices.known_now()
 
     def _store(
@@ -110,7 +110,7 @@ class ProjectService:
         start: bool,
     ) -> Project:
         ids = {character.name: character.id for character in document.cast}
-        parts = [_new_part(passage, ids.get(passage.speaker)) for passage in document.passages]
+        parts = [_new_part(passage, ids.get(passage.speaker), settings) for passage in document.passages]
         title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
@@ -139,7 +139,7 @@ class ProjectService:
             project = self._projects.get(project_id, owner_filter)
             after = settings(project.settings)
             if after.voice != project.settings.voice:
-                self._check_voices(project_id, owner_filter, after.voice)
+                self._voices.check_for_project(project_id, owner_filter, after.voice)
             return self._change(project, owner_filter, title, after, sharing)
 
     def _change(
@@ -159,19 +159,13 @@ class ProjectService:
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest."""
-        self._check_voices(project_id, owner_filter, changes.voice)
+        self._voices.check_for_project(project_id, owner_filter, changes.voice)
         return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
-        self._check_voices(project_id, owner_filter, part.voice)
+        self._voices.check_for_project(project_id, owner_filter, part.voice)
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
-
-    def _check_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> None:
-        """Raises NotFound, UnknownVoice, NotAllowed."""
-        if any(names):
-            owner = self._projects.get(project_id, owner_filter).owner
-            self._voices.check_for_project(owner_filter, owner, *names)
 
     def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""
@@ -245,17 +239,19 @@ class ProjectService:
         )
 
 
-def _new_part(passage: Passage, character: str | None) -> NewPart:
+def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
     is_scene_end = passage.pause == SCENE_PAUSE
+    is_usual = is_scene_end or (passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN)
     return NewPart(
         passage.text,
         passage.chapter,
         passage.voice,
-        None if is_scene_end else passage.pause,
+        None if is_usual else passage.pause,
         passage.start,
         passage.end,
         is_scene_end,
         character,
         passage.confidence,
         passage.reason,
+        continues=passage.continues,
     )

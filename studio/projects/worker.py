@@ -26,7 +26,7 @@ from studio.library.projects.project_records import ClaimedPart
 from studio.library.takes.take import NewTake
 from studio.projects.part_generation import generate_part
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import HealthCheck
+from studio.supervisor import HealthCheck, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +104,7 @@ class ProjectWorker:
                     await self._wake.wait()
         finally:
             parts = dict(self._running)
-            for task in parts:
-                task.cancel()
-            await asyncio.gather(*parts, return_exceptions=True)
+            await end_tasks(*parts)
             self._abandoned |= {part.lease for part in parts.values()}
             if self._abandoned:
                 with self.watch.guarded("running parts could not be put back in the queue"):

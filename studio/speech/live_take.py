@@ -54,10 +54,6 @@ class LiveTake:
         """The parts that are complete."""
         self._put(take)
 
-    @property
-    def take(self) -> Take:
-        return self._take
-
     def cancel(self) -> None:
         """Cancel it from outside: its listener gets Cancelled."""
         self._cancellation.cancel()
@@ -90,11 +86,11 @@ class LiveTake:
             generation_s=sound.worked,
             audio_s=seconds,
             seconds=seconds,
-            frames=self._take.frames + sound.frames,
+            frames=self.take.frames + sound.frames,
             finish_reason=sound.finish_reason,
             turns=tuple(self._as_heard(turn) for turn in sound.turns),
-            resumed_at=sound.resumed_at if self._take.resumed_at is None else self._take.resumed_at,
-            continues=self._take.continues or sound.continues,
+            resumed_at=sound.resumed_at if self.take.resumed_at is None else self.take.resumed_at,
+            continues=self.take.continues or sound.continues,
         )
         parts = [part if part.end is not None else replace(part, end=seconds / self.speed) for part in sound.parts]
         self.parts += parts
@@ -109,18 +105,18 @@ class LiveTake:
         """Complete the record, with ``error`` if that ended the take."""
         if isinstance(error, (EngineError, StudioError)) and not isinstance(error, Cancelled):
             self._change(state="failed", error=str(error))
-        elif not self._take.ended:
+        elif not self.take.ended:
             self._change(state="cancelled")
-        self._on_end(self._take)
+        self._on_end(self.take)
         if self._recording is not None:
-            self._recording.close(self._take, self.sample_rate)
+            self._recording.close(self.take, self.sample_rate)
 
     def _as_heard(self, turn: TurnTime) -> TurnTime:
         return replace(turn, start_s=turn.start_s / self.speed, end_s=turn.end_s / self.speed)
 
     def _change(self, **figures: Any) -> None:
-        self._put(replace(self._take, **figures))
+        self._put(replace(self.take, **figures))
 
     def _put(self, take: Take) -> None:
-        self._take = take
+        self.take = take
         self._takes.put(take)

@@ -22,28 +22,7 @@ from studio.settings import Settings, SettingsError
 from studio.unicode_text import text_of
 from studio.voices.hearing.recogniser import RATE, FasterWhisper, Recogniser, check_name
 
-SENTENCES = (
-    "The morning was quiet, and the harbour lay under a thin mist.",
-    "One boat after the other came home.",
-    "By noon the market was full of voices.",
-    "She opened the letter slowly and read it twice.",
-    "Nobody knew where the old road ended.",
-    "Please leave your keys on the table.",
-    "It rained for three days without a pause.",
-    "He laughed, and the whole room laughed with him.",
-    "Could you tell me when the last train leaves?",
-    "The bridge was closed for repairs until the spring.",
-    "A small dog barked behind the garden wall.",
-    "They walked along the river and talked about the past.",
-    "What a beautiful view from up here!",
-    "The doctor asked him to breathe in deeply.",
-    "My sister plays the violin in an orchestra.",
-    "The shop sells bread, cheese, apples and honey.",
-    "If you hear the bell, please come to the door.",
-    "Every child in the village knew that story.",
-    "The engine started with a cough and a cloud of smoke.",
-    "Good night, and sleep well.",
-)
+SENTENCES = Path(__file__).with_name("check-sentences.txt").read_text("utf-8").splitlines()
 SHORT = 2
 """Number of sentences with --short."""
 

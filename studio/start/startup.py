@@ -74,6 +74,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
 
     from studio.api import install_api
     from studio.services import open_studio
+    from studio.supervisor import end_tasks
 
     studio, worker = open_studio(settings, host)
     library, service = studio.library, studio.speech
@@ -92,9 +93,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
             await studio.recogniser_fetch.cancel()
             await studio.models.close()
             await studio.proofs.close()

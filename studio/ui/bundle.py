@@ -59,7 +59,7 @@ class PageFiles:
         """phrases: texts of the scripts by language. Raises UnbundledModule, OSError."""
         paths = sorted(path for path in folder.rglob("*.*") if path.suffix in KINDS)
         files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-        sources = {name: data.decode() for name, data in files.items() if name.endswith(".js")}
+        sources = {name: data.decode() for name, data in files.items() if name.endswith((".js", ".json"))}
         for language, texts in (phrases or {ENGLISH: {}}).items():
             script, source_map = bundled(sources | {PHRASES: json.dumps(texts, ensure_ascii=False)}, "main.js")
             files[script_in(language)], files[f"{SCRIPT}.map"] = script.encode(), source_map.encode()
@@ -137,7 +137,11 @@ def _as_function_body(name: str, sources: dict[str, str], order: list[str]) -> l
         return f"const {{{names}}} = module{order.index(_resolved(match[2], name))};"
 
     def data(match: re.Match[str]) -> str:
-        return f"const {match[1]} = {sources[_resolved(match[2], name)]};"
+        target = _resolved(match[2], name)
+        if target not in sources:
+            raise UnbundledModule(f"{name} imports {target}, which does not exist.")
+        value = sources[target].replace("\n", " ")  # in one line, as the import is, for the map
+        return f"const {match[1]} = {value};"
 
     body = _DATA.sub(data, _IMPORT.sub(imported, sources[name]))
     body = _EXPORT.sub(r"\1 \2", body)

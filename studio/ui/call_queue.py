@@ -13,6 +13,8 @@ import gradio as gr
 from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
+from studio.supervisor import end_tasks
+
 MAX_CALLS = 1500
 """Concurrent calls of all callers; the engine and the library have queues of their own. Gradio keeps 2,000 sessions."""
 MAX_CALLS_PER_CALLER = 100
@@ -111,9 +113,7 @@ class CallQueue(Queue):
             call.is_cancelled = True  # cancelling a task again would interrupt its cleanup
             await self.remove_from_queue(name)
             tasks = [task for task in self._asyncio_tasks if task.get_name().endswith(f"<gradio-sep>{name}")]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
             if name in self.pending_event_ids_session.get(call.event.session_hash, ()):
                 self.send_message(call.event, ProcessCompletedMessage(output={}, success=True))
         return True

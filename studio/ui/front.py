@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import CheckpointError, ModelCard
 from studio.i18n import Phrases
-from studio.ui import field_labels
 from studio.ui.bundle import PageFiles, script_in
 
 _HEAD = b"<head>"
@@ -43,6 +42,7 @@ _END_OF_START = """<script>(() => {
 idle page would take 6 % of a core instead of 0.3 %. It keeps this replacement of requestAnimationFrame, which does
 nothing once the page is ready; everything else then uses the original."""
 
+TITLE = "Voice Studio"
 MAX_CACHED = 16
 """Cached pages, by language and address; the address comes from the request."""
 PREVIEW = "preview.png"
@@ -144,7 +144,7 @@ class FrontPage:
         texts = self._phrases.texts[language]
         properties = {
             "og:type": "website",
-            "og:title": field_labels.TITLE,
+            "og:title": TITLE,
             "og:description": texts["shell.description"],
             "og:url": f"{root}/",
             "og:image": root + self._files.address(PREVIEW),

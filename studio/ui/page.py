@@ -19,14 +19,13 @@ from studio.library.sharing import NOBODY
 from studio.paths import ASSETS
 from studio.services import Studio
 from studio.settings import Settings, on_space, on_zero_gpu
-from studio.ui import field_labels
 from studio.ui.blocks import StudioBlocks
 from studio.ui.bundle import STYLES, PageFiles
 from studio.ui.endpoints.project_endpoints import add_project_endpoints
 from studio.ui.endpoints.speech_endpoints import add_speech_endpoints
 from studio.ui.endpoints.take_endpoints import add_take_endpoints
 from studio.ui.endpoints.voice_endpoints import add_voice_endpoints
-from studio.ui.front import FrontPage
+from studio.ui.front import TITLE, FrontPage
 from studio.ui.offered_routes import app_options
 from studio.ui.theme import page_theme
 from studio.voices.resolver import VoiceResolver
@@ -57,6 +56,11 @@ STYLE_SHEETS = (
     "shell/forced-colors",
 )
 """In the order of the cascade."""
+
+SAMPLE = (
+    "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
+)
+"""In English in every language of the page, because the bundled model speaks only English."""
 
 ENDPOINTS = "endpoints"
 """Path of a second Gradio page, which is never drawn, with the fields and endpoints for gradio_client. On the main
@@ -125,43 +129,43 @@ def gradio_options(settings: Settings, files: PageFiles) -> dict[str, Any]:
 def build_page(studio: Studio) -> StudioBlocks:
     """The page, not mounted. It shows a warning if the library does not survive a restart."""
     is_temporary = on_space() and not studio.settings.backup_dir
-    with StudioBlocks(studio.client_files, title=field_labels.TITLE, analytics_enabled=False) as page:
-        _html(_part("shell/header"))
+    with StudioBlocks(studio.client_files, title=TITLE, analytics_enabled=False) as page:
+        _part("shell/header")
         if is_temporary:
-            _html(field_labels.TEMPORARY)
+            _part("shell/temporary")
         with gr.Column(elem_id="area-studio", elem_classes="area"), gr.Row(elem_id="desk", equal_height=False):
             with gr.Column(scale=8, min_width=320):
                 text = gr.Textbox(
-                    field_labels.SAMPLE,
-                    label=field_labels.SCRIPT,
-                    placeholder=field_labels.SCRIPT_PLACEHOLDER,
+                    SAMPLE,
+                    label=marked("speak.script"),
+                    placeholder=marked("speak.script.placeholder"),
                     lines=3,
                     max_lines=24,
                     elem_id="script",
                     autofocus=True,
                 )
-                _html(_part("speak/script-tools"))
-                _html(_part("speak/reading"))
-                _html(_part("speak/cast"))
+                _part("speak/script-tools")
+                _part("speak/reading")
+                _part("speak/cast")
                 with gr.Row(elem_id="actions"):
-                    speak = gr.Button(field_labels.SPEAK, variant="primary", elem_id="speak")
-                    stop = gr.Button(field_labels.STOP, variant="stop", elem_id="stop")
-                    four = gr.Button(field_labels.FOUR_TAKES, elem_id="speak-four")
-                    _html(field_labels.KEPT_SEED)
-                    _html(field_labels.HINTS)
-                _html(_part("speak/error-card"))
-                _html(_part("takes/take-list"))
+                    speak = gr.Button(marked("speak.speak"), variant="primary", elem_id="speak")
+                    stop = gr.Button(marked("speak.stop"), variant="stop", elem_id="stop")
+                    four = gr.Button(marked("speak.four"), elem_id="speak-four")
+                    _part("speak/kept-seed")
+                    _part("speak/hints")
+                _part("speak/error-card")
+                _part("takes/take-list")
             with gr.Column(scale=4, min_width=300, elem_id="side"):
                 source, voice, clip_text, compare = _voice_fields(studio.voices)
                 sampling = _sampling_fields()
         for area in AREAS:
-            _html(_part(f"{area}/{area}"))
-        _html(_part("player/player-bar"))
-        _html(_part("api/code-dialog"))
-        _html(_part("shell/get-s2-pro"))
-        _html(_part("shell/sign-in"))
-        _html(_part("models/models"))
-        _html(_part("shell/shortcuts"))
+            _part(f"{area}/{area}")
+        _part("player/player-bar")
+        _part("api/code-dialog")
+        _part("shell/get-s2-pro")
+        _part("shell/sign-in")
+        _part("models/models")
+        _part("shell/shortcuts")
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
@@ -175,98 +179,81 @@ def build_page(studio: Studio) -> StudioBlocks:
 
 def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Textbox, gr.Button]:
     source = gr.Radio(
-        [(field_labels.BUNDLED, "bundled"), (field_labels.OWN_CLIP, "clip")],
+        [(marked("speak.source.library"), "bundled"), (marked("speak.source.clip"), "clip")],
         value="bundled",
-        label=field_labels.SOURCE,
+        label=marked("speak.source"),
         elem_id="source",
     )
     shared = voices.seen_by(NOBODY)  # the same page is served to every key
     listed = shared.listed
     choices, first = [(_label(voice), voice.slug) for voice in listed], shared.first_choice(listed)
-    voice = gr.Dropdown(choices, value=first, label=field_labels.VOICE, elem_id="voice", filterable=True)
-    _html(field_labels.HEAR_VOICE)
+    voice = gr.Dropdown(choices, value=first, label=marked("speak.voice"), elem_id="voice", filterable=True)
+    _part("speak/voice-preview")
     with gr.Column(elem_id="own-clip"):
-        _html(field_labels.CLIP_ADVICE)
-        _html(_part("capture/capture-card"))
-        clip_text = gr.Textbox(
-            label=field_labels.CLIP_TEXT, placeholder=field_labels.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
-        )
-        _html(_part("speak/own-clip"))
-    compare = gr.Button(field_labels.COMPARE_VOICES, elem_id="compare-voices")
+        _part("speak/clip-advice")
+        _part("capture/capture-card")
+        label, placeholder = marked("speak.clip.words"), marked("speak.clip.words.placeholder")
+        clip_text = gr.Textbox(label=label, placeholder=placeholder, lines=2, elem_id="clip-text")
+        _part("speak/own-clip")
+    compare = gr.Button(marked("speak.compare"), elem_id="compare-voices")
     return source, voice, clip_text, compare
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number]:
-    _html(field_labels.PRESETS)
-    speed = _slider(field_labels.SPEED, 0.5, 2.0, 1.0, 0.05)
-    _html(field_labels.SAMPLING)  # not gr.Accordion, whose fields do not exist before it is opened
+    _part("speak/presets")
+    speed = _slider("speak.speed", 0.5, 2.0, 1.0, 0.05)
+    _part("speak/sampling-toggle")  # not gr.Accordion, whose fields do not exist before it is opened
     with gr.Column(elem_id="sampling"):
-        temperature = _slider(field_labels.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
-        top_p = _slider(field_labels.TOP_P, 0.05, 1.0, 0.9, 0.05)
-        top_k = _slider(field_labels.TOP_K, 1, 200, 30, 1)
-        label, info = field_labels.CUT_AFTER
+        temperature = _slider("speak.temperature", 0.0, 1.5, 0.8, 0.05)
+        top_p = _slider("speak.topP", 0.05, 1.0, 0.9, 0.05)
+        top_k = _slider("speak.topK", 1, 200, 30, 1)
+        label, info = _label_and_info("speak.cutAfter")
         cut_after = gr.Number(0, label=label, info=info, minimum=0, maximum=190, elem_id="cut-after")
-        label, info = field_labels.SEED
-        seed = gr.Number(
-            None, label=label, info=info, placeholder=field_labels.NEW_SEED, precision=0, minimum=0, elem_id="seed"
-        )
+        label, info = _label_and_info("speak.seed")
+        new = marked("speak.seed.new")
+        seed = gr.Number(None, label=label, info=info, placeholder=new, precision=0, minimum=0, elem_id="seed")
     return temperature, top_p, top_k, speed, cut_after, seed
 
 
 def _label(voice: Voice) -> str:
     """The name and a short description, as in the page's own lists: "Clara · female · American"."""
-    name = field_labels.RANDOM if voice.id == RANDOM else voice.name
-    return " · ".join(
-        part for part in (name, field_labels.SOUNDS.get(voice.gender, voice.gender), voice.accent) if part
-    )
+    name = marked("speak.voice.random") if voice.id == RANDOM else voice.name
+    sounds = marked(f"voice.sounds.{voice.gender}") if voice.gender else ""
+    return " · ".join(filter(None, (name, sounds, voice.accent)))
 
 
-def _slider(label_and_info: tuple[str, str], low: float, high: float, value: float, step: float) -> gr.Slider:
-    label, info = label_and_info
+def _label_and_info(key: str) -> tuple[str, str]:
+    return marked(key), marked(f"{key}.info")
+
+
+def _slider(key: str, low: float, high: float, value: float, step: float) -> gr.Slider:
+    label, info = _label_and_info(key)
     return gr.Slider(low, high, value=value, step=step, label=label, info=info)
 
 
 def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
     """Connect the buttons to main.js in the browser, without a round trip. speak: buttons by number of takes."""
     for count, button in speak.items():
-        button.click(
-            None,
-            fields.all,
-            js=f"(...values) => {{ window.studio.speak(values, {count}); }}",
-            api_visibility="private",
-        )
-    compare.click(
-        None,
-        fields.all,
-        js="(...values) => { window.studio.compareVoices(values); }",
-        api_visibility="private",
-    )
+        js = f"(...values) => {{ window.studio.speak(values, {count}); }}"
+        button.click(None, fields.all, js=js, api_visibility="private")
+    js = "(...values) => { window.studio.compareVoices(values); }"
+    compare.click(None, fields.all, js=js, api_visibility="private")
     stop.click(None, js="() => { window.studio.stop(); }", api_visibility="private")
-    refill.click(
-        None,
-        fields.all,
-        fields.all,
-        js="(...values) => window.studio.fields.refill(...values)",
-        api_visibility="private",
-    )
-    gr.on(
-        [field.change for field in fields.all],
-        None,
-        fields.all,
-        js="(...values) => { window.studio.fields.changed(...values); }",
-        api_visibility="private",
-    )
+    js = "(...values) => window.studio.fields.refill(...values)"
+    refill.click(None, fields.all, fields.all, js=js, api_visibility="private")
+    js = "(...values) => { window.studio.fields.changed(...values); }"
+    gr.on([field.change for field in fields.all], None, fields.all, js=js, api_visibility="private")
 
 
-def _html(markup: str) -> gr.HTML:
-    """Markup styled only by the studio's stylesheets."""
-    return gr.HTML(markup, apply_default_css=False)
+def _part(name: str) -> gr.HTML:
+    """A markup file of the page, styled only by the studio's stylesheets."""
+    return gr.HTML(_markup(name), apply_default_css=False)
 
 
-def _part(name: str) -> str:
+def _markup(name: str) -> str:
     """A markup file of the page, with {{> folder/name}} replaced by that file."""
     markup = (PAGE_FILES / f"{name}.html").read_text("utf-8")
-    return _PARTIAL.sub(lambda match: _part(match[1]), markup)
+    return _PARTIAL.sub(lambda match: _markup(match[1]), markup)
 
 
 def _head(settings: Settings, files: PageFiles) -> str:

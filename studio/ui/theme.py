@@ -8,8 +8,29 @@ TEXT_FONT = (gr.themes.LocalFont("Source Sans Pro", weights=(400, 700)), "ui-san
 CODE_FONT = (gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), "ui-monospace", "monospace")
 
 
+COLOURS = {
+    "body_background_fill": ("#faf9f7", "#101312"),
+    "body_text_color": ("#1c1917", "#f2f1ef"),
+    "body_text_color_subdued": ("#57534e", "#b3aea8"),
+    "background_fill_primary": ("#ffffff", "#181c1b"),
+    "background_fill_secondary": ("#faf9f7", "#101312"),
+    "border_color_primary": ("#e7e5e4", "#2b312f"),
+    "block_label_text_color": ("#292524", "#e7e5e4"),
+    "block_title_text_color": ("#292524", "#e7e5e4"),
+    "block_info_text_color": ("#57534e", "#b3aea8"),
+    "input_background_fill": ("#ffffff", "#181c1b"),
+    "input_border_color": ("#e7e5e4", "#2b312f"),
+    "input_border_color_focus": ("#0f766e", "#2dd4bf"),
+    "input_placeholder_color": ("#78716c", "#a8a29e"),
+    "slider_color": ("#0f766e", "#2dd4bf"),
+}
+"""In light and in dark mode."""
+
+
 def page_theme() -> gr.themes.Base:
     """Warm paper and dark teal; fonts come with Gradio, so the page requests nothing from other hosts."""
+    light = {name: colours[0] for name, colours in COLOURS.items()}
+    dark = {f"{name}_dark": colours[1] for name, colours in COLOURS.items()}
     return gr.themes.Base(
         primary_hue="teal",
         neutral_hue="stone",
@@ -18,18 +39,8 @@ def page_theme() -> gr.themes.Base:
         font=TEXT_FONT,
         font_mono=CODE_FONT,
     ).set(
-        body_background_fill="#faf9f7",
-        body_background_fill_dark="#101312",
-        body_text_color="#1c1917",
-        body_text_color_dark="#f2f1ef",
-        body_text_color_subdued="#57534e",
-        body_text_color_subdued_dark="#b3aea8",
-        background_fill_primary="#ffffff",
-        background_fill_primary_dark="#181c1b",
-        background_fill_secondary="#faf9f7",
-        background_fill_secondary_dark="#101312",
-        border_color_primary="#e7e5e4",
-        border_color_primary_dark="#2b312f",
+        **light,
+        **dark,
         block_background_fill="transparent",
         block_background_fill_dark="transparent",
         block_border_width="0px",
@@ -39,30 +50,14 @@ def page_theme() -> gr.themes.Base:
         block_label_background_fill="transparent",
         block_label_background_fill_dark="transparent",
         block_label_border_width="0px",
-        block_label_text_color="#292524",
-        block_label_text_color_dark="#e7e5e4",
-        block_title_text_color="#292524",
-        block_title_text_color_dark="#e7e5e4",
         block_title_text_weight="600",
         block_title_text_size="*text_md",
-        block_info_text_color="#57534e",
-        block_info_text_color_dark="#b3aea8",
         block_info_text_size="*text_sm",
-        input_background_fill="#ffffff",
-        input_background_fill_dark="#181c1b",
         input_border_width="1px",
-        input_border_color="#e7e5e4",
-        input_border_color_dark="#2b312f",
-        input_border_color_focus="#0f766e",
-        input_border_color_focus_dark="#2dd4bf",
-        input_placeholder_color="#78716c",
-        input_placeholder_color_dark="#a8a29e",
         input_shadow_focus="none",
         button_primary_background_fill="*primary_700",
         button_primary_background_fill_hover="*primary_800",
         button_primary_text_color="#ffffff",
-        slider_color="#0f766e",
-        slider_color_dark="#2dd4bf",
         panel_border_width="0px",
         layout_gap="1.1rem",
     )

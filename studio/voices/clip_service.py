@@ -48,7 +48,7 @@ class ClipService:
 
     async def closest(self, caller: str, intake: Intake) -> Closest | None:
         """The bundled voice that a clip sounds most like; see `LibraryPrints.closest`."""
-        return await self._queue.run(caller, self._library_prints.closest, intake.spans)
+        return await self._queue.run(caller, self._library_prints.closest, intake.spans, caller)
 
     async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
         """Only the cut, as it is encoded."""

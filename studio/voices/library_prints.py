@@ -39,23 +39,23 @@ class LibraryPrints:
         self._known: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
 
-    def closest(self, spans: np.ndarray) -> Closest | None:
-        """The bundled voice closest to speech, by its prints (spans, 256).
+    def closest(self, spans: np.ndarray, caller: str) -> Closest | None:
+        """The bundled voice closest to speech, by its prints (spans, 256), among those the caller may use.
 
-        None without spans, and where the library has no bundled voice.
+        None without spans, and without such a voice.
         """
         if not len(spans):
             return None
         own = mean_print(spans)
-        alike = [(percent_alike(own, mean_print(known)), voice) for voice, known in self._bundled()]
+        alike = [(percent_alike(own, mean_print(known)), voice) for voice, known in self._bundled(caller)]
         if not alike:
             return None
         percent, voice = max(alike, key=lambda pair: pair[0])
         return Closest(voice.id, voice.slug, voice.name, percent, len(alike))
 
-    def _bundled(self) -> Iterator[tuple[Voice, np.ndarray]]:
+    def _bundled(self, caller: str) -> Iterator[tuple[Voice, np.ndarray]]:
         """Each bundled voice that has a print, with its spans; without those whose recording is damaged."""
-        for voice in self._library.voices.page(bundled=True):
+        for voice in self._library.seen_by(caller).voices.page(bundled=True):
             try:
                 spans = self.spans(voice.samples[0]) if voice.samples else NO_SPANS
             except Damaged:

@@ -134,7 +134,12 @@ class VoiceResolver:
             meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 
-    def check_for_project(self, caller: str | None, owner: str, *names: str | None) -> None:
+    def check_for_project(self, project_id: str, caller: str | None, *names: str | None) -> None:
+        """As `check_for_owner`, for the owner of a project. Raises NotFound."""
+        if any(names):
+            self.check_for_owner(self.library.projects.get(project_id, caller).owner, caller, *names)
+
+    def check_for_owner(self, owner: str, caller: str | None, *names: str | None) -> None:
         """Blocking. Raises UnknownVoice for a voice that the caller cannot use, NotAllowed for one that the project's
         owner, for whom its parts are generated, cannot use."""
         for name in filter(None, dict.fromkeys(names)):

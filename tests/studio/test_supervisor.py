@@ -77,7 +77,7 @@ def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_wri
                 raise left.pop(0)
             return super().recover(given_up)
 
-    monkeypatch.setattr("studio.library.PartQueue", Failing)
+    monkeypatch.setattr("studio.library.library.PartQueue", Failing)
     served, _ = steered()
     project = made(served, items=[{"input": "One."}], start=True)
     until(served, project, "done")

@@ -33,8 +33,8 @@ export const previewCover = (id) => address(`/v1/projects/previews/${encodeURICo
 /** body: as the API takes it. Raises Refusal. */
 export const createProject = (body) => ask("/v1/projects", json("POST", body));
 
-/** The characters who speak in a previewed document, with voices proposed beside the narrator's: {data}. Raises Refusal. */
-export const findSpeakers = (preview, voice) => ask("/v1/projects/characters", json("POST", { preview, voice }));
+/** The characters who speak in these chapters of a previewed document, null for all, with voices proposed beside the narrator's: {data}. Raises Refusal. */
+export const findSpeakers = (preview, chapters, voice) => ask("/v1/projects/characters", json("POST", { preview, chapters, voice }));
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Returns {undo_seconds}, how long it can be restored. */

@@ -1,4 +1,4 @@
-// Text put into a field as if it were typed: Ctrl+Z undoes it, and earlier typing too.
+// Typing: text put into a field as if it were typed, so that Ctrl+Z undoes it, and single keys for actions, which typing must not press.
 
 /**
  * Replace the text between two characters of a visible text field; it has the focus afterwards, the caret behind the text.
@@ -16,4 +16,16 @@ export function typeInto(area, start, end, text) {
   if (document.execCommand(text ? "insertText" : "delete", false, text)) return;
   area.setRangeText(text, start, end, "end");
   area.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+const TYPED_INTO = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable], dialog, [role=menu]";
+
+/**
+ * Whether a key that is pressed may stand for an action: alone, and outside fields, dialogs and menus.
+ *
+ * @param {KeyboardEvent} event
+ */
+export function isSingleKey(event) {
+  const isTyped = event.target instanceof Element && event.target.closest(TYPED_INTO);
+  return !isTyped && !event.ctrlKey && !event.metaKey && !event.altKey;
 }

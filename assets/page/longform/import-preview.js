@@ -6,7 +6,7 @@ import { labelOf } from "../client/voices.js";
 import { element, icon, labelled } from "../lib/elements.js";
 import { PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
-import { once } from "../lib/once.js";
+import { once, onceMore } from "../lib/once.js";
 import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -50,8 +50,12 @@ export class ImportPreview extends EventTarget {
     part("notes").addEventListener("change", () => this.#source !== null && run(() => this.#read()));
     part("speakers").addEventListener("change", () => this.#source !== null && run(() => this.#offerCast()));
     part("voice").addEventListener("change", () => part("speakers").checked && this.#source !== null && run(() => this.#offerCast()));
-    part("import-all").addEventListener("change", ({ target }) => this.#tickAll(target.checked));
-    part("import-chapters").addEventListener("change", () => this.#sum());
+    const recount = onceMore(() => this.#source !== null && part("speakers").checked && run(() => this.#offerCast()));
+    part("import-all").addEventListener("change", ({ target }) => this.#boxes.forEach((box) => (box.checked = target.checked)));
+    part("import-map").addEventListener("change", () => {
+      this.#sum();
+      recount();
+    });
   }
 
   /** Read a document and show what it has. Raises Refusal. */
@@ -119,16 +123,17 @@ export class ImportPreview extends EventTarget {
     return [...this.part("import-chapters").querySelectorAll("input")];
   }
 
-  #tickAll(isTicked) {
-    for (const box of this.#boxes) box.checked = isTicked;
-    this.#sum();
+  /** The numbers of the ticked chapters; null: all. */
+  get #ticked() {
+    const boxes = this.#boxes;
+    return boxes.every((box) => box.checked) ? null : boxes.filter((box) => box.checked).map((box) => Number(box.value));
   }
 
   /** How much is ticked. */
   #sum() {
     const { chapters } = this.#preview;
-    const boxes = this.#boxes;
-    const ticked = chapters.filter((_, i) => boxes[i].checked);
+    const numbers = this.#ticked;
+    const ticked = numbers ? numbers.map((number) => chapters[number]) : chapters;
     const total = (name) => ticked.reduce((sum, chapter) => sum + chapter[name], 0);
     const facts = [phrase("import.chapters", { ticked: ticked.length, count: chapters.length }), phrase("project.words", { count: total("words") }), phrase("import.length", { duration: duration(total("expected_s")) })];
     this.part("import-sum").textContent = (chapters.length < 2 ? facts.slice(1) : facts).join(" · ");
@@ -136,7 +141,7 @@ export class ImportPreview extends EventTarget {
     Object.assign(this.part("import-all"), { checked: ticked.length === chapters.length, indeterminate: ticked.length > 0 && ticked.length < chapters.length });
   }
 
-  /** Show who speaks: the characters that the studio finds, or the names before colons. Raises Refusal. */
+  /** Show who speaks in the ticked chapters: the characters that the studio finds; or the names before colons. Raises Refusal. */
   async #offerCast() {
     const isLatest = this.#finds.begin();
     if (!this.part("speakers").checked) {
@@ -144,14 +149,17 @@ export class ImportPreview extends EventTarget {
       this.#find(false);
       return this.#showCast(this.#names.filter((name) => !voiceNamed(name, this.#voices)).slice(0, MOST_NAMES).map((name) => ({ name })), "longform.who.about");
     }
+    const chapters = this.#ticked;
+    const isFirst = this.part("cast").hidden;
     this.#find(true);
     this.say(phrase("longform.speakers.finding"));
     try {
-      const { data } = await this.#withPreview((id) => findSpeakers(id, this.part("voice").value));
+      const isEmpty = chapters?.length === 0;
+      const { data } = isEmpty ? { data: [] } : await this.#withPreview((id) => findSpeakers(id, chapters, this.part("voice").value));
       if (!isLatest()) return;
       this.say(data.length ? phrase("longform.speakers.found", { count: data.length }) : phrase("longform.speakers.none"));
       this.#showCast(data.slice(0, MOST_CAST), "longform.speakers.about");
-      this.part("cast").scrollIntoView({ block: "nearest" });
+      if (isFirst) this.part("cast").scrollIntoView({ block: "nearest" });
     } finally {
       if (isLatest()) this.#find(false);
     }
@@ -211,10 +219,8 @@ export class ImportPreview extends EventTarget {
   }
 
   async #import() {
-    const boxes = this.#boxes;
-    const chapters = boxes.every((box) => box.checked) ? null : boxes.filter((box) => box.checked).map((box) => Number(box.value));
-    const told = { title: this.part("import-title").value, author: this.part("import-author").value, language: this.part("import-language").value.trim() };
-    const body = { ...told, ...this.#cut, chapters, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, with_cover: this.part("with-cover").checked };
+    const about = { title: this.part("import-title").value, author: this.part("import-author").value, language: this.part("import-language").value.trim() };
+    const body = { ...about, ...this.#cut, chapters: this.#ticked, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, with_cover: this.part("with-cover").checked };
     this.say(phrase("longform.reading"));
     const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
     this.say("");

@@ -19,11 +19,11 @@ export class Playback {
   }
 
   /**
-   * Play a part of the project, the others beside it; null: all parts with audio, one after the other. A playing part pauses,
-   * then resumes. Raises Refusal.
+   * Play a part of the project, the others beside it; null: all parts with audio, one after the other. What plays already
+   * pauses, then resumes. Raises Refusal.
    */
   async play(project, part) {
-    if (part && this.heard?.part === part.id && this.heard.take === part.chosen) return this.nowPlaying.playOrPause();
+    if (part ? this.heard?.part === part.id && this.heard.take === part.chosen : this.isPlayingAll) return this.nowPlaying.playOrPause();
     this.nowPlaying.player.wake();
     const isLatest = this.#plays.begin();
     const { parts } = await readTimeline(this.id);
@@ -54,6 +54,11 @@ export class Playback {
 
   get isPlaying() {
     return this.nowPlaying.isPlaying;
+  }
+
+  /** Whether all parts are played one after the other; paused meanwhile, too. */
+  get isPlayingAll() {
+    return Boolean(this.heard) && this.nowPlaying.isPlayedOn;
   }
 
   get #isOurs() {

@@ -93,6 +93,8 @@ export class Project extends EventTarget {
     for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => this.#change({ [field]: read(target.value) }, { [field]: this.#project?.settings[field] }));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
+    for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, () => this.#showPlaying(), { signal });
+    this.#showPlaying();
     offerMenu(this.part("more"), () => this.#rarely(), signal);
   }
 
@@ -178,6 +180,12 @@ export class Project extends EventTarget {
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     this.part("pause").textContent = phrase(state === "paused" ? "project.resume" : "project.pause");
     this.part("play-all").hidden = !parts.done;
+  }
+
+  /** The button that plays all parts pauses and resumes them, so that a second press does not start again. */
+  #showPlaying() {
+    const { isPlayingAll, isPlaying } = this.playback;
+    this.part("play-all").textContent = phrase(!isPlayingAll ? "project.playAll" : isPlaying ? "project.playAll.pause" : "project.playAll.resume");
   }
 
   async #delete() {

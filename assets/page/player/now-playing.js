@@ -54,6 +54,11 @@ export class NowPlaying extends EventTarget {
     return this.bar.isPlaying;
   }
 
+  /** Whether what is heard is of a row whose tracks follow by themselves. */
+  get isPlayedOn() {
+    return this.#row.isPlayedOn;
+  }
+
   say(state, words) {
     const isOther = this.bar.state !== state;
     this.bar.say(state, words);

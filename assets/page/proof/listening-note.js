@@ -6,9 +6,8 @@ import { element, labelled } from "../lib/elements.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { clock } from "../lib/time.js";
+import { isSingleKey } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
-
-const FIELDS = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable], dialog";
 
 /** Fires "saved" when there is another note. */
 export class ListeningNote extends EventTarget {
@@ -57,8 +56,7 @@ export class ListeningNote extends EventTarget {
   }
 
   #key(event) {
-    const isField = event.target instanceof Element && event.target.closest(FIELDS);
-    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey || isField || !this.mark.checkVisibility()) return;
+    if (event.key.toLowerCase() !== "m" || !isSingleKey(event) || !this.mark.checkVisibility()) return;
     event.preventDefault();
     this.#open();
   }

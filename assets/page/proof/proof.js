@@ -7,6 +7,7 @@ import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { numeral, phrase } from "../lib/phrases.js";
 import { duration } from "../lib/time.js";
+import { isSingleKey } from "../lib/typing.js";
 import { RecogniserOffer } from "../new-voice/recogniser-offer.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { ListeningNote } from "./listening-note.js";
@@ -15,7 +16,6 @@ import { SpotRow } from "./spot-row.js";
 const AGAIN = 1000; // ms between two looks while the check runs
 const BEFORE = 0.5; // s that are heard before a spot
 const MOST = 100; // spots that are shown; the next ones follow as these are settled
-const FIELDS = "input, textarea, select, [contenteditable]";
 
 /**
  * The panel of a project's check.
@@ -62,7 +62,7 @@ export class Proof extends EventTarget {
     this.keys = element("p", { className: "quiet", textContent: phrase("proof.keys"), hidden: true });
     this.list = element("ol");
     this.list.setAttribute("aria-label", phrase("proof.spots"));
-    this.list.addEventListener("keydown", (event) => this.#press(event));
+    document.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true }); // before Space plays what was heard last
     this.bar = element("div", { className: "long-bar" }, [this.start, this.cancel, this.progress]);
     this.element = element("div", { className: "proof long-finish" }, [this.bar, this.offer.element, this.state, this.keys, this.list, this.reports]);
     nowPlaying.addEventListener("state", () => this.#showPlaying(), { signal });
@@ -144,7 +144,8 @@ export class Proof extends EventTarget {
   }
 
   #showSpots({ data }) {
-    const shown = new Map(data.map((spot) => [spot.id, this.#rows.get(spot.id) ?? this.#row(spot)]));
+    const shown = new Map(data.map((spot) => [spot.id, this.#rows.get(spot.id) ?? this.#row(spot.id)]));
+    for (const spot of data) shown.get(spot.id).show(spot);
     const before = [...this.#rows.keys()];
     if (!shown.has(this.#current)) this.#current = before.slice(before.indexOf(this.#current) + 1).find((id) => shown.has(id)) ?? data[0]?.id ?? "";
     const hadFocus = this.list.contains(document.activeElement);
@@ -156,13 +157,13 @@ export class Proof extends EventTarget {
     this.#showPlaying();
   }
 
-  #row(spot) {
-    const row = new SpotRow(spot);
+  #row(id) {
+    const row = new SpotRow();
     row.addEventListener("play", () => this.#do(() => this.#play(row)));
     row.addEventListener("regenerate", () => this.#regenerate(row));
-    row.addEventListener("accept", () => this.#accept(row));
+    row.addEventListener("accept", once(() => this.#accept(row)));
     row.element.addEventListener("focusin", () => {
-      this.#current = spot.id;
+      this.#current = id;
       this.#markCurrent();
     });
     return row;
@@ -190,6 +191,7 @@ export class Proof extends EventTarget {
 
   async #regenerate(row) {
     if (row.isUnderWay) return;
+    if (row.element.contains(document.activeElement)) row.element.focus(); // its button is disabled meanwhile
     row.isUnderWay = true;
     try {
       const { part, take, position } = row.spot;
@@ -212,23 +214,30 @@ export class Proof extends EventTarget {
 
   async #accept({ spot }) {
     await this.#do(() => acceptSpot(this.id, spot.id, true));
-    offerUndo(phrase("proof.accepted"), () => this.#do(() => acceptSpot(this.id, spot.id, false)));
+    const isLast = !this.#rows.size; // else the next spot has the focus
+    offerUndo(phrase("proof.accepted"), () => this.#do(() => acceptSpot(this.id, spot.id, false)), isLast);
   }
 
-  /** J and K: the next one and the previous one. */
+  /** While the list is seen, wherever the focus is: J and K go to the next spot and the previous one. */
   #press(event) {
-    const row = this.#rows.get(this.#current);
-    const isButton = event.target instanceof HTMLButtonElement;
-    if (!row || event.ctrlKey || event.metaKey || event.altKey || (event.target instanceof Element && event.target.closest(FIELDS))) return;
     const key = event.key.toLowerCase();
+    const row = this.#rows.get(this.#current);
+    if (!row || !isSingleKey(event) || !this.list.checkVisibility()) return;
     const ids = [...this.#rows.keys()];
     const beside = { j: 1, k: -1 }[key];
-    if (beside) this.#rows.get(ids[ids.indexOf(this.#current) + beside])?.element.focus();
-    else if (key === " " && !isButton) this.#do(() => this.#play(row));
-    else if (key === "r") this.#regenerate(row);
-    else if (key === "a") this.#accept(row);
-    else return;
+    const action = { " ": "play", r: "regenerate", a: "accept" }[key];
+    if (!beside && (!action || event.repeat || (action === "play" && !this.#isPlayKey(event.target)))) return;
     event.preventDefault();
     event.stopPropagation();
+    if (beside) this.#rows.get(ids[ids.indexOf(this.#current) + beside])?.element.focus();
+    else if (!row.element.contains(document.activeElement)) row.element.focus();
+    if (action) row.dispatchEvent(new CustomEvent(action));
+  }
+
+  /** Space presses a button that has the focus. Outside the list it goes on with what was being heard, as everywhere. */
+  #isPlayKey(target) {
+    const { current, isOver } = this.nowPlaying;
+    const isElsewhere = target === document.body;
+    return isElsewhere ? !current || isOver : target.parentElement === this.list;
   }
 }

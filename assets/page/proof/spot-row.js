@@ -1,6 +1,6 @@
 // One doubtful spot as a row: the sentence with its marked words, play, regenerate, accept.
 
-import { element, icon, setChildren, showPlaying } from "../lib/elements.js";
+import { element, icon, showPlaying } from "../lib/elements.js";
 import { PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
 import { clock } from "../lib/time.js";
@@ -14,27 +14,35 @@ function kindWords({ kind, heard, start, end }) {
 
 /** Fires "play", "regenerate" and "accept". */
 export class SpotRow extends EventTarget {
-  /** @param {any} spot as the studio lists it */
-  constructor(spot) {
+  /** As the studio lists it. @type {any} */
+  spot = null;
+
+  constructor() {
     super();
-    this.spot = spot;
-    const number = spot.position + 1;
     const tell = (type) => () => this.dispatchEvent(new CustomEvent(type));
     this.play = element("button", { type: "button", className: "proof-play", onclick: tell("play") }, [icon(PLAY)]);
     this.regenerate = element("button", { type: "button", className: "plain", textContent: phrase("proof.regenerate"), onclick: tell("regenerate") });
-    const accept = element("button", { type: "button", className: "plain", textContent: phrase("proof.accept"), onclick: tell("accept") });
-    for (const button of [this.regenerate, accept]) button.setAttribute("aria-label", `${button.textContent}: ${phrase("proof.part", { number })}`);
-    const [before, words, after] = [spot.before, spot.words, spot.after];
-    const isWhole = spot.kind === "level" || spot.kind === "pace" || spot.kind === "no_speech";
-    const marked = isWhole ? words : element("mark", { textContent: words || "‸" });
-    this.said = element("p", { className: "quiet" });
+    this.accept = element("button", { type: "button", className: "plain", textContent: phrase("proof.accept"), onclick: tell("accept") });
+    this.sentence = element("p", { dir: "auto" });
+    this.about = element("p", { className: "quiet" });
+    this.said = element("p", { className: "quiet", hidden: true });
     this.said.setAttribute("role", "status");
-    const about = element("p", { className: "quiet", textContent: `${phrase("proof.part", { number })}, ${clock(spot.start)} · ${kindWords(spot)}` });
-    const text = element("div", {}, [element("p", { dir: "auto" }, [before, marked, after]), about, this.said]);
-    this.element = element("li", { tabIndex: -1 }, []);
-    setChildren(this.element, [this.play, text, element("div", { className: "proof-do" }, [this.regenerate, accept])]);
-    this.isPlaying = false;
-    this.say("");
+    const text = element("div", {}, [this.sentence, this.about, this.said]);
+    this.element = element("li", { tabIndex: -1 }, [this.play, text, element("div", { className: "proof-do" }, [this.regenerate, this.accept])]);
+  }
+
+  /** Show a spot, as the studio lists it now: its part may have moved, or have another take. */
+  show(spot) {
+    if (JSON.stringify(spot) === JSON.stringify(this.spot)) return;
+    this.spot = spot;
+    const { before, words, after, kind } = spot;
+    const part = phrase("proof.part", { number: spot.position + 1 });
+    for (const button of [this.regenerate, this.accept]) button.setAttribute("aria-label", `${button.textContent}: ${part}`);
+    const isWhole = kind === "level" || kind === "pace" || kind === "no_speech";
+    this.sentence.replaceChildren(before, isWhole ? words : element("mark", { textContent: words || "‸" }), after);
+    const take = spot.chosen ? "" : ` · ${phrase("proof.otherTake", { take: spot.take_number })}`;
+    this.about.textContent = `${part}, ${clock(spot.start)} · ${kindWords(spot)}${take}`;
+    this.isPlaying = "playing" in this.play.dataset;
   }
 
   /** Whether its take is heard now. */

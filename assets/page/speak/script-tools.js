@@ -3,13 +3,12 @@
 import { duration } from "../lib/time.js";
 import { typeInto } from "../lib/typing.js";
 import { expectedSeconds } from "./request.js";
-import { KNOWN, offered } from "./speech-tags.js";
+import { BRACKETS, bracketedIn, KNOWN, offered } from "./speech-tags.js";
 import { LANGUAGE, phrase } from "../lib/phrases.js";
 
 const MOST_CHARACTERS = 16384; // as the API allows in one request
 const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
 const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
-const BRACKETS = /(\\?)\[([^[\]]*)\]/g; // with a backslash before it, a tag is words
 const CITATION = /^(\d{1,3}(\s?[,;–-]\s?\d{1,3})*|\^\S{1,40}|(note|n) \d{1,3}|(citation|clarification) needed)$/i;
 
 /** @type {{ tags: string[] | null, languages: string[] }} */
@@ -29,7 +28,7 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const seconds = expectedSeconds(text);
   const facts = text.trim() ? [phrase("speak.lint.characters", { count: length }), phrase("speak.lint.about", { duration: duration(seconds) })] : [];
   const isTag = (/** @type {string} */ name) => !card.tags || PAUSE.test(name) || card.tags.includes(name.toLowerCase().replace(/\s+/g, " "));
-  const bracketed = [...text.matchAll(BRACKETS)].filter((match) => !match[1]).map((match) => match[2].trim());
+  const bracketed = bracketedIn(text);
   const tags = bracketed.filter(isTag);
   if (tags.length) facts.push(phrase("speak.lint.tags", { count: tags.length }));
   const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);

@@ -23,6 +23,16 @@ export const TAGS = {
   "speak.tags.rooms": ["pause:1s", "break", "long-break", "audience laughing", "background laughter", "crowd laughing"],
 };
 
+/** With a backslash before it, a tag is words. */
+export const BRACKETS = /(\\?)\[([^[\]]*)\]/g;
+
+/**
+ * What stands in brackets: names of tags, and whatever else.
+ *
+ * @param {string} text
+ */
+export const bracketedIn = (text) => [...text.matchAll(BRACKETS)].filter(([, backslash]) => !backslash).map(([, , name]) => name.trim());
+
 /** The kinds as keys of what they are called, with their tags. */
 const kinds = () => /** @type {[import("../lib/phrases.js").Key, string[]][]} */ (Object.entries(TAGS));
 

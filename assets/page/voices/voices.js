@@ -192,7 +192,6 @@ export class Voices extends EventTarget {
     listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: phrase("speak.voice.recording", { name: voice.name }), source: previewAddress(voice.id) })));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(voice.favourite));
-    star.disabled = voice.right === "read";
     star.onclick = () => this.#do(() => this.#favour(voice));
     const use = element("button", { type: "button", className: "card-use", textContent: phrase("voices.use") });
     use.onclick = () => this.dispatchEvent(new CustomEvent("choose", { detail: { id: voice.slug } }));

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
 import anyio
 from fastapi import Request
+from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
 from studio.speech.cancellation import CancelToken
 from studio.speech.speech_service import Speech
+from studio.work.work_queue import WorkQueue
 
 Result = TypeVar("Result")
 
@@ -28,6 +30,18 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
         return await hangup.run(work)
     finally:
         watching.cancel()
+
+
+async def streamed(
+    request: Request,
+    queue: WorkQueue,
+    pieces: Generator[bytes, None, None],
+    media_type: str,
+    headers: dict[str, str] | None = None,
+) -> StreamingResponse:
+    """A file that is sent while it is made in a queue; its first piece is ready. Raises as `WorkQueue.stream`."""
+    stream = await until_hangup(request, queue.stream(request.state.caller, pieces))
+    return StreamingResponse(stream, media_type=media_type, headers=headers)
 
 
 async def release(work: asyncio.Future[Any]) -> None:

@@ -25,6 +25,7 @@ from studio.errors import StudioError
 from studio.speech.request import Origin
 from studio.speech.speech_service import SpeechService
 from studio.speech.timing.timestamps import as_json
+from studio.supervisor import end_tasks
 
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
 
@@ -69,9 +70,7 @@ class _Batch:
             for done in asyncio.as_completed(tasks):
                 yield await done
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """The results and the summary as lines of JSON."""

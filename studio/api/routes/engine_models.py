@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
@@ -35,7 +35,10 @@ class EngineModelRoutes:
         self._models, self._host, self._settings = models, host, settings
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["system"])
+        async def only_owner(request: Request) -> None:
+            check_owner(self._settings, request)
+
+        routes = APIRouter(tags=["system"], dependencies=[Depends(only_owner)])
         routes.get(_MODELS)(self.list_models)
         routes.post(_MODELS + "/{name}/download", status_code=202)(self.download)
         routes.delete(_MODELS + "/{name}/download")(self.cancel_download)
@@ -44,31 +47,25 @@ class EngineModelRoutes:
         routes.delete(_MODEL)(self.cancel_switch)
         return routes
 
-    async def list_models(
-        self, request: Request, path: Annotated[str | None, Query(max_length=MAX_PATH)] = None
-    ) -> JSONResponse:
+    async def list_models(self, path: Annotated[str | None, Query(max_length=MAX_PATH)] = None) -> JSONResponse:
         """The models that can be downloaded, the loaded one, and the one at ``path`` on this machine: licence,
         languages, size, the memory that each weight format needs, whether it fits now, and the expected speed. Only for
         the owner."""
-        check_owner(self._settings, request)
         data = [model_json(listed) for listed in await self._models.listing(path or None)]
         return JSONResponse({"object": "list", "data": data} | self._state())
 
-    async def get_state(self, request: Request) -> JSONResponse:
+    async def get_state(self) -> JSONResponse:
         """The loaded model, the progress of a switch and of downloads. Only for the owner."""
-        check_owner(self._settings, request)
         return JSONResponse(self._state())
 
-    async def download(self, name: str, request: Request) -> JSONResponse:
+    async def download(self, name: str) -> JSONResponse:
         """Download a model in the background, or continue an interrupted download; GET /v1/engine/model shows the
         progress. Only for the owner."""
-        check_owner(self._settings, request)
         self._models.begin_download(name)
         return JSONResponse(self._state(), 202)
 
-    async def cancel_download(self, name: str, request: Request) -> JSONResponse:
+    async def cancel_download(self, name: str) -> JSONResponse:
         """Cancel a download and remove its unfinished files. Only for the owner."""
-        check_owner(self._settings, request)
         await self._models.cancel_download(name)
         return JSONResponse(self._state())
 
@@ -76,14 +73,12 @@ class EngineModelRoutes:
         """Load another model: {"model": "audio8-0.6b"}. Requests that have begun end first; new ones get 503 with
         Retry-After until the model is ready. If it does not load, the previous one is loaded again. Only for the
         owner."""
-        check_owner(self._settings, request)
         body = as_model(await read_json(request), ModelBody)
         await self._models.switch(body.model)
         return JSONResponse(self._state(), 202)
 
-    async def cancel_switch(self, request: Request) -> JSONResponse:
+    async def cancel_switch(self) -> JSONResponse:
         """Keep the loaded model; only while requests that have begun are waited for. Only for the owner."""
-        check_owner(self._settings, request)
         await self._models.cancel_switch()
         return JSONResponse(self._state())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import Field
 
 from studio.api.http.body import as_model, read_json
-from studio.api.http.hangup import until_hangup
+from studio.api.http.hangup import streamed, until_hangup
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.ranges import file_reader, range_response
 from studio.api.http.upload import read_form
@@ -254,9 +253,9 @@ class TakeRoutes:
         if len(takes) > MAX_ZIP:
             raise InvalidRequest(f"more than {MAX_ZIP} takes match; select fewer", "ids")
         records = [await self._history.get(take.id, chosen.caller) for take, _ in takes]
-        pieces = await self._start_stream(request, zipped(takes, format, records))
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
-        return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+        pieces = zipped(takes, format, records)
+        return await streamed(request, self._service.queues.exports, pieces, "application/zip", headers)
 
     async def _converted(
         self,
@@ -271,14 +270,9 @@ class TakeRoutes:
         headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        pieces = await self._start_stream(request, encoded(path, take.media_type, name, sample_rate, standard))
         headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
-        return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
-
-    async def _start_stream(
-        self, request: Request, pieces: Generator[bytes, None, None]
-    ) -> AsyncGenerator[bytes, None]:
-        return await until_hangup(request, self._service.queues.exports.stream(request.state.caller, pieces))
+        pieces = encoded(path, take.media_type, name, sample_rate, standard)
+        return await streamed(request, self._service.queues.exports, pieces, MEDIA_TYPES[name], headers)
 
     async def _filter(self, wanted: TakeQuery) -> TakeFilter:
         return await self._history.by_id(wanted.filter)

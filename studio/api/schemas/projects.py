@@ -81,10 +81,14 @@ class ItemBody(StrictBody):
     chapter: str = Field("", max_length=200)
     character: str = Field("", max_length=MAX_NAME, description="The name of the character who speaks it.")
     scene: bool = Field(False, description="Whether a scene ends after it.")
+    continues: bool | None = Field(
+        None, description="Whether it continues the paragraph of the item before it; null: unknown."
+    )
 
     def passage(self) -> Passage:
         pause = SCENE_PAUSE if self.scene and self.pause is None else self.pause
-        return Passage(self.input, self.chapter, self.voice, pause, speaker=" ".join(self.character.split()))
+        speaker = " ".join(self.character.split())
+        return Passage(self.input, self.chapter, self.voice, pause, speaker=speaker, continues=self.continues)
 
 
 class ProjectBody(SettingsBody):
@@ -265,7 +269,7 @@ def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
 
 def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
     fields = asdict(part)
-    for name in ("project_id", "takes"):
+    for name in ("project_id", "takes", "continues"):
         del fields[name]
     recipe = part.direction.over(settings).recipe(part.text, part.voice)
     return fields | {

@@ -68,6 +68,8 @@ def spot_json(spot: Spot) -> dict[str, Any]:
         "part": spot.part_id,
         "position": spot.position,
         "take": spot.take_id,
+        "take_number": spot.take_number,
+        "chosen": spot.is_chosen,
         "start": round(finding.start, 3),
         "end": round(finding.end, 3),
         "before": before,

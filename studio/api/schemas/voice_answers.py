@@ -48,8 +48,8 @@ def consent_json(consent: Consent) -> dict[str, object]:
 
 
 def etag(voice: Voice) -> str:
-    """Changes with every change of the voice, and differs between revisions."""
-    return f'"{voice.id}.{voice.version}.{voice.revision}"'
+    """Changes with every change of the voice, and differs between revisions and for those whose favourite it is."""
+    return f'"{voice.id}.{voice.version}.{voice.revision}{".f" if voice.favourite else ""}"'
 
 
 def voice_response(request: Request, voice: Voice, status: int = 200) -> Response:

@@ -1,4 +1,4 @@
-"""Migrations of the tables of casts; none is ever edited."""
+"""Migrations of the tables of casts and parts; none is ever edited."""
 
 from __future__ import annotations
 
@@ -30,3 +30,9 @@ def m029_cast(db: Database) -> None:
     for name in ("confirmed", "scene"):
         parts.add_column(name, int, not_null_default=0)
     db.execute("create index parts_of_characters on parts (character) where character is not null")
+
+
+@MIGRATIONS()
+def m033_paragraphs(db: Database) -> None:
+    """The part whose paragraph a part continues; blank: it begins a paragraph; null: unknown, as of all older parts."""
+    db.table("parts").add_column("continues", str)

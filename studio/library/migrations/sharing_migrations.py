@@ -1,4 +1,4 @@
-"""Migrations of the rights to voices and projects; none is ever edited."""
+"""Migrations of the rights to voices and projects, and of favourites; none is ever edited."""
 
 from __future__ import annotations
 
@@ -17,3 +17,14 @@ def m032_sharing(db: Database) -> None:
     for table in ("voices", "projects"):
         db.table(table).add_column("sharing", str, not_null_default="private")
     db.execute("update voices set sharing = 'edit'")
+
+
+@MIGRATIONS()
+def m034_favourites(db: Database) -> None:
+    """Whose favourites voices are. Until now they were everybody's; they go to the owner of the voice."""
+    columns = "voice_id text, owner text, primary key (voice_id, owner)"
+    db.execute(f"create table favourites ({columns}) without rowid")
+    db.execute("insert into favourites select id, owner from voices where favourite")
+    db.execute("alter table voices drop column favourite")
+    removed = "delete from favourites where voice_id = old.id"
+    db.execute(f"create trigger favourites_removed after delete on voices begin {removed}; end")

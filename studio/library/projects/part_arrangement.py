@@ -6,18 +6,19 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from studio.errors import Changed, InvalidRequest, NotFound
 from studio.library.database import Store
-from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, NewPart, Part
+from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END, NewPart, Part
 from studio.library.projects.row_mapping import (
     AFRESH,
     AT_REST,
     clean_part,
     number_of,
     part_of,
+    part_row,
     parts_of,
     recipes_of,
     row_of,
@@ -78,9 +79,13 @@ class Arrangement:
                     "there is no text on one side of this position: split a part between two words", "at"
                 )
             kept = {each.name: getattr(part, each.name) for each in fields(NewPart)}
-            rest = NewPart(**kept | {"text": text[at:], "chapter": "", "start": None})
+            gap = len(text[:at].rstrip()), len(text) - len(text[at:].lstrip())
+            new = {"text": text[at:], "chapter": "", "start": None, "continues": not PARAGRAPH_END.search(text, *gap)}
+            rest = NewPart(**kept | new)
+            followers = _followers(db, part)
             state = "queued" if part.state in UNDER_WAY else "new"
-            second = _add(db, project_id, rest, part.position + 1, state)
+            second = _add(db, project_id, rest, part.position + 1, state, before=part_id)
+            _relink(db, followers, part_id, second)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": False})
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
@@ -99,7 +104,8 @@ class Arrangement:
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
             # A title has no full stop to separate it from the text that follows.
-            text = f"{part.text}{chr(10) if part.is_title else ' '}{second.text}"
+            gap = "\n" if part.is_title else "\n\n" if second.continues == "" else " "
+            text = f"{part.text}{gap}{second.text}"
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(message, "following")
@@ -165,9 +171,13 @@ class Arrangement:
 
     def _put_away(self, db: Database, row: dict[str, Any], part: Part, merged: dict[str, Any] | None = None) -> None:
         """``merged``: for `_separate`, if the part was merged into another one."""
+        kept, followers = merged or {}, _followers(db, part)
+        if followers:  # they continue the paragraph without it
+            kept |= {"followers": followers}
+            _relink(db, followers, part.id, kept.get("into", part.continues))
         now = time.time()
         new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
-        new |= {"settings": json.dumps(merged or {}), "paused": 0, "served": 0.0}
+        new |= {"settings": json.dumps(kept), "paused": 0, "served": 0.0}
         new |= {"created": now, "changed": now, "deleted": now}
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
@@ -183,16 +193,19 @@ def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
         row = row_to_restore_to(db, project_id)
         part_ids = []
         for held in parts:
-            part_ids.append(_move_back(db, project_id, held["id"]))
-            if merged := json.loads(held["settings"]):
-                part_ids.append(_separate(db, project_id, part_ids[-1], merged))
+            part = _move_back(db, project_id, held["id"])
+            part_ids.append(part.id)
+            kept = json.loads(held["settings"])
+            _relink(db, kept.get("followers", ()), kept.get("into", part.continues), part.id)
+            if "into" in kept:
+                part_ids.append(_separate(db, project_id, part.id, kept))
         resting = f"id in (select value from json_each(?)) and {AT_REST}"
         settle(db, recipes_of(db, row), resting, [json.dumps(part_ids)])
         touch(db, row)
 
 
-def _move_back(db: Database, project_id: str, bin_id: str) -> str:
-    """Restores the part in the project ``bin_id`` and returns its id. Raises InvalidRequest."""
+def _move_back(db: Database, project_id: str, bin_id: str) -> Part:
+    """Restores the part in the project ``bin_id``. Raises InvalidRequest."""
     [part] = parts_of(db, "project_id = ?", [bin_id])
     if (count := _count(db, project_id)) >= MAX_PARTS:
         raise _too_many()
@@ -203,7 +216,7 @@ def _move_back(db: Database, project_id: str, bin_id: str) -> str:
         db.execute(f"update parts set chapter = '' where {same}", [project_id, position + 1, part.chapter])
     db.execute("update parts set project_id = ?, position = ? where id = ?", [project_id, position, part.id])
     db.execute("delete from projects where id = ?", [bin_id])
-    return part.id
+    return part
 
 
 def _separate(db: Database, project_id: str, part_id: str, merged: dict[str, Any]) -> str:
@@ -223,6 +236,18 @@ def _separate(db: Database, project_id: str, part_id: str, merged: dict[str, Any
     return str(merged["into"])
 
 
+def _followers(db: Database, part: Part) -> list[str]:
+    """The parts that continue the paragraph of this one: the next one at most, unless parts were moved."""
+    query = "select id from parts where project_id = ? and continues = ?"
+    return [part_id for [part_id] in db.execute(query, [part.project_id, part.id]).fetchall()]
+
+
+def _relink(db: Database, part_ids: Sequence[str], before: str | None, now: str | None) -> None:
+    """Have parts that continue the paragraph of the part ``before`` continue that of another one."""
+    query = "update parts set continues = ? where continues is ? and id in (select value from json_each(?))"
+    db.execute(query, [now, before, json.dumps(list(part_ids))])
+
+
 def _count(db: Database, project_id: str) -> int:
     return int(db.execute("select count(*) from parts where project_id = ?", [project_id]).fetchone()[0])
 
@@ -238,15 +263,23 @@ def new_part_id() -> str:
 
 
 def _add(
-    db: Database, project_id: str, part: NewPart, position: int, state: str = "new", part_id: str | None = None
+    db: Database,
+    project_id: str,
+    part: NewPart,
+    position: int,
+    state: str = "new",
+    part_id: str | None = None,
+    before: str | None = None,
 ) -> str:
-    """Adds a part at this position and returns its id. Raises InvalidRequest."""
+    """Adds a part at this position and returns its id; ``before``: the part whose paragraph it may continue.
+
+    Raises InvalidRequest.
+    """
     if _count(db, project_id) >= MAX_PARTS:
         raise _too_many()
     part_id = part_id or new_part_id()
     _make_gap(db, project_id, position)
-    row = AFRESH | {"id": part_id, "project_id": project_id, "position": position, "state": state, "chosen": None}
-    db.table("parts").insert(asdict(part) | {"text": clean_part(part.text)} | row)
+    db.table("parts").insert(part_row(project_id, part, part_id, position, before) | {"state": state})
     return part_id
 
 

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from studio.library.projects.project_records import SURE, PartState
+from studio.library.projects.proof_records import OPEN_NOTE
 
-_NOTED = (
-    "exists (select 1 from takes join findings on findings.take = takes.n"
-    " where takes.id = chosen and findings.kind = 'note' and not accepted)"
-)
+_NOTED = f"id in (select part_id from findings cross join takes on takes.n = findings.take where {OPEN_NOTE})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,7 @@ class PartFilter:
     has_audio: bool | None = None
     """Whether a take is chosen, of the current text or of an earlier one."""
     has_note: bool | None = None
-    """Whether a listener's note on the chosen take is still open."""
+    """Whether a listener's note on one of its takes is still open."""
     character: str | None = None
     """The id of the character who speaks; blank: the narrator."""
     is_unsure: bool = False

@@ -10,13 +10,14 @@ from collections.abc import Collection
 from studio.errors import Changed, NotFound
 from studio.library.database import Store, once_more_with_room
 from studio.library.projects.project_records import DIRECTED, ClaimedPart, Direction
+from studio.library.projects.proof_records import OPEN_NOTE
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
 from studio.library.sqlite import Database, select
 from studio.library.takes.take import NewTake
 from studio.library.takes.take_rows import insert_take
 
 MAX_TAKES = 8
-"""Takes kept for each part: the newest, and the chosen one."""
+"""Takes kept for each part: the newest; beside them the chosen one, and those with an open note."""
 MAX_ATTEMPTS = 2
 LEASE_SECONDS = 30.0
 """Seconds a claim lasts after its worker's last renewal: longer than a busy disk delays one."""
@@ -171,10 +172,12 @@ class PartQueue:
 
 
 def _prune(db: Database, part_id: str) -> list[str]:
-    """Delete the oldest takes of a part that has too many, never the chosen one; returns their audio files."""
-    old = list(db.table("takes").rows_where("part_id = ?", [part_id], order_by="n desc", offset=MAX_TAKES, limit=100))
-    [chosen] = db.execute("select chosen from parts where id = ?", [part_id]).fetchone()
-    old = [take for take in old if take["id"] != chosen]
-    for take in old:
-        db.table("takes").delete_where("id = ?", [take["id"]])
-    return [take["audio"] for take in old]
+    """Delete the oldest takes of a part that has too many, unless they are kept; returns their audio files."""
+    newest = "select n from takes where part_id = ?1 order by n desc limit ?2"
+    chosen = "select chosen from parts where id = ?1"
+    noted = f"select 1 from findings where findings.take = takes.n and {OPEN_NOTE}"
+    where = f"part_id = ?1 and n not in ({newest}) and id is not ({chosen}) and not exists ({noted})"
+    old = db.execute(f"select n, audio from takes where {where}", [part_id, MAX_TAKES]).fetchall()
+    for number, _ in old:
+        db.execute("delete from takes where n = ?", [number])
+    return [audio for _, audio in old]

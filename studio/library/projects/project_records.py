@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -32,6 +33,7 @@ MAX_CHARACTERS = 2000
 """Characters in the cast of one project."""
 SURE = 0.7
 """Of the confidence in a speaker: lines below it are for a person to decide."""
+PARAGRAPH_END = re.compile(r"\n\s*\n")
 Loudness = Literal["none", "podcast", "acx"]
 
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
@@ -160,6 +162,8 @@ class NewPart:
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    continues: bool | None = None
+    """Whether it continues the paragraph of the part before it; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,9 @@ class Part:
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    continues: str | None = None
+    """The id of the part whose paragraph it continues, as long as that is the part before it; blank: it begins a
+    paragraph; None: unknown."""
 
     @property
     def direction(self) -> Direction:

@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from studio.audio.cover import Cover
@@ -33,6 +33,7 @@ from studio.library.projects.row_mapping import (
     clean_title,
     number_of,
     part_of,
+    part_row,
     parts_of,
     project_of,
     projects_of,
@@ -132,11 +133,10 @@ class Projects:
             "skipped": json.dumps(skipped),
             "sharing": "private",
         }
+        ids = [f"part_{secrets.token_hex(12)}" for _ in parts]
         rows = [
-            asdict(part)
-            | {"id": f"part_{secrets.token_hex(12)}", "project_id": project_id, "position": position}
-            | {"text": clean_part(part.text), "state": "new", "attempts": 0, "error": None, "chosen": None}
-            for position, part in enumerate(parts)
+            part_row(project_id, part, part_id, position, before)
+            for position, (part, part_id, before) in enumerate(zip(parts, ids, [None, *ids], strict=False))
         ]
         characters = [character_row(project_id, each) for each in cast]
         with self._store.writing() as db:

@@ -15,6 +15,8 @@ KINDS: tuple[Kind, ...] = (
 """level, pace: they differ from the median of the book; note: written by a listener."""
 MAX_NOTE = 500
 """Characters."""
+OPEN_NOTE = "findings.kind = 'note' and not findings.accepted"
+"""A condition for SQL: a listener's note that was not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A finding in the chosen take of a part."""
+    """A finding in the chosen take of a part, or a listener's note on any of its takes."""
 
     id: str
     finding: ProofFinding
@@ -67,6 +69,10 @@ class Spot:
     part_id: str
     position: int
     take_id: str
+    take_number: int
+    """Among the part's takes, the oldest of which is 1."""
+    is_chosen: bool
+    """Whether the part's chosen take is this one."""
     text: str
     """The text of the take."""
     state: str

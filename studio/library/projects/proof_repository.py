@@ -38,11 +38,17 @@ FEWEST = 8
 DRIFT_WEIGHT = 15
 _CHOSEN = "parts join takes on takes.id = parts.chosen"
 _CHECKED = f"{_CHOSEN} join checked_takes on checked_takes.take = takes.n"
-_FOUND = f"{_CHOSEN} join findings on findings.take = takes.n"
+_FOUND = "findings join takes on takes.n = findings.take join parts on parts.id = takes.part_id"
 _CURRENT = "project_id = ?1 and parts.state = 'done'"
-_SHOWN = "project_id = ?1 and (parts.state = 'done' or findings.kind = 'note')"
-"""Of a part with another text by now only what a listener has noted."""
-_SPOT = "findings.*, position, parts.id as part_id, takes.id as take_id, takes.text as text, parts.state as state"
+_OF_CHOSEN = f"select findings.n from {_CHOSEN} join findings on findings.take = takes.n where {_CURRENT}"
+_NOTES = "select n from findings where kind = 'note'"
+_SHOWN = f"project_id = ?1 and findings.n in ({_OF_CHOSEN} union {_NOTES})"
+"""A note stays when its part gets another take or another text."""
+_NUMBER = "select count(*) from takes as older where older.part_id = parts.id and older.n <= takes.n"
+_SPOT = (
+    "findings.*, position, parts.id as part_id, takes.id as take_id, takes.text as text, parts.state as state,"
+    f" ({_NUMBER}) as take_number, takes.id = parts.chosen as is_chosen"
+)
 _DRIFTS: tuple[Kind, ...] = ("level", "pace")
 _COLUMNS = ("kind", "weight", "start", "end", "first", "last", "heard")
 
@@ -156,7 +162,8 @@ class Proofs:
         offset: int = 0,
         limit: int = 50,
     ) -> tuple[list[Spot], int]:
-        """Doubtful spots of the chosen takes, the heaviest first, and how many there are. Raises NotFound.
+        """Doubtful spots of the chosen takes and all notes, the heaviest first; and how many there are. Raises
+        NotFound.
 
         ``chapter``: the number of a chapter, from 1 on, as in the exported files. ``accepted``: those that were
         accepted, and no others.
@@ -240,13 +247,14 @@ def _whole(finding: ProofFinding, length: int) -> ProofFinding:
 
 
 def _spot(row: dict[str, Any]) -> Spot:
-    of_part = row["part_id"], row["position"], row["take_id"], row["text"], row["state"]
-    return Spot(row["id"], _finding(row), bool(row["accepted"]), *of_part)
+    of_take = row["take_id"], row["take_number"], bool(row["is_chosen"]), row["text"]
+    return Spot(
+        row["id"], _finding(row), bool(row["accepted"]), row["part_id"], row["position"], *of_take, row["state"]
+    )
 
 
 def _spot_of(db: Database, project_id: str, spot_id: str) -> Spot:
-    of_project = "findings join takes on takes.n = findings.take join parts on parts.id = part_id"
-    query = f"select {_SPOT} from {of_project} where project_id = ? and findings.id = ?"
+    query = f"select {_SPOT} from {_FOUND} where project_id = ? and findings.id = ?"
     for row in select(db, query, [project_id, spot_id]):
         return _spot(row)
     raise NotFound(f"the project has no doubtful spot {spot_id[:80]!r}", "spot")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
@@ -18,6 +18,7 @@ from studio.library.projects.project_records import (
     MAX_TITLE,
     PART_STATES,
     Direction,
+    NewPart,
     Part,
     PartState,
     Project,
@@ -125,6 +126,13 @@ def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
         return row_of(db, project_id, None)
     except NotFound:
         raise NotFound("its project is deleted too; restore that first", "project") from None
+
+
+def part_row(project_id: str, part: NewPart, part_id: str, position: int, before: str | None) -> dict[str, Any]:
+    """The row of a new part; ``before``: the id of the part before it. Raises InvalidRequest."""
+    continues = None if part.continues is None else (before or "") if part.continues else ""
+    place = {"id": part_id, "project_id": project_id, "position": position, "continues": continues}
+    return asdict(part) | AFRESH | place | {"text": clean_part(part.text), "chosen": None}
 
 
 def number_of(db: Database, part_id: str) -> int:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
 from studio.library.sharing import readable
 from studio.library.sqlite import Database
 from studio.library.voices.names import fold
-from studio.library.voices.voice_rows import Row
+from studio.library.voices.voice_rows import Row, is_favourite
 
 MAX_WORDS = 32
 """Words in a query; SQLite refuses an expression of a thousand terms."""
 
 Order = Literal["name", "favourites", "recent"]
-ORDERS: tuple[str, ...] = get_args(Order)
 """By name; favourites first, then by name; most recently changed first."""
 
 _ORDER_BY = {
@@ -62,6 +61,8 @@ def rows_of(
     listed = f"deleted is null and {readable(':viewer')}"
     if filters.deleted_since is not None:
         listed = "deleted > :deleted_since and (:viewer is null or owner = :viewer)"
+    # In the place of a column, so that it can be compared and sorted by.
+    columns = f"*, {is_favourite(':viewer')} as favourite"
     where, values = [listed], dict[str, Any](deleted_since=filters.deleted_since, viewer=viewer)
     words, tags = dict.fromkeys(fold(filters.query).split()), dict.fromkeys(filters.tags)
     if len(words) > MAX_WORDS:
@@ -92,14 +93,16 @@ def rows_of(
             values[f"is_{column}"] = int(is_wanted)
     by = order if filters.deleted_since is None else "deleted"
     if after is not None:
-        last = next(db.table("voices").rows_where(f"id = :after and {listed}", values | {"after": after}), None)
+        last_one = f"id = :after and {listed}"
+        last = next(db.table("voices").rows_where(last_one, values | {"after": after}, select=columns), None)
         if last is None:
             raise NotFound(
                 f"no voice {after[:80]!r} in this list; start from its first page", "after", "voice_not_found"
             )
         where.append(_BEHIND[by])
         values |= {name: last[name] for name in ("folded", "favourite", "changed", "deleted", "id")}
-    return list(db.table("voices").rows_where(" and ".join(where), values, order_by=_ORDER_BY[by], limit=limit))
+    wanted, order_by = " and ".join(where), _ORDER_BY[by]
+    return list(db.table("voices").rows_where(wanted, values, order_by=order_by, limit=limit, select=columns))
 
 
 def offered(db: Database, viewer: str | None) -> dict[str, list[str]]:

@@ -17,7 +17,13 @@ Row = dict[str, Any]
 
 _PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
 """Fields of a sample that are stored as columns of the same name."""
-_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "latest", "revision", "samples", "right"}
+_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "favourite", "latest", "revision", "samples", "right"}
+
+
+def is_favourite(viewer: str) -> str:
+    """An SQL condition on rows of `voices`; ``viewer``: the name of its parameter, which is null for anybody."""
+    mine = f"({viewer} is null or favourites.owner = {viewer})"
+    return f"exists (select 1 from favourites where voice_id = voices.id and {mine})"
 
 
 def haystack(voice: Row) -> str:
@@ -28,7 +34,10 @@ def haystack(voice: Row) -> str:
 
 
 def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None, viewer: str | None = None) -> list[Voice]:
-    """The voices of rows of `voices`, each with the samples of one revision: the given one or its newest."""
+    """The voices of rows of `voices`, each with the samples of one revision: the given one or its newest.
+
+    Without a ``viewer``, anybody's favourites are favourites.
+    """
     wanted = [(row["id"], revision or row["revision"]) for row in rows]
     samples: dict[str, list[Sample]] = {row["id"]: [] for row in rows}
     for start in range(0, len(wanted), 200):
@@ -37,7 +46,12 @@ def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None, vi
         query = f"select * from samples where (voice_id, revision) in (values {pairs}) order by voice_id, position"
         for row in select(db, query, [value for pair in part for value in pair]):
             samples[row["voice_id"]].append(sample_of(row))
-    return [_voice(row, number, samples[row["id"]], viewer) for row, (_, number) in zip(rows, wanted, strict=True)]
+    among = f"select id from voices where id in (select value from json_each(?2)) and {is_favourite('?1')}"
+    favourites = {row[0] for row in db.execute(among, [viewer, json.dumps([row["id"] for row in rows])]).fetchall()}
+    return [
+        _voice(row, number, samples[row["id"]], row["id"] in favourites, viewer)
+        for row, (_, number) in zip(rows, wanted, strict=True)
+    ]
 
 
 def sample_of(row: Row) -> Sample:
@@ -67,8 +81,9 @@ def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[
 
 
 def columns_of(fields: VoiceFields, only_set: bool) -> Row:
-    """The columns of all fields, or only of those set; without the slug, which must be free."""
-    columns = VoiceFields.model_fields.keys() - {"slug"}
+    """The columns of all fields, or only of those set; without the slug, which must be free, and the favourite, which
+    is a person's."""
+    columns = VoiceFields.model_fields.keys() - {"slug", "favourite"}
     row: Row = fields.model_dump(exclude_unset=only_set, include=columns)
     if "name" in row:
         row["folded"] = fold(row["name"])
@@ -81,7 +96,7 @@ def columns_of(fields: VoiceFields, only_set: bool) -> Row:
     return row
 
 
-def _voice(row: Row, revision: int, samples: Sequence[Sample], viewer: str | None) -> Voice:
+def _voice(row: Row, revision: int, samples: Sequence[Sample], favourite: bool, viewer: str | None) -> Voice:
     """Not checked again: it was checked when written, and earlier versions had other limits."""
     values = {name: row[name] for name in _VOICE_PLAIN}
     return Voice.model_construct(
@@ -89,7 +104,7 @@ def _voice(row: Row, revision: int, samples: Sequence[Sample], viewer: str | Non
         | {
             "tags": tuple(json.loads(row["tags"])),
             "defaults": json.loads(row["defaults"]),
-            "favourite": bool(row["favourite"]),
+            "favourite": favourite,
             "bundled": bool(row["bundled"]),
             "consent": row["consent_id"],
             "latest": row["revision"],

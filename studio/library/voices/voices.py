@@ -90,6 +90,8 @@ class Voices:
                 row["consent_id"] = write_consent(db, self._store, consent, self._viewer).id
             check_consent(db, row["consent_id"], self._viewer)
             db.table("voices").insert(row)
+            if new.favourite:
+                self._favour(db, row, True)
             self._write_revision(db, row, [self._stored(sample) for sample in samples])
             note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
             return self._load(db, row["id"])
@@ -159,12 +161,18 @@ class Voices:
     ) -> Voice:
         """Change the fields that are set; the voice's samples and revision stay. Only its owner may share it.
 
+        A viewer's favourites are its own: with a right to read, and without changing the voice for others.
         ``event`` and ``source`` are as in `create`.
         Raises NotFound, InvalidRequest, NameTaken, and Changed when ``version`` is given and no longer current.
         """
         with self._store.writing() as db:
-            shares = "sharing" in changes.model_fields_set
-            row = self._row(db, reference, version, "own" if shares else None)
+            fields = changes.model_fields_set
+            is_own = self._viewer is not None and fields == {"favourite"}
+            row = self._row(db, reference, version, "own" if "sharing" in fields else "read" if is_own else None)
+            if "favourite" in fields:
+                self._favour(db, row, changes.favourite)
+            if is_own:
+                return voices_of(db, [row], viewer=self._viewer)[0]
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
@@ -173,8 +181,7 @@ class Voices:
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
             self._touch(db, changed)
-            fields = ", ".join(sorted(changes.model_fields_set))
-            note(db, event, row["id"], fields=fields, **({"source": source} if source else {}))
+            note(db, event, row["id"], fields=", ".join(sorted(fields)), **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
     @once_more_with_room
@@ -332,6 +339,13 @@ class Voices:
         if list(db.table("voices").rows_where("deleted is null and id != ? and slug = ?", [voice_id, slug])):
             raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
         return slug
+
+    def _favour(self, db: Database, row: Row, is_favourite: bool) -> None:
+        if is_favourite:
+            db.execute("insert or ignore into favourites values (?, ?)", [row["id"], self._viewer or ""])
+        else:
+            whose = "voice_id = ?1 and (?2 is null or owner = ?2)"
+            db.execute(f"delete from favourites where {whose}", [row["id"], self._viewer])
 
     def _touch(self, db: Database, row: Row) -> None:
         row["version"] += 1

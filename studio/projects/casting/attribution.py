@@ -48,7 +48,6 @@ _BEFORE = re.compile(
 _SUBJECT = re.compile(rf"^\W*(?:[Tt]hen\s+|[Bb]ut\s+|[Aa]nd\s+)?(?P<person>{PERSON})(?!\s*[’']s\b)")
 _SENTENCES = re.compile(r"[^.!?…]+[.!?…]*")
 _VOCATIVE = re.compile(rf"(?:^\W{0, 9}|,\s{1, 3})({PERSON})\s{0, 3}(?:[,.!?…—–\-]|\W{0, 9}$)")
-_IT_WAS = re.compile(rf"^\W*(?:It|That) was ({PERSON})")
 _TAG_WITHIN = 160
 """Characters beside a quotation in which its verb of speech stands."""
 _SCENE_GAP = 2

@@ -150,6 +150,7 @@ def _by_line(passage: Passage, lines: Iterable[CastLine]) -> list[Passage]:
             start=passage.start if number == 0 else None,
             end=passage.end if number == last else None,
             pause=passage.pause if number == last else PAUSE_WITHIN,
+            continues=passage.continues if number == 0 else True,
         )
         for number, (text, line) in enumerate(pieces)
     ]

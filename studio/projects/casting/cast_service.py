@@ -44,14 +44,14 @@ class CastService:
 
     def add(self, project_id: str, owner_filter: str | None, new: NewCharacter) -> CastMember:
         """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
-        self._check_voice(project_id, owner_filter, new.voice)
+        self._speech.voices.check_for_project(project_id, owner_filter, new.voice)
         return self._cast.add(project_id, owner_filter, new)
 
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
     ) -> CastMember:
         """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
-        self._check_voice(project_id, owner_filter, changes.voice)
+        self._speech.voices.check_for_project(project_id, owner_filter, changes.voice)
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 
     def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> None:
@@ -144,7 +144,7 @@ class CastService:
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
-        self._check_voice(project_id, owner_filter, changes.voice)
+        self._speech.voices.check_for_project(project_id, owner_filter, changes.voice)
         return self._library.projects.edit_parts(project_id, owner_filter, which, self.tagged(changes, tags))
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
@@ -161,9 +161,3 @@ class CastService:
             if known is not None and name.lower() not in {tag.lower() for tag in known}:
                 raise InvalidRequest(f"the model has no tag {name[:40]!r}; it has {', '.join(known)}", "tags")
         return replace(changes, reword=lambda text: with_tags(text, names))
-
-    def _check_voice(self, project_id: str, owner_filter: str | None, name: str | None) -> None:
-        """Raises NotFound, UnknownVoice, NotAllowed."""
-        if name:
-            owner = self._library.projects.get(project_id, owner_filter).owner
-            self._speech.voices.check_for_project(owner_filter, owner, name)

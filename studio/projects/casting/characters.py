@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from studio.projects.casting.given_names import gender_of_given
+from studio.paths import ASSETS
 from studio.projects.casting.speech_verbs import ARTICLES, FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, TITLES
 
 Gender = Literal["m", "f", ""]
@@ -48,7 +49,9 @@ _NOT_NAMES = frozenset(
     ).split()
 )
 """Words that are capitalised only where they begin a sentence."""
-
+_GIVEN_NAMES = json.loads((ASSETS / "page" / "lib" / "given-names.json").read_text(encoding="utf-8"))
+_GENDERS: dict[str, Gender] = dict.fromkeys(_GIVEN_NAMES["female"], "f") | dict.fromkeys(_GIVEN_NAMES["male"], "m")
+"""Of given names that are nearly always those of women or of men, in lower case; the page guesses by the same names."""
 
 VOICE_GENDERS: dict[Gender, str] = {"m": "male", "f": "female", "": ""}
 
@@ -234,4 +237,4 @@ def gender_of_name(name: str) -> Gender:
     for title in _titles(name):
         if gender := TITLES.get(title, "") or ROLES.get(title, ""):
             return gender  # type: ignore[return-value]
-    return next(map(gender_of_given, _core(name)[:1]), "")
+    return next((_GENDERS.get(given, "") for given in _core(name)[:1]), "")

@@ -5,95 +5,34 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from studio.paths import json_beside
+
 MAX_HEADING = 160
 """Characters; a longer line is prose."""
 MAX_TITLE = 80
 """Characters of a title that is recognised only by its position."""
 
-# Words before or after a number. Prose seldom has a number after "chapter", so the other words have stricter rules.
-_CHAPTER = "chapter kapitel chapitre capitulo capitolo hoofdstuk rozdzia[lł] глава"
-_LANGUAGES = (
-    (
-        "part book act scene letter canto volume section stave",
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-        " eighteen nineteen (?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three|four"
-        "|five|six|seven|eight|nine))? (?:a|one)[ ]hundred",
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
-        " fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth (?:twenty|thirty)-(?:first|second"
-        "|third|fourth|fifth|sixth|seventh|eighth|ninth) last final",
-        "the",
-    ),
-    (
-        "teil buch akt szene aufzug band brief gesang",
-        "eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf (?:drei|vier|funf|sech|sieb|acht|neun)zehn"
-        " (?:(?:ein|zwei|drei|vier|funf|sechs|sieben|acht|neun)und)?(?:zwanzig|dreißig|vierzig)",
-        "(?:erst|zweit|dritt|viert|funft|sechst|siebt|siebent|acht|neunt|zehnt|elft|zwolft|(?:drei|vier|funf|sech|sieb"
-        "|acht|neun)zehnt|(?:(?:ein|zwei|drei|vier|funf|sechs|sieben|acht|neun)und)?(?:zwanzigst|dreißigst)|letzt)e[rs]?",
-        "der das",
-    ),
-    (
-        "partie livre acte scene tome lettre chant",
-        "un une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
-        " dix-neuf vingt vingt-(?:et-un|deux|trois|quatre|cinq|six|sept|huit|neuf) trente",
-        "premiere? seconde? dernier dernière (?:deux|trois|quatr|cinqu|six|sept|huit|neuv|dix|onz|douz|treiz|quatorz"
-        "|quinz|seiz|vingt)ieme",
-        "la le",
-    ),
-    (
-        "parte libro livro acto ato escena cena carta canto tomo atto scena lettera volume",
-        "uno um una dos dois tres tre cuatro quatro quattro cinco cinque seis sei siete sete sette ocho oito otto nueve"
-        " nove diez dez dieci once onze undici doce doze dodici trece treze tredici catorce quatorze quattordici quince"
-        " quinze quindici veinte vinte venti",
-        "(?:primer|segund|secund|tercer|cuart|quint|sext|septim|octav|noven|decim|primeir|terceir|quart|setim|oitav|non"
-        "|prim|second|terz|sest|settim|ottav|undecim|duodecim|ultim)[oa]? (?:undic|dodic|tredic|ventic?)esim[oa]",
-        "el la il o a",
-    ),
-    (
-        "deel boek bedrijf brief",
-        "een twee drie vier vijf zes zeven acht negen tien elf twaalf (?:der|veer|vijf|zes|zeven|acht|negen)tien"
-        " twintig",
-        "(?:eer|twee|der|vier|vijf|zes|zeven|acht|negen|tien|elf|twaalf)(?:ste|de)",
-        "het de",
-    ),
-    (
-        "czesc ksi[eę]ga akt scena tom",
-        "jeden dwa trzy cztery pi[ee]c szesc siedem osiem dziewiec dziesiec",
-        "(?:pierwsz|drug|trzec|czwart|piat|szost|siodm|osm|dziewiat|dziesiat)(?:y|i|a|ia)",
-        "",
-    ),
-    (
-        "часть книга акт сцена том действие письмо песнь",
-        "один два три четыре пять шесть семь восемь девять десять",
-        "(?:перв|втор|трет|четверт|пят|шест|седьм|восьм|девят|десят|одиннадцат|двенадцат|последн)(?:ая|ыи|ое|ои|ья|ии|ье|яя)",
-        "",
-    ),
-)
-_ALONE = (
-    "prologue epilogue preface foreword introduction afterword prolog epilog vorwort nachwort einleitung einfuhrung"
-    " avant-propos introduction postface prologo epilogo prefacio introduccion introducao prefazione introduzione"
-    " postfazione voorwoord inleiding nawoord przedmowa wstep poslowie пролог эпилог предисловие введение послесловие"
-)
+_WORDS = json_beside(__file__, "headings.json")
+"""Patterns of words: those that mean a chapter, those that are a heading alone, and by language other words beside a
+number. Prose seldom has a number after "chapter", so the others have stricter rules."""
+_CHAPTER, _ALONE = "|".join(_WORDS["chapter"]), "|".join(_WORDS["alone"])
 _ROMAN = r"(?=[ivxlc])c{0,3}(?:xc|xl|l?x{0,4})(?:ix|iv|v?i{0,4})"
 _FIGURE = rf"(?:\d{{1,4}}(?:\.\d{{1,3}}){{0,3}}[a-z]?|{_ROMAN}|(?-i:[A-H]))"
 
 
-def _any(words: str) -> str:
-    return "|".join(word.replace("[ ]", " ") for word in words.replace("[ -]", "[\x00-]").split())
-
-
-def _numbered(kinds: str, cardinals: str, ordinals: str, articles: str) -> str:
-    words = f"(?:{_any(_CHAPTER)}|{_any(kinds)})"
-    article = rf"(?:(?:{_any(articles)})\s+)?" if articles else ""
-    after = rf"{words}\s+(?:{_FIGURE}|{article}(?:{_any(ordinals)}|{_any(cardinals)}))"
-    before = rf"{article}(?:{_any(ordinals)}|\d{{1,3}}\.)\s+{words}"
+def _numbered(kinds: list[str], cardinals: list[str], ordinals: list[str], articles: list[str]) -> str:
+    words = "|".join((_CHAPTER, *kinds))
+    article = rf"(?:(?:{'|'.join(articles)})\s+)?" if articles else ""
+    after = rf"(?:{words})\s+(?:{_FIGURE}|{article}(?:{'|'.join((*ordinals, *cardinals))}))"
+    before = rf"{article}(?:{'|'.join(ordinals)}|\d{{1,3}}\.)\s+(?:{words})"
     return f"{after}|{before}"
 
 
 _NUMBERED = re.compile(
-    rf"(?:{'|'.join(_numbered(*language) for language in _LANGUAGES)})(?!\w)".replace("\x00", r"\s"), re.IGNORECASE
+    rf"(?:{'|'.join(_numbered(**language) for language in _WORDS['languages'].values())})(?!\w)", re.IGNORECASE
 )
-_IS_CHAPTER = re.compile(rf"(?:^|\s)(?:{_any(_CHAPTER)})(?:\s|$)", re.IGNORECASE)
-_STARTS_ALONE = re.compile(rf"(?:{_any(_ALONE)})(?P<end>[.:]?$|\s*[:.—–-]\s+)", re.IGNORECASE)
+_IS_CHAPTER = re.compile(rf"(?:^|\s)(?:{_CHAPTER})(?:\s|$)", re.IGNORECASE)
+_STARTS_ALONE = re.compile(rf"(?:{_ALONE})(?P<end>[.:]?$|\s*[:.—–-]\s+)", re.IGNORECASE)
 _FAR_EAST = re.compile(
     r"(?:第\s?[\d一二三四五六七八九十百千零〇两兩]{1,6}\s?(?:[章節节回部卷篇幕話话集](?!分)|部分(?=$|[\s：:]))|제\s?\d{1,4}\s?[장부화편막권])"
     r"|(?:序章|序幕|序言|序|前言|楔子|引子|尾声|尾聲|终章|終章|后记|後記|プロローグ|エピローグ|まえがき|はじめに|あとがき|おわりに"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from studio.errors import InvalidRequest
+from studio.paths import json_beside
 from studio.projects.documents.passages import Document, Passage
 
 Matter = Literal["front", "body", "back"]
@@ -15,24 +16,9 @@ Matter = Literal["front", "body", "back"]
 MAX_OPENING = 200
 """Words before the first chapter that count as a title page; longer text is read."""
 _WORDS = re.compile(r"[^\W\d_]+")
-_FRONT = (
-    "copyright|copyright page|all rights reserved|imprint|title page|half title|cover|contents|table of contents"
-    "|dedication|epigraph|praise|praise for .*|also by .*|also by|by the same author|other books by .*|books by .*"
-    "|list of (?:illustrations|figures|tables|maps)|about this book|publishers? note"
-    "|impressum|inhalt|inhaltsverzeichnis|widmung|titelseite"
-    "|mentions légales|dédicace|sommaire|table des matières|du même auteur"
-    "|créditos|índice|dedicatoria|derechos de autor|dedicatória|sumário|colophon|colofón"
-    "|版权|版权页|版权信息|目录|献词|著作権|目次|献辞|奥付"
-)
-_BACK = (
-    "acknowledge?ments?|about the (?:author|authors|translator|publisher)|notes|endnotes|footnotes|bibliography"
-    "|references|further reading|index|glossary|credits|newsletter|a preview of .*|excerpt from .*|reading group guide"
-    "|danksagung|danksagungen|über (?:den autor|die autorin)|anmerkungen|literaturverzeichnis|register"
-    "|remerciements|à propos de l auteur|bibliographie|notes de bas de page"
-    "|agradecimientos|agradecimentos|sobre el autor|sobre la autora|sobre o autor|bibliografía|bibliografia"
-    "|致谢|关于作者|注释|参考文献|索引|謝辞|著者紹介|参考文献一覧"
-)
-_IS_FRONT, _IS_BACK = re.compile(_FRONT), re.compile(_BACK)
+_TITLES = json_beside(__file__, "matter.json")
+"""Patterns of titles, in small letters and without punctuation."""
+_IS_FRONT, _IS_BACK = re.compile("|".join(_TITLES["front"])), re.compile("|".join(_TITLES["back"]))
 
 
 @dataclass(frozen=True, slots=True)

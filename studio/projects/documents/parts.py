@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
 from studio.errors import InvalidDocument
-from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS
-from studio.projects.documents.passages import Document, Passage
+from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END
+from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
 from studio.speech.dialogue import turns_of
 from studio.speech.text import TAG, is_blank, sentences_of, split_text
 
@@ -24,7 +25,17 @@ IsSpeaker = Callable[[str], bool]
 """Whether a name before a colon is that of a speaker."""
 
 
-_DIRECTION = re.compile(r"^[ \t]*[\[(]([^\[\]()\n]{2,500}[.!?…])[\])][ \t]*$", re.MULTILINE)
+_DIRECTION = re.compile(
+    r"^[ \t]*[\[(（](?P<line>[^\[\]()（）\n]{2,500}[.!?…。！？])[\])）][ \t]*$"
+    r"|\[(?P<sentence>[^\[\]\n]{2,500}[.!?…。！？])\]"
+    r"|[(（](?P<aside>[^()（）\n]{2,500})[)）][.,:;!?…。，；：！？]*",
+    re.MULTILINE,
+)
+_INTERRUPTS = re.compile(
+    r"(?!according|assuming|being|concerning|considering|depending|during|excluding|having|including|meaning|regarding)"
+    r"[a-z]{2,}ing\b|(?:aside|beat|coughs|laughs|pause|sighs)\Z"
+)
+"""The beginning of a direction that may stand within a sentence; other words in parentheses there are spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +81,51 @@ def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[P
 
 def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
     """The first keeps the chapter and the start, the last the pause."""
-    turns = list(_directions_apart(turns_of(passage.text, is_speaker)))
-    if len(turns) == 1 and turns[0] == (None, passage.text):
+    pieces = [piece for turn in turns_of(passage.text, is_speaker) for piece in _directions_apart(*turn)]
+    if pieces == [(None, passage.text, False)]:
         yield passage
         return
-    for number, (speaker, text) in enumerate(turns):
-        last = number == len(turns) - 1
+    pauses = [*(PAUSE_WITHIN if goes_on else None for _, _, goes_on in pieces[1:]), passage.pause]
+    for number, ((speaker, text, goes_on), pause) in enumerate(zip(pieces, pauses, strict=False)):
         yield replace(
             passage,
             text=text,
             speaker=speaker or "",
             chapter=passage.chapter if number == 0 else "",
             start=passage.start if number == 0 else None,
-            pause=passage.pause if last else None,
+            pause=pause,
+            continues=goes_on if number else passage.continues,
         )
 
 
-def _directions_apart(turns: Iterable[tuple[str | None, str]]) -> Iterator[tuple[str | None, str]]:
-    """A line of a script that is a sentence in brackets ("[He sits down.]") is the narrator's, without the brackets:
-    the character would speak it, and a model takes words in square brackets for a tag."""
-    for speaker, text in turns:
-        at = 0
-        for direction in _DIRECTION.finditer(text) if speaker else ():
-            if not is_blank(before := text[at : direction.start()]):
-                yield speaker, before.strip()
-            yield None, direction[1]
-            at = direction.end()
-        if not at or not is_blank(text[at:]):
-            yield speaker, text[at:].strip() if at else text
+def _directions_apart(speaker: str | None, text: str) -> Iterator[tuple[str | None, str, bool]]:
+    """A turn with its stage directions, which are the narrator's: the character would speak them. Of each piece also
+    whether it goes on in the line of the piece before.
+
+    A model takes words in square brackets for a tag, so a direction has none.
+    """
+    pieces, at = list[tuple[str | None, str]](), 0
+    for direction in filter(_is_direction, _DIRECTION.finditer(text) if speaker else ()):
+        words = direction["line"] or (f"({direction['sentence']})" if direction["sentence"] else direction[0])
+        pieces += [(speaker, text[at : direction.start()]), (None, words)]
+        at = direction.end()
+    goes_on = False
+    for whose, words in [*pieces, (speaker, text[at:])]:
+        begin, end = words[: len(words) - len(words.lstrip())], words[len(words.rstrip()) :]
+        goes_on = goes_on and "\n" not in begin
+        if not is_blank(words):
+            yield whose, words.strip(), goes_on
+            goes_on = "\n" not in end
+
+
+def _is_direction(match: re.Match[str]) -> bool:
+    """Whether words in brackets are a stage direction; within a sentence they seldom are, as in "one (of two)"."""
+    aside = match["aside"]
+    if aside is None:
+        return True
+    before = match.string[max(0, match.start() - 9) : match.start()].rstrip(" \t")[-1:]
+    is_apart = not before or before == "\n" or unicodedata.category(before).startswith("P")
+    return (is_apart and any(map(str.isalpha, aside))) or bool(_INTERRUPTS.match(aside))
 
 
 def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:
@@ -125,8 +153,7 @@ def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
     for passage in passages:
         texts = sentences_of(passage.text) if by == "sentence" else [passage.text]
         pieces = [text.strip() for text in texts if not is_blank(text)]
-        for number, text in enumerate(pieces):
-            yield _piece(passage, text, number, len(pieces))
+        yield from _divided(passage, pieces, within=None)
 
 
 def _continues(held: Passage, passage: Passage) -> bool:
@@ -159,16 +186,17 @@ def _joined(passages: list[Passage]) -> Passage:
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:
-    texts = list(split_text(passage.text, part_bytes, apart=True))
-    for number, text in enumerate(texts):
-        yield _piece(passage, text, number, len(texts))
+    return _divided(passage, split_text(passage.text, part_bytes, apart=True), within=PAUSE_WITHIN)
 
 
-def _piece(passage: Passage, text: str, number: int, count: int) -> Passage:
-    """One of ``count`` pieces of a passage: the first keeps the chapter, the last the pause."""
-    return replace(
-        passage,
-        text=text,
-        chapter=passage.chapter if number == 0 else "",
-        pause=passage.pause if number == count - 1 else None,
-    )
+def _divided(passage: Passage, texts: Sequence[str], within: float | None) -> Iterator[Passage]:
+    """Pieces of a passage: the first keeps the chapter, the last the pause; ``within``: the pause inside paragraphs."""
+    continues, end = list[bool](), 0
+    for text in texts:
+        start = passage.text.index(text, end)
+        continues.append(not PARAGRAPH_END.search(passage.text, end, start) if end else bool(passage.continues))
+        end = start + len(text)
+    pauses = [*(within if goes_on else None for goes_on in continues[1:]), passage.pause]
+    for number, (text, pause) in enumerate(zip(texts, pauses, strict=False)):
+        chapter = passage.chapter if number == 0 else ""
+        yield replace(passage, text=text, chapter=chapter, pause=pause, continues=continues[number])

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from studio.audio.cover import Cover
-from studio.errors import InvalidDocument
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.checks import clean_language
 from studio.library.projects.project_records import SURE, NewCharacter
 
 MAX_FILE = 32 * 1024 * 1024
@@ -22,8 +23,7 @@ MAX_SKIPPED = 40
 SCENE_PAUSE = math.inf
 """As a passage's pause: a scene ends here, and the project says how long the silence is."""
 PAUSE_WITHIN = 0.2
-"""Seconds of silence between speech and narration of one paragraph: a passage with this pause does not end its
-paragraph."""
+"""Seconds of silence between two parts of one paragraph."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
@@ -57,6 +57,8 @@ class Passage:
     confidence: float | None = None
     """How sure that is, from 0 to 1, and why; None where no quotation was attributed."""
     reason: str | None = None
+    continues: bool | None = None
+    """Whether it continues the paragraph of the passage before it; None: unknown."""
 
     @property
     def is_sure(self) -> bool:
@@ -159,3 +161,11 @@ def _western(data: bytes) -> str:
     letters = sum(map(data.count, _WESTERN_LETTERS))
     plain = sum(map(data.count, _PLAIN_LETTERS))
     return data.decode("cp1252") if letters <= 0.4 * plain else ""
+
+
+def valid_language(language: str) -> str:
+    """A language as a document names it; blank if that is not a BCP 47 tag."""
+    try:
+        return clean_language(language)
+    except InvalidRequest:
+        return ""

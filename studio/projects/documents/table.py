@@ -1,4 +1,4 @@
-"""Reads CSV with a header: text and, optionally, voice, pause, chapter, character and scene; each row is a part."""
+"""Reads CSV with a header: text and, optionally, columns such as voice and chapter; each row is a part."""
 
 from __future__ import annotations
 
@@ -88,4 +88,5 @@ def _passage(row: dict[str, str], line: int) -> Passage | None:
         voice=row.get("voice", "").strip() or None,
         pause=SCENE_PAUSE if pause is None and row.get("scene", "").strip() == "1" else pause,
         speaker=" ".join(row.get("character", "").split())[:MAX_NAME],
+        continues={"1": True, "0": False}.get(row.get("continues", "").strip()),
     )

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from studio.library.projects.project_records import PARAGRAPH_END
 from studio.library.takes.take import Timed
 from studio.projects.documents.passages import PAUSE_WITHIN
 from studio.projects.exports.subtitle_cues import WordTimes, with_words
@@ -17,7 +18,6 @@ from studio.speech.timing.words import TimedSentence, all_sentences
 RIGHT_TO_LEFT = frozenset(("ar", "dv", "fa", "he", "ps", "ug", "ur", "yi"))
 """Languages; others are written from left to right."""
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class ReadAlongPage:
         if placed.part.is_title:
             self._body.append(f"<h1>{self._heard(start, '<br/>'.join(map(xml, text.split(chr(10)))))}</h1>")
             return
-        paragraphs = [line for each in _PARAGRAPH.split(text) if (line := xml(" ".join(each.split())))]
+        paragraphs = [line for each in PARAGRAPH_END.split(text) if (line := xml(" ".join(each.split())))]
         if len(paragraphs) == 1:
             self._add_paragraphs([self._heard(start, paragraphs[0])], placed, continued)
             return
@@ -167,10 +167,11 @@ class ReadAlongPage:
 
 
 def _is_one_paragraph(before: Placed, placed: Placed) -> bool:
-    """Whether the second part continues the paragraph of the first, as where a quotation is a part of its own."""
+    """Whether the second part continues the paragraph of the first; if unknown, the pause between them decides."""
     first, second = before.part, placed.part
     follows = second.position == first.position + 1 and second.start is None
-    return follows and first.pause == PAUSE_WITHIN and not (first.scene or second.chapter)
+    is_one = first.pause == PAUSE_WITHIN if second.continues is None else second.continues == first.id
+    return follows and is_one and not (first.scene or second.chapter)
 
 
 def _gap(before: str, after: str) -> str:

@@ -17,8 +17,8 @@ from studio.projects.timeline import Timeline
 from studio.unicode_text import safe_file_name
 
 COLUMNS = ("file", "chapter", "text", "voice", "pause", "seed", "start", "seconds")
-CAST_COLUMNS = ("character", "scene")
-"""Only in a project that has either."""
+CAST_COLUMNS = ("character", "scene", "continues")
+"""Only in a project that has any of these."""
 DATE = (1980, 1, 1, 0, 0, 0)
 """Fixed, so that the same takes give the same bytes."""
 LONGEST_NAME = 80
@@ -46,14 +46,17 @@ def zipped(
 def _manifest(timeline: Timeline, names: Mapping[str, str]) -> bytes:
     text = io.StringIO(newline="")
     table = csv.writer(text)
-    has_cast = any(placed.part.character or placed.part.scene for placed in timeline.placed)
+    has_cast = any(each.part.character or each.part.scene or each.part.continues for each in timeline.placed)
     table.writerow((*COLUMNS, *CAST_COLUMNS) if has_cast else COLUMNS)
+    before = ""
     for placed in timeline.placed:
         part, take = placed.part, placed.take
         times = (f"{timeline.seconds(placed.start):.3f}", f"{take.seconds:.3f}")
         pause = "" if part.pause is None else part.pause
         row = (_name(part.position), part.chapter, part.text, part.voice or "", pause, take.seed, *times)
-        cast = (names.get(part.character or "", ""), int(part.scene) or "")
+        continues = "" if part.continues is None else int(part.continues == before)
+        before = part.id
+        cast = (names.get(part.character or "", ""), int(part.scene) or "", continues)
         table.writerow((*row, *cast) if has_cast else row)
     return text.getvalue().encode()
 

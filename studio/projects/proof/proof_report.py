@@ -25,7 +25,7 @@ NAMES: dict[Kind, str] = {
     "pace": "pace differs",
     "note": "note",
 }
-COLUMNS = ("part", "start", "end", "kind", "weight", "accepted", "words", "heard", "sentence")
+COLUMNS = ("part", "start", "end", "kind", "weight", "accepted", "words", "heard", "sentence", "take", "chosen")
 
 
 class ProofReport:
@@ -57,7 +57,7 @@ class ProofReport:
         return {"proof.csv": self.as_csv(), "proof.txt": self.as_text()}
 
     def as_csv(self) -> str:
-        """A row for each spot, in the order of the book; seconds are those of the part's audio."""
+        """A row for each spot, in the order of the book; seconds are those of the take."""
         text = io.StringIO(newline="")
         table = csv.writer(text)
         table.writerow(COLUMNS)
@@ -84,7 +84,7 @@ class ProofReport:
             *(f"  {NAMES[kind]}: {figures.open[kind]}" for kind in KINDS if figures.open.get(kind)),
             "",
         ]
-        lines += [f"Part {spot.position + 1}, {spot.finding.start:.1f} s: {said_of(spot)}" for spot in open_spots]
+        lines += [f"{_place_of(spot)}: {said_of(spot)}" for spot in open_spots]
         return "\n".join(lines).rstrip() + "\n"
 
     def _row(self, spot: Spot) -> dict[str, object]:
@@ -93,6 +93,7 @@ class ProofReport:
             *(spot.position + 1, round(finding.start, 3), round(finding.end, 3)),
             *(finding.kind, finding.weight, spot.accepted),
             *(words, finding.heard, f"{before}{words}{after}".strip()),
+            *(spot.take_number, spot.is_chosen),
         )
         return dict(zip(COLUMNS, values, strict=True))
 
@@ -110,6 +111,11 @@ def sentence_of(spot: Spot) -> tuple[str, str, str]:
             break
     start = begins if start is None else start
     return text[start:first].lstrip(), text[first:last], text[last:ends].rstrip()
+
+
+def _place_of(spot: Spot) -> str:
+    take = "" if spot.is_chosen else f" of take {spot.take_number}, which is not the chosen one"
+    return f"Part {spot.position + 1}, {spot.finding.start:.1f} s{take}"
 
 
 def said_of(spot: Spot) -> str:

@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from studio.speech.reading.english import TABLES
 from studio.speech.reading.rules import BEGINNINGS, ENGLISH, YEAR, Rule, roman, rule
 
-_STREET = {"St": "Street", "Ave": "Avenue", "Rd": "Road", "Blvd": "Boulevard", "Ln": "Lane", "Sq": "Square",
-           "Hwy": "Highway", "Pl": "Place", "Ct": "Court", "Pkwy": "Parkway"}  # fmt: skip
-_PLACE = {"St": "Saint", "Mt": "Mount", "Ft": "Fort"}
-_NUMBERED = {"p": "page", "pp": "pages", "vol": "volume", "ch": "chapter", "chap": "chapter", "fig": "figure",
-             "sec": "section",
-             "eq": "equation", "art": "article", "para": "paragraph", "ca": "about", "ext": "extension",
-             "apt": "apartment", "ste": "suite", "est": "estimated", "max": "maximum", "min": "minimum",
-             "temp": "temperature", "bldg": "building"}  # fmt: skip
+_STREET: Mapping[str, str] = TABLES["streets"]
+_PLACE: Mapping[str, str] = TABLES["places"]
+_NUMBERED: Mapping[str, str] = TABLES["numbered"]
 """Expanded only before a number; may be capitalised."""
-_OF_BOOKS = {"vol": "volume", "ch": "chapter", "chap": "chapter", "fig": "figure", "sec": "section", "pt": "part",
-             "bk": "book", "art": "article"}  # fmt: skip
+_OF_BOOKS: Mapping[str, str] = TABLES["of_books"]
 """Expanded before Roman numerals."""
-_PLAIN = {"approx": "approximately", "incl": "including", "excl": "excluding", "max": "maximum", "avg": "average",
-          "dept": "department", "govt": "government", "misc": "miscellaneous", "tel": "telephone",
-          "min": "minimum"}  # fmt: skip
+_PLAIN: Mapping[str, str] = TABLES["plain"]
 """Expanded anywhere if followed by a full stop; capitalised only if they cannot be a name."""
 _UNITS = "ft|in|lbs?|oz|yds?|hrs?|mins?|secs?|yrs?|[Tt]bsp|[Tt]sp|gal|km|cm|mm|kg|mi|mph|sq ft"
-_BOOKS = {"Gen": "Genesis", "Ex": "Exodus", "Exod": "Exodus", "Lev": "Leviticus", "Num": "Numbers",
-          "Deut": "Deuteronomy", "Josh": "Joshua", "Judg": "Judges", "Sam": "Samuel", "Chron": "Chronicles",
-          "Neh": "Nehemiah", "Ps": "Psalm", "Prov": "Proverbs", "Eccl": "Ecclesiastes", "Isa": "Isaiah",
-          "Jer": "Jeremiah", "Ezek": "Ezekiel", "Dan": "Daniel", "Hos": "Hosea", "Mic": "Micah", "Hab": "Habakkuk",
-          "Zech": "Zechariah", "Mal": "Malachi", "Matt": "Matthew", "Rom": "Romans", "Cor": "Corinthians",
-          "Gal": "Galatians", "Eph": "Ephesians", "Phil": "Philippians", "Col": "Colossians",
-          "Thess": "Thessalonians", "Tim": "Timothy", "Heb": "Hebrews", "Jas": "James", "Pet": "Peter",
-          "Rev": "Revelation"}  # fmt: skip
-_BOOKS |= {book: book for book in (
-    *_BOOKS.values(), "Ruth", "Kings", "Ezra", "Esther", "Job", "Psalms", "Lamentations", "Joel", "Amos", "Obadiah",
-    "Jonah", "Nahum", "Zephaniah", "Haggai", "Mark", "Luke", "John", "Acts", "Titus", "Philemon", "Jude",
-    "Surah", "Sura",
-)}  # fmt: skip
-_TITLES = {"Dr": "Doctor", "Prof": "Professor", "Gen": "General", "Col": "Colonel", "Capt": "Captain",
-           "Lt": "Lieutenant", "Sgt": "Sergeant", "Rev": "Reverend", "Hon": "Honorable", "Sen": "Senator",
-           "Gov": "Governor", "Rep": "Representative", "Pres": "President", "Adm": "Admiral", "Maj": "Major",
-           "Cpl": "Corporal", "Pvt": "Private", "Cmdr": "Commander"}  # fmt: skip
-_FIRMS = {"Bros": "Brothers", "Co": "Company", "Corp": "Corporation", "Inc": "Incorporated", "Ltd": "Limited"}
+_BOOKS: Mapping[str, str] = TABLES["books"] | {
+    book: book for book in (*TABLES["books"].values(), *TABLES["whole_books"])
+}
+_TITLES: Mapping[str, str] = TABLES["titles"]
+_FIRMS: Mapping[str, str] = TABLES["firms"]
 _WARS = {"I": "one", "1": "one", "II": "two", "2": "two", "III": "three", "3": "three"}
 _CROWNED = r"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan)"
 _SAID_BY_ME = (
     r"(?! (?:am|was sure|think|thought|know|knew|believe|have|had|said|saw|met|mean|meant|love|loved)\b|['’][mdvl])"
 )
 """What follows the pronoun "I", and not a monarch's number."""
-KINGS = (
-    "Alexander|Alfonso|Benedict|Carl|Catherine|Charles|Christian|Clement|Constantine|Edward|Elizabeth|Ferdinand|"
-    "Francis|Frederick|George|Gregory|Gustav|Harald|Henry|Innocent|Ivan|James|John|Joseph|Leo|Leopold|Louis|Margaret|"
-    "Mary|Mehmed|Napoleon|Nicholas|Olaf|Otto|Paul|Peter|Philip|Pius|Ramses|Richard|Robert|Selim|Stephen|Umberto|"
-    "Urban|Victor|Wilhelm|William"
-)
+KINGS = "|".join(TABLES["kings"])
 _OF_SEVERAL = {"1": "First ", "2": "Second ", "3": "Third ", "I": "First ", "II": "Second ", "III": "Third "}
 _NAMED = rf"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) ({'|'.join(_STREET)})\."
 
@@ -61,7 +36,7 @@ def _roman(read: Callable[[int], str]) -> Callable[[str], str | None]:
     return lambda figures: read(number) if (number := roman(figures)) else None
 
 
-def _cased(words: dict[str, str]) -> Callable[[str], str]:
+def _cased(words: Mapping[str, str]) -> Callable[[str], str]:
     """A reader that looks up a table and keeps the capital of the abbreviation."""
     return lambda short: words[short.lower()].capitalize() if short[0].isupper() else words[short.lower()]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 
-from studio.speech.reading.english import DOLLAR_SIGNS, PLURALS
+from studio.speech.reading.english import DOLLAR_SIGNS, PLURALS, TABLES
 from studio.speech.reading.figures import door
 from studio.speech.reading.rules import (
     BEGINNINGS,
@@ -31,25 +32,11 @@ _MARKED = (
 )
 """Nouns after a score, as in "8/10 points"."""
 _CODES = "|".join(sign for sign in PLURALS if len(sign) == 3)
-_PER = {
-    "s": "second", "sec": "second", "second": "second", "min": "minute", "minute": "minute", "h": "hour", "hr": "hour",
-    "hour": "hour", "day": "day", "d": "day", "night": "night", "wk": "week", "week": "week", "mo": "month",
-    "mth": "month", "month": "month", "qtr": "quarter", "quarter": "quarter", "yr": "year", "year": "year",
-    "person": "person", "pp": "person", "user": "user", "seat": "seat", "head": "head", "unit": "unit", "item": "item",
-    "piece": "piece", "each": "item", "lb": "pound", "oz": "ounce", "kg": "kilogram", "g": "gram", "l": "liter",
-    "gal": "gallon", "gallon": "gallon", "mi": "mile", "mile": "mile", "km": "kilometer", "ft": "foot",
-    "sq ft": "square foot", "sqft": "square foot", "m²": "square meter", "kWh": "kilowatt hour", "GB": "gigabyte",
-    "word": "word", "page": "page", "share": "share", "ton": "ton", "barrel": "barrel", "bottle": "bottle",
-    "cup": "cup", "slice": "slice", "serving": "serving", "ticket": "ticket", "bag": "bag", "box": "box",
-}  # fmt: skip
+_PER: Mapping[str, str] = TABLES["per"]
 _TIMES = r"(?:seconds?|sec|minutes?|min|hours?|hr|days?|weeks?|months?|years?)"
 _GOODS = "|".join(sorted(map(re.escape, _PER), key=len, reverse=True))
 _SMALL_UNITS = r"(?:kg|km/h|km|cm|mm|m|g|mg|l|L|ml|%|°C|°|kWh|kW|GB|MB|[mb]illion|Euro|€)"
-_KITCHEN = {
-    "tbsp": ("tablespoon", "tablespoons"), "tsp": ("teaspoon", "teaspoons"), "lb": ("pound", "pounds"),
-    "oz": ("ounce", "ounces"), "ft": ("foot", "feet"), "mi": ("mile", "miles"), "kg": ("kilogram", "kilograms"),
-    "gal": ("gallon", "gallons"), "hr": ("hour", "hours"), "yd": ("yard", "yards"),
-}  # fmt: skip
+_KITCHEN: Mapping[str, Sequence[str]] = TABLES["kitchen"]
 """Units with fractions: singular and plural."""
 _SINGULAR = {"$": "dollar", "€": "euro", "£": "pound"}
 _AFTER_A_PRICE = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from studio.speech.reading.english import TABLES
 from studio.speech.reading.rules import (
     ENDS,
     ENGLISH,
@@ -17,7 +18,6 @@ from studio.speech.reading.rules import (
     ends_a_sentence,
     ordinal,
     rule,
-    words_of,
     year,
 )
 
@@ -32,19 +32,10 @@ _AFTER_A_YEAR = (
     r"election|season|film|movie|novel|album|version|model|edition|report|census|crisis|war|budget|olympics|world)\b)"
 )
 
-_COUNTED = words_of(
-    "block meter metre mile foot yard person people men women children dollar pound euro calorie page word square "
-    "or odd plus strong seat most best other more and mm cm km kg mg g m ft lb mb gb watt volt horsepower hp acre "
-    "bed room man member piece degree gallon liter litre ton kilometer kilometre percent mark point figure level "
-    "line hour minute second day year degrees rpm mah dpi psi hz mhz total extra additional baud kcal pixel "
-    "kilogram gram kilo ohm lumen thread tonne million thousand series"
-)
+_COUNTED = frozenset(TABLES["counted_nouns"])
 """Singular nouns after a number that is not a year, as in "a 1500 word essay"."""
 _MEASURED = "|".join(sorted({f"{noun}s?" for noun in _COUNTED if noun.isalpha()}))
-_EVENTS = words_of(
-    "olympics riots elections games finals playoffs floods fires protests championships talks awards congress "
-    "census series crisis glass princess mercedes lexus christmas paris texas"
-)
+_EVENTS = frozenset(TABLES["events"])
 """Nouns after a year that end like a plural."""
 _DAYS = {"Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday",
          "Thur": "Thursday", "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday"}  # fmt: skip

@@ -2,56 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from normt2s import Normalizer
 from normt2s.langs.en import English
 
-UNITS = {
-    "mph": ("mile per hour", "miles per hour"), "km/h": ("kilometer per hour", "kilometers per hour"),
-    "kph": ("kilometer per hour", "kilometers per hour"), "m/s": ("meter per second", "meters per second"),
-    "fps": ("frame per second", "frames per second"), "rpm": ("revolution per minute", "revolutions per minute"),
-    "Mbps": ("megabit per second", "megabits per second"), "Gbps": ("gigabit per second", "gigabits per second"),
-    "kbps": ("kilobit per second", "kilobits per second"), "dpi": ("dot per inch", "dots per inch"),
-    "sq ft": ("square foot", "square feet"), "sq mi": ("square mile", "square miles"),
-    "sec": ("second", "seconds"), "secs": ("second", "seconds"), "mins": ("minute", "minutes"),
-    "hr": ("hour", "hours"), "hrs": ("hour", "hours"), "yrs": ("year", "years"), "yd": ("yard", "yards"),
-    "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "ha": ("hectare", "hectares"), "psi": ("P S I", "P S I"),
-    "tbsp": ("tablespoon", "tablespoons"), "tsp": ("teaspoon", "teaspoons"), "gal": ("gallon", "gallons"),
-    "sq in": ("square inch", "square inches"), "sq m": ("square meter", "square meters"),
-    "sq km": ("square kilometer", "square kilometers"), "cu ft": ("cubic foot", "cubic feet"),
-    "mpg": ("mile per gallon", "miles per gallon"),
-}  # fmt: skip
+from studio.paths import json_beside
+
+TABLES: dict[str, Any] = json_beside(__file__, "english.json")
+"""Words of all rules here, by the names under which these modules read them."""
+UNITS: Mapping[str, Sequence[str]] = TABLES["units"]
 """Units that the library lacks or gets wrong: singular and plural."""
-DOLLARS = {"US": "US", "U.S.": "US", "A": "Australian", "AU": "Australian", "C": "Canadian", "CA": "Canadian",
-           "NZ": "New Zealand", "HK": "Hong Kong", "S": "Singapore"}  # fmt: skip
+DOLLARS: Mapping[str, str] = TABLES["dollars"]
 """Nationality by the letters before the dollar sign."""
 DOLLAR_SIGNS = {before: chr(0xE011 + number) for number, before in enumerate(DOLLARS)}
 """Private characters that stand for them, as the library knows only single characters before an amount."""
-CURRENCIES = {
-    "₹": ("rupee", "rupees", "paisa", "paise"), "₩": ("won", "won", "jeon", "jeon"),
-    "₽": ("ruble", "rubles", "kopeck", "kopecks"), "₺": ("lira", "lira", "kurus", "kurus"),
-    "₪": ("shekel", "shekels", "agora", "agorot"), "₫": ("dong", "dong", "xu", "xu"),
-    "₱": ("peso", "pesos", "centavo", "centavos"), "₴": ("hryvnia", "hryvnias", "kopeck", "kopecks"),
-    "₦": ("naira", "naira", "kobo", "kobo"), "₿": ("bitcoin", "bitcoins", "cent", "cents"),
-    "CHF": ("Swiss franc", "Swiss francs", "centime", "centimes"), "JPY": ("yen", "yen", "sen", "sen"),
-    "CNY": ("yuan", "yuan", "fen", "fen"), "INR": ("rupee", "rupees", "paisa", "paise"),
-    "KRW": ("won", "won", "jeon", "jeon"), "CAD": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
-    "AUD": ("Australian dollar", "Australian dollars", "cent", "cents"),
-    "NZD": ("New Zealand dollar", "New Zealand dollars", "cent", "cents"),
-    "HKD": ("Hong Kong dollar", "Hong Kong dollars", "cent", "cents"),
-    "SGD": ("Singapore dollar", "Singapore dollars", "cent", "cents"),
-    "SEK": ("Swedish krona", "Swedish kronor", "öre", "öre"),
-    "NOK": ("Norwegian krone", "Norwegian kroner", "øre", "øre"),
-    "DKK": ("Danish krone", "Danish kroner", "øre", "øre"), "PLN": ("zloty", "zlotys", "grosz", "groszy"),
-    "MXN": ("Mexican peso", "Mexican pesos", "centavo", "centavos"), "ZAR": ("rand", "rand", "cent", "cents"),
-    "BRL": ("real", "reais", "centavo", "centavos"), "RUB": ("ruble", "rubles", "kopeck", "kopecks"),
-}  # fmt: skip
+CURRENCIES: Mapping[str, Sequence[str]] = TABLES["currencies"]
 """Currencies that the library lacks: singular and plural, then those of the smaller coin."""
-PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | {
-    "$": "dollars", "€": "euros", "£": "pounds", "¥": "yen", "USD": "dollars", "EUR": "euros", "GBP": "pounds",
-}  # fmt: skip
+PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | TABLES["plurals"]
 """All currencies except those in DOLLARS."""
-LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
-                   "pp.", "cf.", "approx.", "avg.", "dept.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
+LEFT_AS_WRITTEN: Sequence[str] = TABLES["left_as_written"]
 """Abbreviations that the library must leave alone: they are read as written, or handled by our rules."""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from studio.speech.reading.english import TABLES
 from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, STARTS, YEAR, Rule, cardinal, digits, rule, year
 
 _CODED = (
@@ -15,11 +17,7 @@ _PLACES = r"(?:room|suite|apartment|apt\.|flat|route|highway|interstate|bus|trai
 _ROADS = r"(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Place|Court|Way|Square)"
 _FORMULAS = frozenset("CO2 H2O O2 O3 N2 H2 CH4 NH3 SO2 NO2".split())  # noqa: SIM905
 """Formulas that the library spells out."""
-_ISOTOPES = frozenset((
-    "H-2", "H-3", "C-12", "C-13", "C-14", "N-13", "N-15", "O-15", "O-16", "O-17", "O-18", "P-31", "P-32", "P-33",
-    "S-35", "K-40", "K-42", "Y-90", "I-123", "I-124", "I-125", "I-129", "I-131", "U-232", "U-233", "U-234", "U-235",
-    "U-236", "U-238",
-))  # fmt: skip
+_ISOTOPES = frozenset(TABLES["isotopes"])
 """Isotopes that the library reads by name; it would also do so with "F-16"."""
 _PRODUCTS = r"(?:RTX|GTX|RX|Office|Microsoft|Xbox|Boeing|Airbus|Porsche|Ferrari|Ryzen [3579]|Nokia|Peugeot|Fiat)"
 _RESOLUTIONS = r"(?:144|240|360|480|540|576|720|1080|1440|2160|4320)"
@@ -29,17 +27,7 @@ _SERVICES = r"(?:[2-9]11|112|999|988)"
 _CALLING = (
     r"(?:call(?:s|ed|ing)?|dial(?:s|l?ed|l?ing)?|phon(?:es?|ed|ing)|rang|ring|text(?:s|ed|ing)?|press(?:ed|ing)?)"
 )
-_STATES = {
-    "AL": "Alabama", "AK": "Alaska", "AZ": "Arizona", "AR": "Arkansas", "CA": "California", "CO": "Colorado",
-    "CT": "Connecticut", "DE": "Delaware", "FL": "Florida", "GA": "Georgia", "HI": "Hawaii", "ID": "Idaho",
-    "IL": "Illinois", "IN": "Indiana", "IA": "Iowa", "KS": "Kansas", "KY": "Kentucky", "LA": "Louisiana",
-    "ME": "Maine", "MD": "Maryland", "MA": "Massachusetts", "MI": "Michigan", "MN": "Minnesota", "MS": "Mississippi",
-    "MO": "Missouri", "MT": "Montana", "NE": "Nebraska", "NV": "Nevada", "NH": "New Hampshire", "NJ": "New Jersey",
-    "NM": "New Mexico", "NY": "New York", "NC": "North Carolina", "ND": "North Dakota", "OH": "Ohio",
-    "OK": "Oklahoma", "OR": "Oregon", "PA": "Pennsylvania", "RI": "Rhode Island", "SC": "South Carolina",
-    "SD": "South Dakota", "TN": "Tennessee", "TX": "Texas", "UT": "Utah", "VT": "Vermont", "VA": "Virginia",
-    "WA": "Washington", "WV": "West Virginia", "WI": "Wisconsin", "WY": "Wyoming", "DC": "D.C.",
-}  # fmt: skip
+_STATES: Mapping[str, str] = TABLES["states"]
 """Abbreviations before ZIP codes."""
 _PROGRAMS = r"(?:[Vv]ersion|[Rr]elease|Python|Windows|Android|Ubuntu|iOS|macOS|Java|Linux)"
 

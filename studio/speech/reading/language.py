@@ -6,30 +6,13 @@ import re
 import unicodedata
 from collections import Counter
 
+from studio.paths import json_beside
+
 _WORD = re.compile(r"(?<![\w@./:-])[^\W\d_]+(?:['’][^\W\d_]+)*(?![\w@/]|[.:]\w)")
 SAMPLE = 4000
 """Characters of a text that are examined."""
-COMMON_WORDS = {
-    "en": "the and of to in is was that it for on with as at by this are be have had not but from or an they you he "
-    "she we his her my your will would there which who when what all can do if me so out up just please were been has",
-    "de": "der die das und ist nicht ich ein eine zu den mit von auf für dem des sich auch es an im war sie wir er aus "
-    "bei nach wie einen aber noch hat haben werden wird kann uns oder über mir mich nur schon sehr heute kostet um uhr",
-    "fr": "le la les et est un une de des du que qui dans en pour pas sur il elle nous vous je ce cette au avec son sa "
-    "ses plus mais ne se sont été avoir être par ou où leur aux très heures",
-    "es": "el la los las es un una de del que en por para con no se su al lo como más pero sus este esta yo "
-    "me mi hay fue son muy ya cuando está las hoy cuesta",
-    "it": "il lo la gli le un una di del della che in per con non si su al come più ma sono questo questa io mi ha "
-    "ho dei delle nel alla anche costa oggi ore",
-    "pt": "os as um uma de do da dos das que em por para com não se no na ao como mais mas seu sua eu ele ela "
-    "foi são está muito hoje custa",
-    "nl": "de het een en van is niet dat ik te op zijn met voor die er aan maar om ook als bij nog uit naar heeft wij "
-    "je wordt deze heb vandaag kost uur",
-    "sv": "och att det som en ett är på av för med inte den till har jag om han hon var de vi men så från kostar idag",
-    "pl": "na nie się do to że jest jak za od po ale co tak przez dla są był jego ich już kosztuje dziś",
-    "tr": "ve bir bu da de için ile çok ne ben sen gibi daha ama var yok olarak kadar sonra bugün saat",
-}
+_COMMON = {code: frozenset(words) for code, words in json_beside(__file__, "common-words.json").items()}
 """Frequent words by ISO 639-1 code, for languages in Latin script."""
-_COMMON = {code: frozenset(words.split()) for code, words in COMMON_WORDS.items()}
 _SCRIPTS = {
     "HANGUL": "ko", "HIRAGANA": "ja", "KATAKANA": "ja", "CJK": "zh", "CYRILLIC": "ru", "ARABIC": "ar", "HEBREW": "he",
     "GREEK": "el", "DEVANAGARI": "hi", "BENGALI": "bn", "TAMIL": "ta", "TELUGU": "te", "THAI": "th", "ARMENIAN": "hy",

@@ -158,14 +158,16 @@ def is_installed() -> bool:
 class Transcriber:
     """Access to the recogniser, if there is one. Used from one event loop."""
 
-    def __init__(self, queue: WorkQueue, name: str | None = None, recogniser: Recogniser | None = None) -> None:
-        """``queue``: one job at a time; ``name``: such as faster-whisper:base; ``recogniser`` replaces the one of that
-        name. Raises SettingsError for a name that is unknown, not installed or missing on disk."""
+    def __init__(self, queue: WorkQueue, name: str | None = None) -> None:
+        """``queue``: one job at a time; ``name``: such as faster-whisper:base.
+
+        Raises SettingsError for a name that is unknown, not installed or missing on disk.
+        """
         self.name = name
         """The recogniser's name, None without one."""
-        self._recogniser = recogniser
+        self._recogniser: Recogniser | None = None
         self._queue = queue
-        if name and recogniser is None:
+        if name:
             check_name(name)
             self.use(name)
 

@@ -58,16 +58,20 @@ def test_a_novel_gets_a_cast_that_can_be_changed(studio: Served, open_page: Open
     area.get_by_role("combobox", name="Tag", exact=True).select_option("sad")
     area.get_by_role("combobox", name="Delivery", exact=True).select_option(label="Lively")
     expect(rows.first.get_by_role("textbox")).to_have_value("[sad] “Come in,”")
+    expect(rows.first.get_by_role("img", name="Direction: Lively · [sad]")).to_be_visible()
     assert serious_violations(screen) == []
     area.get_by_role("combobox", name="Character", exact=True).select_option(label="Narrator")
     expect(area.get_by_text("No part matches the filter.")).to_be_visible()
     area.locator("[data-part=filter]").select_option(label="All parts")
     expect(rows.first.get_by_label("Voice of part 1")).to_have_value("")
+    expect(rows.nth(1)).to_contain_text("Not spoken")
+    expect(rows.nth(1).get_by_role("img")).to_have_count(0)
     screen.page.get_by_role("button", name="Cast", exact=True).click()
     thornton = area.locator(".cast-list > li").nth(1)
     thornton.get_by_label("More for Mr Thornton").click()
     thornton.get_by_label("Merge into").select_option("Eleanor")
     expect(area.locator(".cast-list > li")).to_have_count(2)
+    expect(area.locator("#undo-toast")).to_contain_text("Mr Thornton")  # before that it is about the part
     screen.page.get_by_role("button", name="Undo").click()
     expect(area.locator(".cast-list > li")).to_have_count(3)
 

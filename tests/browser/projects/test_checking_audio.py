@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from studio.voices.hearing.fetching import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
@@ -42,21 +43,46 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     expect(spots.nth(1)).to_contain_text("Other words · heard “mango”")
     assert serious_violations(screen) == []
 
-    spots.nth(0).focus()
+    page.keyboard.press("a")  # the focus is not in the list
+    expect(spots).to_have_count(1)
+    expect(spots).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(spots).to_have_count(2)
+    spots.nth(0).get_by_role("button", name="Accept").press("Enter")
+    expect(spots).to_have_count(1)
+    expect(spots).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(spots).to_have_count(2)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("k")
+    expect(spots.nth(0)).to_be_focused()
     page.keyboard.press("j")
     expect(spots.nth(1)).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press(" ")
     expect(spots.nth(1).get_by_role("button", name="Pause part 1")).to_be_visible()
     page.keyboard.press(" ")
     script.texts = ["one two three"]
     page.keyboard.press("r")
     expect(spots).to_have_count(1)
-    spots.nth(0).focus()
+    expect(spots).to_be_focused()
     page.keyboard.press("a")
     expect(spots).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo").press("Enter")
     expect(spots).to_have_count(1)
 
+    note_while_listening(page, spots)
+    page.keyboard.press("a")
+    expect(spots).to_have_text([re.compile("Note: Too happy")])
+    page.keyboard.press("Control+z")
+    script.texts = ["the end is near"]
+    spots.nth(1).get_by_role("button", name="Regenerate").press("Enter")
+    expect(spots).to_have_count(1)
+    expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
+    expect(spots).to_be_focused()
+
+
+def note_while_listening(page: Page, spots: Locator) -> None:
     spots.nth(0).get_by_role("button", name="Play part 2").click()
     expect(spots.nth(0).get_by_role("button", name="Pause part 2")).to_be_visible()
     page.keyboard.press("m")

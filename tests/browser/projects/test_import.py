@@ -15,6 +15,26 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 
 
+def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    said = "<p>“Come in,” said {0}.</p><p>“It is late,” said {0}.</p>"
+    speakers = {"One": "Ann", "Two": "Ann", "Three": "Bert"}
+    book = epub({f"{title}.xhtml": page(f"<h1>{title}</h1>{said.format(name)}") for title, name in speakers.items()})
+    file: FilePayload = {"name": "late.epub", "mimeType": "application/epub+zip", "buffer": book}
+    area.get_by_label("Choose a document").set_input_files(file)
+    area.get_by_label("Find the speakers").check()
+    names, every = area.locator("[data-part=names] label"), area.locator("[data-part=import-all]")
+    expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
+    area.get_by_label("One", exact=False).uncheck()
+    expect(names.locator("small")).to_have_text(["2 lines", "2 lines"])
+    area.get_by_label("Three", exact=False).uncheck()
+    expect(names.locator("small")).to_have_text(["2 lines"])
+    every.uncheck()
+    every.check()
+    expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
+
+
 def test_a_book_is_chosen_by_chapters_says_what_was_left_out_and_reads_its_notes_if_wanted(
     studio: Served, open_page: Open
 ) -> None:

@@ -16,7 +16,8 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
 ) -> None:
     screen = open_page(studio).ready()
     area, press = area_of(screen), screen.page.keyboard.press
-    import_file(area, table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 61))))
+    lines = (f"Line {n} goes on and on and on and on.,{f'Chapter {n}' if n % 3 == 1 else ''}\n" for n in range(1, 61))
+    import_file(area, table("text,chapter\n" + "".join(lines)))
     find, found = area.get_by_role("searchbox", name="Find", exact=True), area.locator("[data-part=found]")
     find.fill("Line 4")
     expect(found).to_contain_text("11 times")
@@ -32,6 +33,8 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
     for number in (41, 40):
         area.get_by_label(f"Select part {number}").focus()
         press("Space")
+    chapters, bar = area.locator("[data-part=chapters]").bounding_box(), area.locator(".long-foot").bounding_box()
+    assert chapters and bar and chapters["y"] + chapters["height"] <= bar["y"], "no chapter is behind the bar"
     press("s")
     speak = area.get_by_role("button", name="Speak 2 selected")
     expect(speak).to_be_focused()
@@ -43,3 +46,18 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
     press("Space")
     area.get_by_role("button", name="Clear selection").press("Tab")
     expect(area.locator(".long-parts :focus")).to_have_count(1)  # the bar stands right before the list
+
+    area.get_by_role("button", name="Play all").press("Space")
+    expect(area.get_by_role("button", name="Pause playback")).to_be_focused()
+    screen.page.wait_for_function("window.studio.position > 0.1")
+    press("Space")
+    expect(area.get_by_role("button", name="Resume playback")).to_be_focused()
+    paused = screen.page.evaluate("window.studio.position")
+    press("Space")
+    expect(area.get_by_role("button", name="Pause playback")).to_be_focused()
+    assert screen.page.evaluate("window.studio.position") >= paused
+    expect(area.get_by_role("button", name="Play all")).to_be_visible()  # the second part is over
+
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    box = area.locator(".long-parts [type=checkbox]").first.bounding_box()
+    assert box and min(box["width"], box["height"]) >= 24, "large enough for a finger"

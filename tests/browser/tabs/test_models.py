@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from engine import Engine
-from studio.models.catalogue import S2_PRO, in_catalogue
+from studio.models.catalogue import TREES, in_catalogue
 from studio.settings import Settings
 from tests.browser.screen import Screen, go
 from tests.browser.test_looks import PHONE, serious_violations
@@ -97,7 +97,7 @@ def test_a_folder_is_looked_up_and_one_that_breaks_gives_way(
     large, cut = tmp_path / "large", tmp_path / "cut"
     for folder in (large, cut):
         folder.mkdir()
-    (large / "config.json").write_text(json.dumps(S2_PRO))
+    (large / "config.json").write_text(json.dumps(TREES["s2-pro"]))
     for path in quick_checkpoint.iterdir():
         data = path.read_bytes()
         (cut / path.name).write_bytes(data[:-100] if path.name == "codec.pth" else data)

@@ -1,4 +1,5 @@
-"""Whose takes and projects are whose: one person's without keys, else those of the name or the key that asked."""
+"""Whose takes, projects and favourites are whose: one person's without keys, else those of the name or the key that
+asked."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ import httpx
 import pytest
 
 from studio.api_key import read_keys
+from studio.library import VoiceFields
 from studio.library.projects.project_records import NewPart, ProjectSettings
+from tests.studio.answers import assert_envelope
+from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 
@@ -95,3 +99,25 @@ def test_what_was_made_before_there_were_keys_is_the_first_keys(
     again, _ = steered(**home)
     with asking(again) as anybody:
         assert seen(anybody) == ({"Made without a key.", "Spoken without."}, {project})
+
+
+def test_a_favourite_belongs_to_the_key_that_chose_it(steered: Steer) -> None:
+    served, _ = steered(api_keys=read_keys("anna=first,bert=second"))
+    mine = served.app.state.studio.library.seen_by("owner anna").voices
+    voice = mine.create(VoiceFields(name="Eve", sharing="read"), [new_sample()]).id
+    at = f"/v1/voices/{voice}"
+    with asking(served, "first") as anna, asking(served, "second") as bert:
+        before = bert.get(at)
+        after = bert.patch(at, json={"favourite": True})
+        assert after.json() == before.json() | {"favourite": True}, "for which a right to read is enough"
+        had = {"If-None-Match": before.headers["etag"]}
+        assert bert.get(at, headers=had).json()["favourite"] is True
+        assert anna.get(at, headers=had).status_code == 304, "for others nothing changed"
+        for client, favourites in ((bert, [voice]), (anna, [])):
+            listed = client.get("/v1/voices?favourite=true").json()["data"]
+            assert [each["id"] for each in listed] == favourites
+        assert bert.get("/v1/voices?order=favourites&limit=1").json()["last_id"] == voice
+        assert_envelope(bert.patch(at, json={"favourite": False, "tags": []}), 403)
+        anna.patch(at, json={"favourite": True}).raise_for_status()
+        assert bert.patch(at, json={"favourite": False}).json()["favourite"] is False
+        assert anna.get(at).json()["favourite"] is True

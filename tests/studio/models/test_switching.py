@@ -14,7 +14,7 @@ import pytest
 
 from engine import CheckpointError, Engine
 from studio.api_key import read_keys
-from studio.models.catalogue import BUNDLED_FOLDER, S2_PRO
+from studio.models.catalogue import BUNDLED_FOLDER, TREES
 from studio.models.model_choice import write_choice
 from studio.settings import Settings
 from tests.studio.api.test_ownership import asking
@@ -158,7 +158,7 @@ def test_what_does_not_fit_or_is_no_model_is_refused_before_the_old_one_stops(
 ) -> None:
     large = tmp_path / "large"
     large.mkdir()
-    (large / "config.json").write_text(json.dumps(S2_PRO))
+    (large / "config.json").write_text(json.dumps(TREES["s2-pro"]))
     studio = studio_of(memory_budget=1)
     with studio.served.client() as client:
         answer = put(client, large)

@@ -26,6 +26,7 @@ HEADINGS = (
     "Book the Second: the Golden Thread",
     "Book Two—Paris",
     "Letter 4",
+    "Letter a Hundred",
     "Canto XIV",
     "Stave One: Marley's Ghost",
     "Part A",

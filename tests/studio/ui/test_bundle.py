@@ -100,6 +100,16 @@ def test_a_missing_module_is_named() -> None:
         bundled({"main.js": 'import { a } from "./lib/gone.js";\n'}, "main.js")
 
 
+def test_data_is_part_of_the_bundle_in_one_line(tmp_path: Path) -> None:
+    script = 'import names from "./names.json" with { type: "json" };\nconsole.log(names.first);\n'
+    modules = {"main.js": script, "names.json": '{\n  "first": "Ada"\n}\n', "main.css": ""}
+    bundle = page_of(tmp_path, modules).files["page.js"].decode()
+    assert subprocess.run([NODE, "-e", bundle], capture_output=True, text=True, check=True).stdout == "Ada\n"
+    assert bundle.splitlines()[2] == "console.log(names.first);"
+    with pytest.raises(UnbundledModule, match=re.escape("main.js imports names.json")):
+        bundled({"main.js": script}, "main.js")
+
+
 def test_an_address_holds_for_ever_and_another_content_has_another(tmp_path: Path) -> None:
     old = page_of(tmp_path, MODULES | {"main.css": "a {}"})
     new = page_of(tmp_path, {"lib/double.js": MODULES["lib/double.js"].replace("2", "3")})
@@ -135,6 +145,7 @@ def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None
 def test_every_script_of_the_page_is_a_part_of_the_bundle_or_a_worklet() -> None:
     folder = ROOT / "assets" / "page"
     names = {each.relative_to(folder).as_posix() for each in folder.rglob("*.js")}
-    _, told = bundled({name: (folder / name).read_text("utf-8") for name in {*names, PHRASES}}, "main.js")
+    data = {each.relative_to(folder).as_posix() for each in folder.rglob("*.json")}
+    _, told = bundled({name: (folder / name).read_text("utf-8") for name in names | data}, "main.js")
     unused = names - {section["map"]["sources"][0] for section in json.loads(told)["sections"]}
     assert all(name.endswith("-worklet.js") for name in unused)

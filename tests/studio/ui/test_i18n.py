@@ -12,7 +12,6 @@ import pytest
 from studio.i18n import Phrases
 from studio.paths import ROOT
 from studio.settings import Settings
-from studio.ui import field_labels
 from studio.ui.page import AREAS
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
@@ -35,8 +34,11 @@ def shape(phrase: str | dict[str, str]) -> tuple[set[str], list[str]]:
 
 def used() -> tuple[set[str], list[str]]:
     """Keys in markup and in Gradio's fields, and patterns of those in the scripts, where ${…} may be anything."""
-    markup = [path.read_text("utf-8") for path in PAGE.rglob("*.html")]
-    marked = set(MARK.findall("".join([*markup, *(str(each) for each in vars(field_labels).values())])))
+    markup = "".join(path.read_text("utf-8") for path in PAGE.rglob("*.html"))
+    fields = (ROOT / "studio" / "ui" / "page.py").read_text("utf-8")
+    keys = re.findall(r'marked\("([\w.-]+)"\)', fields)
+    explained = re.findall(r'(?:_slider|_label_and_info)\("([\w.-]+)"', fields)
+    marked = {*MARK.findall(markup), *keys, *explained, *(f"{key}.info" for key in explained)}
     sources = [*PAGE.rglob("*.js"), *(ROOT / "studio").rglob("*.py")]
     scripts = "".join(path.read_text("utf-8") for path in sources)
     whole = re.findall(r'"([a-z]\w*\.[\w.-]+)"', scripts)

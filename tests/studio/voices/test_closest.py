@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.library import Library
+from studio.library import Library, VoiceFields
 from studio.voices.bundled import import_bundled
 from studio.voices.hearing.voiceprint import Voiceprints
 from studio.voices.intake import take_in
@@ -111,5 +111,16 @@ def test_a_bundled_voice_whose_recording_is_damaged_is_left_out(folder: Path) ->
     clara = library.voices.get("clara").samples[0]
     next((folder / "home").rglob(f"{clara.clip}*")).write_bytes(b"not audio")
     prints = LibraryPrints(library, Voiceprints(VOICES.parent / "voiceprint.npz"))
-    closest = prints.closest(prints.prints.of_clip(take_in((VOICES / "Clara.wav").read_bytes()).clip))
+    closest = prints.closest(prints.prints.of_clip(take_in((VOICES / "Clara.wav").read_bytes()).clip), "me")
     assert closest is not None and (closest.name, closest.among) == ("Boris", 1)
+
+
+def test_a_bundled_voice_that_its_owner_made_private_is_not_named_to_others(folder: Path) -> None:
+    library = Library(folder / "home", has_keys=True)
+    import_bundled(library, folder)
+    library.assign_owners({}, "owner Ada")
+    library.voices.edit("clara", VoiceFields(sharing="private"))
+    prints = LibraryPrints(library, Voiceprints(VOICES.parent / "voiceprint.npz"))
+    spans = prints.prints.of_clip(take_in((VOICES / "Clara.wav").read_bytes()).clip)
+    names = [closest.name for caller in ("owner Ada", "owner Ben") if (closest := prints.closest(spans, caller))]
+    assert names == ["Clara", "Boris"]

@@ -3,16 +3,35 @@
 import { health } from "../../client/system.js";
 import { labelOf } from "../../client/voices.js";
 import { element } from "../../lib/elements.js";
-import { phrase } from "../../lib/phrases.js";
+import { numeral, phrase } from "../../lib/phrases.js";
 import { PRESETS } from "../../speak/sampling-presets.js";
-import { offered } from "../../speak/speech-tags.js";
+import { bracketedIn, offered } from "../../speak/speech-tags.js";
 
 const UNCHANGED = "-"; // the first option of each list, which changes nothing
 const PAUSE = /^pause|break/; // such tags say nothing about the manner
+const WITHIN = 0.2; // s, which an import sets between speech and narration of one paragraph
 
 /** The project's own sampling, and the presets: as the API takes them. @type {Record<string, Record<string, number>>} */
 const DELIVERIES = { project: { temperature: -1, top_p: -1, top_k: -1 } };
 for (const [name, { temperature, topP, topK }] of Object.entries(PRESETS)) DELIVERIES[name] = { temperature, top_p: topP, top_k: topK };
+
+const deliveryKey = (/** @type {string} */ name) => /** @type {import("../../lib/phrases.js").Key} */ (`speak.delivery.${name}`);
+
+/** How a part is to be spoken, where that is not as in the project: speed, delivery, pause and tags in words; blank: nothing. */
+export function directionWords({ text, speed, pause, ...sampling }) {
+  const { temperature, top_p: topP, top_k: topK } = sampling;
+  const isDelivered = [temperature, topP, topK].some((value) => value !== null);
+  const name = Object.keys(PRESETS).find((preset) => Object.entries(DELIVERIES[preset]).every(([field, value]) => sampling[field] === value));
+  const values = () => phrase("speak.delivery.values", { temperature: temperature ?? "–", topP: topP ?? "–", topK: topK ?? "–" });
+  const tags = [...new Set(bracketedIn(text).filter((tag) => /\p{L}/u.test(tag)))];
+  const facts = [
+    speed === null ? "" : `${phrase("speak.speed")} ${numeral(speed, 2)}`,
+    isDelivered ? (name ? phrase(deliveryKey(name)) : values()) : "",
+    pause === null || pause === WITHIN ? "" : `${phrase("project.selection.gap")} ${phrase("time.seconds", { seconds: numeral(pause, 1) })}`,
+    ...tags.map((tag) => `[${tag}]`),
+  ].filter(Boolean);
+  return facts.length ? phrase("part.direction", { facts: facts.join(" · ") }) : "";
+}
 
 const option = (value, textContent) => element("option", { value, textContent });
 
@@ -29,9 +48,8 @@ export class Direction extends EventTarget {
   constructor(part, { signal, voices, attempt }) {
     super();
     this.part = part;
-    const key = (/** @type {string} */ name) => /** @type {import("../../lib/phrases.js").Key} */ (`speak.delivery.${name}`);
     this.#fill("voice", phrase("project.selection.voice"), [option("", phrase("part.voice.project")), ...voices.map((voice) => option(voice.id, labelOf(voice)))]);
-    this.#fill("delivery", "–", Object.keys(DELIVERIES).map((name) => option(name, phrase(name === "project" ? "project.selection.delivery" : key(name)))));
+    this.#fill("delivery", "–", Object.keys(DELIVERIES).map((name) => option(name, phrase(name === "project" ? "project.selection.delivery" : deliveryKey(name)))));
     this.#fill("tag", "–", []);
     this.showCast([]);
     const on = (name, work) => part(`selected-${name}`).addEventListener("change", ({ target }) => target.value !== UNCHANGED && target.reportValidity() && this.#set(work(target)), { signal });

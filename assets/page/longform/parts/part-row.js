@@ -3,10 +3,12 @@
 import { element, icon, labelled, showPlaying } from "../../lib/elements.js";
 import { PLAY } from "../../lib/icons.js";
 import { clock } from "../../lib/time.js";
+import { directionWords } from "./direction.js";
 import { PartTools } from "./part-tools.js";
 import { numeral, phrase } from "../../lib/phrases.js";
 
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
+const DIRECTED = '<path d="M4 8h9m5 0h2M15.500 5.500v5M4 16h2m5 0h9M8.500 13.500v5"/>';
 const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.01M15 18.500h.01"/>';
 
 /** "1⏎The Beginning" and "1. The Beginning" have the same. */
@@ -33,6 +35,8 @@ export class PartRow extends EventTarget {
     });
     this.state = element("span", { className: "long-word" });
     this.speech = element("span", { className: "quiet", dir: "auto" });
+    this.directed = element("span", { className: "long-directed" }, [icon(DIRECTED)]);
+    this.directed.setAttribute("role", "img");
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
     this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onchange: () => tell("change", { text: this.text.value }) });
@@ -49,7 +53,7 @@ export class PartRow extends EventTarget {
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
         this.cue, this.chapter, this.text, this.error,
-        element("div", { className: "long-facts" }, [this.state, this.speech, this.voice, this.length, this.take, this.compare]),
+        element("div", { className: "long-facts" }, [this.state, this.directed, this.speech, this.voice, this.length, this.take, this.compare]),
         this.tools.element,
       ]),
       element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle]),
@@ -103,6 +107,8 @@ export class PartRow extends EventTarget {
     labelled(this.handle, phrase("part.move", { number }));
     this.state.dataset.state = part.state;
     this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
+    const direction = directionWords(part);
+    labelled(this.directed, direction).hidden = !direction;
     const isTitle = Boolean(part.chapter) && letters(part.chapter) === letters(part.text);
     this.text.toggleAttribute("data-heading", isTitle);
     this.chapter.textContent = isTitle ? "" : part.chapter;
@@ -149,7 +155,7 @@ export class PartRow extends EventTarget {
   #offerTakes(number) {
     const { takes, chosen, seconds } = this.part;
     this.take.hidden = this.compare.hidden = takes.length < 2;
-        this.compare.setAttribute("aria-label", phrase("part.compare", { number }));
+    this.compare.setAttribute("aria-label", phrase("part.compare", { number }));
     const options = this.take.hidden ? [] : takes.map((take, i) =>
       element("option", { value: take.id, textContent: phrase("part.take.option", { number: takes.length - i, seconds: numeral(take.seconds, 1) }), title: phrase("part.seed", { seed: String(take.seed) }) }),
     );

@@ -5,6 +5,7 @@ import { readCast, readOutline, readPartIds, speakParts } from "../../client/pro
 import { element } from "../../lib/elements.js";
 import { phrase } from "../../lib/phrases.js";
 import { UnderWay } from "../../lib/under-way.js";
+import { isSingleKey } from "../../lib/typing.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
 import { Direction } from "./direction.js";
@@ -115,9 +116,8 @@ export class PartsPanel {
 
   /** A slash looks for words; S goes to what can be done with the selected parts. */
   #key(event) {
-    const isField = event.target instanceof Element && event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
     const name = { "/": "find", s: "selected" }[event.key.toLowerCase()];
-    if (!name || isField || event.ctrlKey || event.metaKey || event.altKey || !this.part(name).checkVisibility()) return;
+    if (!name || !isSingleKey(event) || !this.part(name).checkVisibility()) return;
     event.preventDefault();
     this.part(name).focus();
   }

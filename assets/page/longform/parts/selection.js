@@ -20,6 +20,7 @@ export class Selection extends EventTarget {
     this.part = part;
     this.idsBetween = idsBetween;
     part("clear").addEventListener("click", () => this.clear(), { signal });
+    this.#makeRoom(part("selection").parentElement, signal);
     this.#show();
   }
 
@@ -65,6 +66,17 @@ export class Selection extends EventTarget {
   /** Indexes mean other parts now. */
   forgetAnchor() {
     this.#anchor = null;
+  }
+
+  /** What the bar stands on ends above it: the map, the list, messages. @param {HTMLElement} bar @param {AbortSignal} signal */
+  #makeRoom(bar, signal) {
+    const set = (/** @type {number} */ height) => document.documentElement.style.setProperty("--selection-height", `${height}px`);
+    const observer = new ResizeObserver(() => set(bar.offsetHeight));
+    observer.observe(bar);
+    signal.addEventListener("abort", () => {
+      observer.disconnect();
+      set(0);
+    });
   }
 
   #show() {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Annotated, BinaryIO
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from studio.api.http.hangup import until_hangup
+from studio.api.http.hangup import streamed, until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import file_reader, range_response, read_span
 from studio.api.schemas.field_types import LOWER_CASE
@@ -23,6 +23,7 @@ from studio.audio.tags import Tags
 from studio.errors import InvalidRequest, NotFound
 from studio.history.take_json import timestamps_json
 from studio.history.take_word_times import TakeWordTimes
+from studio.library.projects.project_records import Project
 from studio.projects.documents.subtitles import write_srt, write_vtt
 from studio.projects.exports.concatenation import ConcatenatedWav, check_wav
 from studio.projects.exports.epub_book import EPUB_TYPE, EpubMetadata, write_epub
@@ -98,7 +99,7 @@ class ProjectFiles:
         mp3, by default the project's. For a standard the whole is measured first, and wav has no byte ranges."""
         if format not in FORMATS:
             raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
-        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
         headers = _saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
@@ -111,14 +112,14 @@ class ProjectFiles:
             return await self._written(request, writing, FORMATS[M4B], headers)
         if format == "wav":
             check_wav(timeline)
-        pieces = await self._start_stream(request, encoded(timeline, files, format, tags, mastering, bitrate))
-        return StreamingResponse(pieces, media_type=FORMATS[format], headers=headers)
+        pieces = encoded(timeline, files, format, tags, mastering, bitrate)
+        return await self._streamed(request, pieces, FORMATS[format], headers)
 
     async def loudness(
         self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
     ) -> JSONResponse:
         """Loudness of the whole, now and after adjustment to a standard: podcast or acx, by default the project's."""
-        standard, _ = await self._finish(project_id, request, loudness)
+        _, standard, _ = await self._finish(project_id, request, loudness)
         timeline, _ = await self._whole(project_id, request, partial)
         # The measurement before adjustment is the same for every standard.
         mastering = await self._mastering(request, timeline, standard or STANDARDS["podcast"])
@@ -137,13 +138,11 @@ class ProjectFiles:
         """A zip with a tagged, numbered file for each chapter: mp3, flac, opus or wav; each file meets the standard.
         For acx, MP3 files have 192 kbit/s unless ``bitrate`` differs, and all files begin and end with silence."""
         _check_streamed(format, "chapters")
-        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
         headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return StreamingResponse(
-            await self._start_stream(request, zipping), media_type="application/zip", headers=headers
-        )
+        return await self._streamed(request, zipping, "application/zip", headers)
 
     async def tracks(
         self,
@@ -160,9 +159,8 @@ class ProjectFiles:
         timeline, tags = await self._whole(project_id, request, partial)
         cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
         zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
-        pieces = await self._start_stream(request, zipping)
         headers = _saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+        return await self._streamed(request, zipping, "application/zip", headers)
 
     async def sample(
         self,
@@ -179,9 +177,8 @@ class ProjectFiles:
         """A sample for shops: at most ``seconds``, up to the end of a sentence. It begins with the part ``first``, by
         default after the opening credits, and ends with the part ``last`` at the latest."""
         _check_streamed(format, "samples")
-        standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
+        project, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         whole, tags = await self._whole(project_id, request, partial)
-        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         left_out = (project.settings.opening_part,)
         edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
         cut = (whole, self._library.files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
@@ -189,9 +186,7 @@ class ProjectFiles:
         mastering = await self._mastering(request, timeline, standard)
         tags = replace(tags, chapters=())
         pieces = encoded(timeline, self._library.files, format, tags, mastering, bitrate)
-        headers = _saved_as(f"{tags.title} sample", format)
-        stream = await self._start_stream(request, pieces)
-        return StreamingResponse(stream, media_type=FORMATS[format], headers=headers)
+        return await self._streamed(request, pieces, FORMATS[format], _saved_as(f"{tags.title} sample", format))
 
     async def epub(
         self,
@@ -203,9 +198,8 @@ class ProjectFiles:
     ) -> Response:
         """An EPUB 3 with the text and the audio (media overlays): readers show each sentence while it is heard.
         ``bitrate`` is that of its MP3 files, 64 by default."""
-        standard, _ = await self._finish(project_id, request, loudness, bitrate)
+        project, standard, _ = await self._finish(project_id, request, loudness, bitrate)
         timeline, tags = await self._whole(project_id, request, partial)
-        project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         mastering = await self._mastering(request, timeline, standard)
         book = EpubMetadata(project.id, tags, project.changed, project.settings.chapter_pause)
         library = self._library
@@ -215,13 +209,13 @@ class ProjectFiles:
 
     async def _finish(
         self, project_id: str, request: Request, loudness: str | None, bitrate: int | None = None, format: str = "mp3"
-    ) -> tuple[Standard | None, int | None]:
-        """The named standard and bit rate, or the project's own. Raises InvalidRequest, NotFound."""
+    ) -> tuple[Project, Standard | None, int | None]:
+        """The project, and the named standard and bit rate, or its own. Raises InvalidRequest, NotFound."""
         check_bit_rate(bitrate, format)
         project = await to_thread.run_sync(self._library.projects.get, project_id, request.state.owner_filter)
         settings = project.settings
         standard = standard_of(settings.loudness if loudness is None else loudness)
-        return standard, settings.bitrate if bitrate is None else bitrate
+        return project, standard, settings.bitrate if bitrate is None else bitrate
 
     async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
         """Raises NotFound, NotFinished."""
@@ -234,10 +228,10 @@ class ProjectFiles:
         work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.owner_filter, partial)
         return await until_hangup(request, work)
 
-    async def _start_stream(
-        self, request: Request, pieces: Generator[bytes, None, None]
-    ) -> AsyncGenerator[bytes, None]:
-        return await until_hangup(request, self._queues.exports.stream(request.state.caller, pieces))
+    async def _streamed(
+        self, request: Request, pieces: Generator[bytes, None, None], media_type: str, headers: dict[str, str]
+    ) -> Response:
+        return await streamed(request, self._queues.exports, pieces, media_type, headers)
 
     async def _mastering(self, request: Request, timeline: Timeline, standard: Standard | None) -> Mastering | None:
         """The adjustment of the whole to a standard, found by measuring; cancelled if the client disconnects."""
@@ -269,8 +263,8 @@ class ProjectFiles:
         owner_filter = request.state.owner_filter
         report = await to_thread.run_sync(ProofReport, self._library, project_id, owner_filter)
         names = await to_thread.run_sync(self._library.cast.names, project_id, owner_filter)
-        pieces = await self._start_stream(request, zipped(timeline, self._library.files, names, report.files))
-        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(report.title, "zip"))
+        pieces = zipped(timeline, self._library.files, names, report.files)
+        return await self._streamed(request, pieces, "application/zip", _saved_as(report.title, "zip"))
 
     async def subtitles(
         self,

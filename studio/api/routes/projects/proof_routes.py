@@ -75,7 +75,8 @@ class ProofRoutes:
     ) -> JSONResponse:
         """Doubtful spots, the heaviest first; ``chapter``: those of this chapter, counted from 1 as in exported files.
 
-        Times are seconds of the part's chosen take. ``accepted=true`` lists those that were accepted.
+        Times are seconds of the spot's ``take``: the chosen one, of a note any of its part. ``accepted=true`` lists
+        those that were accepted.
         """
         found, total = self._library.proofs.spots(
             project_id, request.state.owner_filter, chapter, kind, accepted, offset, limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
@@ -67,13 +67,10 @@ class OpenAIVoiceRoutes:
         sample = await sample_of(form, self._clips, request.state.caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
+        plain = ("name", "language", "gender", "accent", "colour", "licence")
+        texts: dict[str, Any] = {name: form.text(name) for name in plain}
         new = VoiceFields(
-            name=form.text("name"),
-            language=form.text("language"),
-            gender=form.text("gender"),
-            accent=form.text("accent"),
-            colour=form.text("colour"),
-            licence=form.text("licence"),
+            **texts,
             description=form.text("speaker_description", "description"),
             tags=tuple(form.text("tags").split(",")),
             consent=consent if ours else None,

@@ -5,29 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-FRONT_MATTER: Mapping[str, str] = {
-    "cover": "cover",
-    "titlepage": "title page",
-    "title-page": "title page",
-    "halftitlepage": "half-title page",
-    "halftitle": "half-title page",
-    "copyright-page": "copyright page",
-    "copyright": "copyright page",
-    "toc": "table of contents",
-    "doc-toc": "table of contents",
-    "toc-brief": "table of contents",
-    "landmarks": "table of contents",
-    "page-list": "list of pages",
-    "doc-pagelist": "list of pages",
-    "doc-cover": "cover",
-    "imprint": "imprint",
-    "colophon": "colophon",
-    "index": "index",
-    "doc-index": "index",
-    "loi": "list of illustrations",
-    "lot": "list of tables",
-    "pg-boilerplate": "Project Gutenberg licence",
-}
+from studio.paths import json_beside
+
+_WORDS = json_beside(__file__, "page-kinds.json")
+FRONT_MATTER: Mapping[str, str] = _WORDS["front_matter"]
 """Names by the type of a section, landmark or guide reference; the last one is a class."""
 MAX_FRONT_MATTER = 6000
 """Characters; longer pages are read even if the guide or the landmarks call them front matter."""
@@ -39,20 +20,11 @@ PAGE_BREAKS = frozenset(("pagebreak", "doc-pagebreak", "pagenum", "pageno", "pag
 """Types, and classes that are used instead."""
 NOTEREFS = frozenset(("noteref", "doc-noteref"))
 BACKLINKS = frozenset(("doc-backlink", "backlink", "referrer"))
-NO_CHAPTERS = frozenset((
-    "cover", "start", "begin", "begin reading", "start reading", "text", "title", "title page",
-    "titlepage", "half title", "copyright", "copyright page", "contents", "table of contents", "toc", "imprint",
-    "cover page", "umschlag", "titelseite", "titelblatt", "inhalt", "inhaltsverzeichnis", "impressum", "anfang",
-    "couverture", "page de titre", "table des matières", "sommaire", "cubierta", "portada", "índice",
-    "créditos", "copertina", "frontespizio", "indice", "封面", "目录", "版权页", "表紙", "目次",
-))  # fmt: skip
+NO_CHAPTERS = frozenset(_WORDS["no_chapters"])
 """Entries of tables of contents that are not chapters, in lower case."""
 MAX_RIGHTS = 3000
 """Characters of a copyright page that is recognised only by its text."""
-_TITLES_OF_NOTES = frozenset((
-    "footnote", "footnotes", "endnotes", "note", "notes", "fußnoten", "anmerkungen", "notas", "voetnoten", "przypisy",
-    "注", "注釈",
-))  # fmt: skip
+_TITLES_OF_NOTES = frozenset(_WORDS["titles_of_notes"])
 _COPYRIGHT = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 _RIGHTS = re.compile(
     r"\bISBN\b|all rights reserved|alle rechte vorbehalten|tous droits réservés|todos los derechos reservados"

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NoReturn
 
-from studio.errors import InvalidDocument, InvalidRequest
-from studio.library.checks import clean_language
+from studio.errors import InvalidDocument
 from studio.library.projects.project_records import MAX_AUTHOR
 from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
 from studio.projects.documents.epub.contents import Contents, read_contents
@@ -18,7 +17,7 @@ from studio.projects.documents.epub.package import Package, Page, resolved
 from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER, is_copyright_page, is_title_of_notes
 from studio.projects.documents.epub.page_reader import PageReader, PageText
 from studio.projects.documents.headings import is_heading
-from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, Skipped, with_pauses
+from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, Skipped, valid_language, with_pauses
 from studio.unzip import InvalidArchive, TooLarge, opened
 
 MAX_ENTRIES = 10_000
@@ -85,7 +84,7 @@ class _EpubReader:
             prose=True,
             title=title,
             author=", ".join(package.named("creator")[:MAX_AUTHORS])[:MAX_AUTHOR],
-            language=_valid_language(language),
+            language=valid_language(language),
             cover=cover,
             skipped=self._skipped.sentences(),
         )
@@ -203,11 +202,3 @@ def _has_text(pages: Sequence[ReadPage]) -> bool:
 
 def _name(path: str) -> str:
     return posixpath.basename(path)[-80:]
-
-
-def _valid_language(language: str) -> str:
-    """A valid language code; blank for any other text."""
-    try:
-        return clean_language(language)
-    except InvalidRequest:
-        return ""

@@ -6,11 +6,10 @@ import zipfile
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from studio.errors import InvalidDocument, InvalidRequest
-from studio.library.checks import clean_language
+from studio.errors import InvalidDocument
 from studio.library.projects.project_records import MAX_AUTHOR
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
-from studio.projects.documents.passages import Document, Passage, Skipped, with_pauses
+from studio.projects.documents.passages import Document, Passage, Skipped, valid_language, with_pauses
 from studio.projects.documents.titles import chapter_levels, is_same_words
 from studio.projects.documents.word.numbering import LEVELS, Numbering
 from studio.projects.documents.word.styles import Styles
@@ -78,10 +77,7 @@ class _DocxReader:
             self._skipped.add("The table of contents is left out.")
         if not self._with_notes:
             self._skipped.notes = sum(len(paragraph.notes) for paragraph in body)
-        try:
-            language = clean_language(self._about.get("language", ""))
-        except InvalidRequest:  # an invalid code is ignored
-            language = ""
+        language = valid_language(self._about.get("language", ""))
         author = self._about.get("creator", "")[:MAX_AUTHOR]
         return Document(passages, True, title, author, language, skipped=self._skipped.sentences())
 

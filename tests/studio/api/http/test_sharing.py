@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -286,9 +288,8 @@ def test_only_the_owner_shares_and_others_see_whose_it_is(
         anna.patch(path, json={"sharing": "private"}).raise_for_status()
         assert item["id"] not in bert.get(listing).text and bert.get(path).status_code == 404
     assert anna.patch("/v1/voices/bert", json={"favourite": False}).json()["owner"] is None, "it came with the studio"
-    assert bert.patch("/v1/voices/bert", json={"favourite": True}).json()["right"] == "edit"
+    assert bert.get("/v1/voices/bert").json()["right"] == "edit"
     assert_envelope(bert.delete("/v1/voices/bert"), 403)
-    bert.patch("/v1/voices/bert", json={"favourite": False}).raise_for_status()
 
 
 def test_lists_name_no_private_voice_and_a_name_is_taken_for_all(
@@ -365,35 +366,34 @@ def test_voices_before_there_were_keys_become_the_first_keys_once(steered: Steer
     open_to_all, _ = steered(**home)
     with open_to_all.client() as client:
         client.post("/v1/audio/voices", data=form, files=CLIP).raise_for_status()
-        consent = client.post(
-            "/v1/audio/voice_consents", files={"name": (None, "Ann"), "language": (None, "en")}
-        ).json()["id"]
-        assert client.get("/v1/voices/old").json()["right"] == "own"
+        fields = {"name": (None, "Ann"), "language": (None, "en")}
+        consent = client.post("/v1/audio/voice_consents", files=fields).json()["id"]
+        assert client.patch("/v1/voices/old", json={"favourite": True}).json()["right"] == "own"
     for keys in (first, read_keys("bert=second-key-of-all,anna=first-key-of-all")):
         served, _ = steered(**home, api_keys=keys)
         anna, bert = (
             served.client(headers={"Authorization": f"Bearer {key}-key-of-all"}) for key in ("first", "second")
         )
         with anna, bert:
-            assert (
-                anna.get("/v1/voices/old").json()["owner"] == "anna" and bert.get("/v1/voices/old").status_code == 404
-            )
+            old = anna.get("/v1/voices/old").json()
+            assert (old["owner"], old["favourite"]) == ("anna", True) and bert.get("/v1/voices/old").status_code == 404
             assert anna.get(f"/v1/audio/voice_consents/{consent}").status_code == 200
             assert bert.get(f"/v1/audio/voice_consents/{consent}").status_code == 404
             rights = {client.get("/v1/voices/bert").json()["right"]: client for client in (anna, bert)}
             assert rights["own"] is (anna if keys == first else bert), "bundled voices are the first key's"
-    entries = served.app.state.studio.library.audit.entries(event="library.adopt")
-    assert [(entry.subject, entry.details) for entry in entries] == [
-        ("owner anna", {"takes": 0, "projects": 0, "voices": 1})
-    ]
+    [entry] = served.app.state.studio.library.audit.entries(event="library.adopt")
+    assert (entry.subject, entry.details) == ("owner anna", {"takes": 0, "projects": 0, "voices": 1})
 
 
 def test_voices_of_an_earlier_version_stay_open_to_every_key(steered: Steer, tmp_path: Path) -> None:
-    shutil.unpack_archive(DATA / "library.zip", tmp_path / "home")
-    steered(home=str(tmp_path / "home"))  # once without keys
-    served, _ = steered(home=str(tmp_path / "home"), api_keys=KEYS)
+    home = tmp_path / "home"
+    shutil.unpack_archive(DATA / "library.zip", home)
+    with closing(sqlite3.connect(home / "library.db")) as db, db:
+        db.execute("update voices set favourite = 1")
+    steered(home=str(home))  # once without keys
+    served, _ = steered(home=str(home), api_keys=KEYS)
     anna, bert = (served.client(headers={"Authorization": f"Bearer {key}-key-of-all"}) for key in ("first", "second"))
     with anna, bert:
-        assert {voice["right"] for voice in anna.get("/v1/voices").json()["data"]} == {"own"}
-        assert {voice["right"] for voice in bert.get("/v1/voices").json()["data"]} == {"edit"}
+        for client, facts in ((anna, ("own", True)), (bert, ("edit", False))):
+            assert {(each["right"], each["favourite"]) for each in client.get("/v1/voices").json()["data"]} == {facts}
         assert anna.get("/v1/projects").json()["data"] and not bert.get("/v1/projects").json()["data"]

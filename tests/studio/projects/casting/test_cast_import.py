@@ -54,6 +54,8 @@ def test_every_name_of_a_script_is_listed_and_becomes_a_character(steered: Any) 
 def test_stage_directions_of_a_script_are_the_narrators(steered: Any) -> None:
     play = (
         "GUARD: Halt.\n[He sets down his lantern.]\nWho goes?\nTOM: (low) Me.\n(They leave.)\n\nGUARD: [whisper]\nGone."
+        "\n\nTOM: I come (running in) with news! (kneels) The war (of 1870) is over, (sighs) and lost (as known).\n\n"
+        "Nobody (of rank) spoke. (Silence.) It rained."
     )
     served, _ = steered()
     with served.client() as client:
@@ -63,9 +65,26 @@ def test_stage_directions_of_a_script_are_the_narrators(steered: Any) -> None:
         ("anna", "Halt."),
         (None, "He sets down his lantern."),
         ("anna", "Who goes?"),
-        ("bert", "(low) Me."),
+        (None, "(low)"),
+        ("bert", "Me."),
         (None, "They leave."),
         ("anna", "[whisper]\nGone."),
+        ("bert", "I come"),
+        (None, "(running in)"),
+        ("bert", "with news!"),
+        (None, "(kneels)"),
+        ("bert", "The war (of 1870) is over,"),
+        (None, "(sighs)"),
+        ("bert", "and lost (as known)."),
+        (None, "Nobody (of rank) spoke. (Silence.) It rained."),
+    ]
+    assert [part["pause"] for part in parts_of(served, project)] == [
+        *[None] * 3,
+        0.2,
+        *[None] * 3,
+        *[0.2] * 6,
+        None,
+        None,
     ]
 
 

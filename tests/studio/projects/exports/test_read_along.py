@@ -165,9 +165,76 @@ def test_paragraphs_and_scenes_of_a_book_with_a_cast_stay(steered: Steer, reason
     read = ReadBack(fetch(served, project, "epub"))
     spoken = ["“It is from Father,”", "said Eleanor.", "“He wants it.”", "She sat.", "“No,”", "he said.", "“Yes.”"]
     assert [words for words, _, _ in read.clips(0)] == spoken
-    blocks = [element for element in read.xml("EPUB/c00001.xhtml").iter() if element.tag in (XHTML + "p", XHTML + "hr")]
-    paragraphs = ["".join(block.itertext()) or "***" for block in blocks]
-    assert "\n\n".join(paragraphs) == text
+    assert "\n\n".join(paragraphs(read)) == text
+
+
+def paragraphs(read: ReadBack) -> list[str]:
+    """Of the first chapter, with the scene breaks."""
+    page = read.xml("EPUB/c00001.xhtml")
+    blocks = [element for element in page.iter() if element.tag in (XHTML + "p", XHTML + "hr")]
+    return ["".join(block.itertext()) or "***" for block in blocks]
+
+
+LONG = [
+    "The rain went on for a week. It had filled the barrels, and then the cellar. Nobody counted the days.",
+    "Then it stopped.",
+    "“It is over, and the barrels are full,” said Eleanor. “We may go out again, all of us, if the bridge is there. I "
+    "shall wear the boots.”",
+]
+
+
+CUTS: list[tuple[Json, list[float | None]]] = [
+    ({"part_length": 100}, [0.2, None, 0.2, 0.2, None]),
+    ({"split_by": "sentence", "pause": 0.1}, [None] * 8),
+]
+
+
+@pytest.mark.parametrize(("cut", "pauses"), CUTS)
+def test_a_paragraph_that_is_cut_into_parts_stays_one(steered: Steer, cut: Json, pauses: list[float | None]) -> None:
+    served, _ = steered()
+    project = made(served, input="\n\n".join(LONG), speakers=True, start=True, **cut)
+    until(served, project, "done")
+    assert [part["pause"] for part in fetch_json(served, project, "parts")["data"]] == pauses
+    assert paragraphs(ReadBack(fetch(served, project, "epub"))) == LONG
+    with zipfile.ZipFile(io.BytesIO(fetch(served, project, "zip"))) as archive, served.client() as client:
+        files = {"file": ("manifest.csv", archive.read("manifest.csv"))}
+        again = client.post(PROJECTS, files=files, data={"start": "true"}).json()
+    until(served, again, "done")
+    assert paragraphs(ReadBack(fetch(served, again, "epub"))) == LONG
+
+
+def test_paragraphs_outlast_arranging_and_its_undoing(steered: Steer) -> None:
+    served, _ = steered()
+    whole = "One here. Two here.\n\nThree here."
+    items = [{"input": "Zero."}, {"input": whole, "continues": False}, {"input": "Four.", "continues": True}]
+    project = made(served, items=[*items, {"input": "Five.", "continues": False}], pause=0, start=True)
+    until(served, project, "done")
+    _, first, second, last = (part["id"] for part in fetch_json(served, project, "parts")["data"])
+
+    def after(verb: str, path: str, **body: object) -> Json:
+        with served.client() as client:
+            answer = client.request(verb, f"{PROJECTS}/{project['id']}/parts{path}", json=body or None)
+            assert answer.status_code == 200
+        ask(served, project, "speak")
+        until(served, project, "done")
+        read = ReadBack(fetch(served, project, "epub"))
+        return answer.json() | {"now": paragraphs(read)}
+
+    before = ["Zero.", "One here. Two here.", "Three here. Four.", "Five."]
+    split = after("POST", f"/{first}/split", text=whole, at=whole.index("Two"))
+    assert split["now"] == before
+    two = split["data"][1]
+    three = after("POST", f"/{two['id']}/split", text=two["text"], at=two["text"].index("Three"))
+    assert three["now"] == before, "the second half begins a paragraph"
+    assert after("POST", f"/{two['id']}/merge", following=three["data"][1]["id"])["text"] == two["text"]
+    assert after("DELETE", f"/{two['id']}")["now"] == ["Zero.", "One here. Four.", "Five."]
+    assert after("POST", "/restore", ids=[two["id"]])["now"] == before
+    assert after("POST", f"/{two['id']}/merge", following=second)["now"] == before
+    assert after("POST", "/restore", ids=[second])["now"] == before
+    assert after("POST", f"/{second}/move", position=0)["now"] == ["Four.", *before[:2], "Three here.", "Five."]
+    assert after("POST", f"/{second}/move", position=3)["now"] == before
+    assert after("DELETE", f"/{first}")["now"] == ["Zero.", "Two here.", "Three here. Four.", "Five."]
+    assert after("DELETE", f"/{last}")["now"] == ["Zero.", "Two here.", "Three here. Four."]
 
 
 def test_a_title_that_is_not_read_is_shown_and_its_chapter_stays(book: tuple[Served, Json]) -> None:

@@ -202,6 +202,40 @@ def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
         assert_envelope(client.post(f"{at}/regenerate", json={"part": two["id"], "tries": 9}), 400, "tries")
 
 
+def test_a_note_stays_with_its_take_until_it_is_accepted(
+    steered: Steer, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.library.projects.part_queue.MAX_TAKES", 1)
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two three.")
+
+    def again() -> list[str]:
+        [part] = parts_of(served, project)
+        ask(served, project, "speak", parts=[part["id"]])
+        until(served, project, "done")
+        return [take["id"] for take in parts_of(served, project)[0]["takes"]]
+
+    [part] = parts_of(served, project)
+    first = part["chosen"]
+    note = proof(served, project, "POST", "/notes", take=first, at=0.1, note="Too happy.")
+    assert (note["take_number"], note["chosen"]) == (1, True)
+    [second, kept] = again()
+    assert kept == first, "its take would have been deleted as too old"
+    assert spots(served, project) == [note | {"chosen": False}]
+    assert proof(served, project)["spots"]["note"] == 1 == len(parts_of(served, project, noted="true"))
+    later = proof(served, project, "POST", "/notes", take=second, at=0.2)
+    assert (later["take_number"], later["chosen"]) == (2, True)
+    change(served, project, part, take=first)
+    assert [(spot["take_number"], spot["chosen"]) for spot in spots(served, project)] == [(1, True), (2, False)]
+    report = proof(served, project, path="/report?format=json")["spots"]
+    assert [(row["take"], row["chosen"]) for row in report] == [(1, True), (2, False)]
+    for spot in spots(served, project):
+        proof(served, project, "PATCH", f"/spots/{spot['id']}", accepted=True)
+    assert spots(served, project) == parts_of(served, project, noted="true") == []
+    [third] = again()
+    assert third not in (first, second)
+
+
 def test_a_level_that_differs_from_the_book_s_is_listed(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken(served, *["One two three."] * 9)
