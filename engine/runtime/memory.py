@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import time
+import weakref
 from functools import cache
 from pathlib import Path
 
@@ -32,13 +34,23 @@ def freeze_heap() -> None:
     gc.freeze()
 
 
+class _Cycle:
+    """Only a collection of garbage frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
 def release_memory() -> None:
     """Give back everything that an engine which has been stopped held, frozen or not. Blocking: tenths of a second.
 
     Nothing may refer to the engine any more.
     """
-    gc.unfreeze()
-    gc.collect()
+    garbage = weakref.ref(_Cycle())
+    while garbage() is not None:  # a collection does nothing while another thread's is under way
+        gc.unfreeze()
+        gc.collect()
+        time.sleep(0.001)
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     trim_heap()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
+import weakref
 from pathlib import Path
+
+from engine import release_memory
 
 ROOT = Path(__file__).parents[3]
 ENCODE = """
@@ -39,3 +44,30 @@ def test_encoding_clips_on_a_cpu_leaves_no_memory_behind_and_a_collection_of_gar
     assert after < before + 150
     assert left < looked_at / 100
     assert not compiler, "torch's compiler was imported: 140 MiB and seconds of an engine's start"
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_an_engine_held_is_released_although_another_thread_collects_garbage() -> None:
+    collects, ends = threading.Event(), threading.Event()
+
+    class Slow(Cycle):
+        def __del__(self) -> None:
+            collects.set()
+            ends.wait(10)
+
+    Slow()
+    others = threading.Thread(target=gc.collect)
+    others.start()
+    assert collects.wait(10)
+    held = weakref.ref(Cycle())
+    release = threading.Thread(target=release_memory)
+    release.start()
+    release.join(0.1)  # it would be done by then if it did not wait
+    ends.set()
+    others.join()
+    release.join()
+    assert held() is None
