@@ -24,11 +24,11 @@ TRIES = 3
 FIRST_SECONDS = 10.0
 """Timeout of a replica's first item, as a connection may have to be made."""
 STALL_SECONDS = 1.0
-"""Timeout of each further item if another replica can continue, …"""
+"""Timeout of each further item while another replica can continue."""
 ALONE_SECONDS = 20.0
-"""… or if none can, …"""
+"""The same while none can."""
 LATE_TIMES = 5.0
-"""… or this many times the delay of the last item, on slow machines."""
+"""On slow machines, the timeout is this many times the delay of the last item, if that is longer."""
 POLL_SECONDS = 0.25
 """How often to look for a free row."""
 

@@ -14,11 +14,13 @@ GENTLE_RAMP = (1, 1, 1, 2, 2, 3, 3, 4)
 
 Audio after one frame, then ever cheaper chunks, each ready before the previous ones have played: as long as an engine
 works half a second for one second of audio, and with the gentle ramp three quarters (a CPU decodes four frames at a
-time nearly as cheaply as eight) …"""
+time nearly as cheaply as eight). LOW_LEAD is for slower ones."""
 LOW_LEAD = 0.1
-"""… and otherwise, or if a listener has played nearly everything: with less than this many seconds buffered, all frames
-so far are sent at once. (Larger chunks for listeners with seconds buffered made bursts: 64 streams over HTTP fell from
-210 to 169 times real time.)"""
+"""With less than this many seconds of audio buffered by a listener, all frames so far are sent at once.
+
+Larger chunks for listeners with seconds buffered made bursts: 64 streams over HTTP fell from 210 to 169 times real
+time.
+"""
 
 GATHERING_TURNS, PATIENCE = 4, 0.3
 """A chunk whose listener has this many seconds buffered waits until so many turns have passed, because the codec

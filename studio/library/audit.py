@@ -8,9 +8,9 @@ import time
 from typing import Any
 
 from studio.errors import StudioError
-from studio.library.database import Store
 from studio.library.records import AuditEntry, Scalar
 from studio.library.sqlite import Database
+from studio.library.store import Store
 
 _GENESIS = "0" * 64
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from studio.errors import StudioError
 from studio.library.audio_files import AudioFiles, write_whole
-from studio.library.database import named_files
 from studio.library.private_files import make_copies_private, make_private_folder
+from studio.library.store import named_files
 from studio.supervisor import HealthCheck
 
 log = logging.getLogger(__name__)

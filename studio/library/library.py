@@ -12,7 +12,6 @@ from pathlib import Path
 from studio.errors import NotFound
 from studio.library.audit import Audit, note
 from studio.library.backup import Backup
-from studio.library.database import Store
 from studio.library.projects.cast_repository import Cast
 from studio.library.projects.covers import Covers
 from studio.library.projects.part_arrangement import Arrangement
@@ -25,6 +24,7 @@ from studio.library.pronunciations.entries import DictionaryScope
 from studio.library.pronunciations.pronunciation_repository import Pronunciations
 from studio.library.sharing import check_right, readable
 from studio.library.sqlite import Database
+from studio.library.store import Store
 from studio.library.takes.shares import Shares
 from studio.library.takes.take_repository import Takes
 from studio.library.trash import Trash

@@ -41,7 +41,7 @@ def check_right(db: Database, what: str, row: Mapping[str, Any], viewer: str | N
 
     Without ``needed``, the transaction decides: one that writes needs the right to edit.
     """
-    from studio.library.database import is_writing  # a process that reads a document needs the names of rights alone
+    from studio.library.store import is_writing  # a process that reads a document needs the names of rights alone
 
     needed = needed or ("edit" if is_writing(db) else "read")
     if _RANKS[right_of(row, viewer)] < _RANKS[needed]:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from studio.errors import LibraryUnavailable, NotFound
 from studio.library.audit import note
-from studio.library.database import Store
 from studio.library.sqlite import Database, select
+from studio.library.store import Store
 
 DAY = 86_400.0
 MAX_PAGE = 500

@@ -73,7 +73,7 @@ class _HubFile:
 
 
 class HubDownload:
-    """Downloads in the background, once at a time. Used from one event loop."""
+    """Downloads in the background, one at a time. Used from one event loop."""
 
     def __init__(
         self,

@@ -1,4 +1,7 @@
-"""Fair shares: how many requests a caller may have at a time, and how many it may start per minute."""
+"""Limits per caller: speech requests queued or generating at a time, and started per minute.
+
+Other work that takes long has the limits of `studio.work`.
+"""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class Recorder:
                 outlived = [self._waiting.popleft() for _ in range(self._outlived())]
                 recordings = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             for recording in outlived:
-                self._end(recording, "kept")
+                self._end(recording, "kept")  # as if it had been written, and removed for the newer ones
                 self.was_written(recording.take.id)
             if recordings:
                 return recordings

@@ -26,9 +26,10 @@ class Kind:
     """What a queue is for, and its limits."""
 
     name: str
-    """In `/health`; of one such piece of work as people say it, ``one``, and of several, ``many``."""
+    """As shown in `/health`."""
     one: str
     many: str
+    """What people call one such piece of work, and several."""
     done: str
     """What happens to it: "read", "encoded"."""
     at_once: int

@@ -21,8 +21,8 @@ from fastapi import FastAPI
 
 from studio.engine_host import StartEngine
 from studio.errors import SettingsError
-from studio.library.database import Store
 from studio.library.private_files import make_private_file, make_private_folder
+from studio.library.store import Store
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings
 from studio.start.startup import create_app

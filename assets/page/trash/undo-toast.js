@@ -92,8 +92,8 @@ class Undo {
 }
 
 /** @type {Undo | null} */
-let page = null;
-const thePage = () => (page ??= new Undo());
+let only = null;
+const theUndo = () => (only ??= new Undo());
 
 /**
  * Say what was done, and offer to undo it. The result can be withdrawn.
@@ -103,10 +103,10 @@ const thePage = () => (page ??= new Undo());
  * @param {boolean} [hasFocus] whether the button gets the focus, because the control that was used is gone
  */
 export function offerUndo(words, undo, hasFocus = true) {
-  return thePage().add(words, undo, hasFocus);
+  return theUndo().add(words, undo, hasFocus);
 }
 
 /** What was done is undone otherwise, or cannot be undone any more. @param {Step | null} step */
 export function withdrawUndo(step) {
-  if (step) thePage().withdraw(step);
+  if (step) theUndo().withdraw(step);
 }

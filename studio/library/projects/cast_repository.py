@@ -9,10 +9,10 @@ from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text
-from studio.library.database import Store
 from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, MAX_NAME, NewCharacter
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, row_to_restore_to, settle, touch
 from studio.library.sqlite import Database, select
+from studio.library.store import Store
 from studio.library.trash import Trash, mark
 
 _SAMPLE_LETTERS = 240

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from studio.audio.cover import Cover
-from studio.library.database import Store
 from studio.library.projects.project_records import Project
 from studio.library.projects.row_mapping import project_of, row_of
 from studio.library.sqlite import Database
+from studio.library.store import Store
 
 
 class Covers:

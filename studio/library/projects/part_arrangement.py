@@ -10,7 +10,6 @@ from dataclasses import fields
 from typing import Any
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library.database import Store
 from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END, NewPart, Part
 from studio.library.projects.row_mapping import (
     AFRESH,
@@ -27,6 +26,7 @@ from studio.library.projects.row_mapping import (
     touch,
 )
 from studio.library.sqlite import Database
+from studio.library.store import Store
 from studio.library.trash import BIN, Trash
 
 UNDER_WAY = ("queued", "speaking")

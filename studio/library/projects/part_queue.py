@@ -8,11 +8,11 @@ import time
 from collections.abc import Collection
 
 from studio.errors import Changed, NotFound
-from studio.library.database import Store, once_more_with_room
 from studio.library.projects.project_records import DIRECTED, ClaimedPart, Direction
 from studio.library.projects.proof_records import OPEN_NOTE
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
 from studio.library.sqlite import Database, select
+from studio.library.store import Store, once_more_with_room
 from studio.library.takes.take import NewTake
 from studio.library.takes.take_rows import insert_take
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
-from studio.library.database import Store, once_more_with_room
 from studio.library.projects.cast_repository import character_row, voice_of_character
 from studio.library.projects.chapters import Chapter, chapters_of, positions_of_chapter
 from studio.library.projects.covers import put_cover
@@ -46,6 +45,7 @@ from studio.library.projects.row_mapping import (
 )
 from studio.library.sharing import Right, clean_sharing, readable
 from studio.library.sqlite import Database
+from studio.library.store import Store, once_more_with_room
 from studio.library.takes.take import Take
 from studio.library.takes.take_rows import take_of
 from studio.library.trash import Trash, mark

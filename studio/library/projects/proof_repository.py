@@ -11,7 +11,6 @@ from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
-from studio.library.database import Store, once_more_with_room
 from studio.library.projects.proof_records import (
     MAX_NOTE,
     Checked,
@@ -24,6 +23,7 @@ from studio.library.projects.proof_records import (
 )
 from studio.library.projects.row_mapping import row_of
 from studio.library.sqlite import Database, select
+from studio.library.store import Store, once_more_with_room
 from studio.library.takes.take_rows import take_of
 
 MAX_PAGE = 500

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
-from studio.library.database import Store
 from studio.library.projects.project_records import MAX_PART_TEXT
 from studio.library.projects.row_mapping import (
     AT_REST,
@@ -24,6 +23,7 @@ from studio.library.projects.row_mapping import (
     touch,
 )
 from studio.library.sqlite import Database, select
+from studio.library.store import Store
 from studio.library.trash import Trash
 from studio.unicode_text import normalize
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from studio.errors import InvalidRequest, NotFound
-from studio.library.database import Store
 from studio.library.pronunciations.entries import (
     MAX_ENTRIES,
     DictionaryScope,
@@ -19,6 +18,7 @@ from studio.library.pronunciations.entries import (
 )
 from studio.library.pronunciations.entry_rows import entries_of
 from studio.library.sqlite import Database
+from studio.library.store import Store
 
 Check = Callable[[Database, DictionaryScope], None]
 """Raises NotFound or NotAllowed for a dictionary that must not be changed."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from studio.errors import InvalidRequest, NotFound
-from studio.library.database import Store
+from studio.library.store import Store
 from studio.library.trash import DAY
 
 MAX_SHARES = 20

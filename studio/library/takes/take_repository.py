@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from studio.errors import NotFound
-from studio.library.database import Store, once_more_with_room
 from studio.library.sqlite import Database, select
+from studio.library.store import Store, once_more_with_room
 from studio.library.takes.take import NewTake, Take, TakeCodes, TakeFilter, Timed
 from studio.library.takes.take_rows import codes_of, insert_take, take_of
 from studio.library.trash import REMOVED_AT_ONCE, Trash, mark, remove_takes

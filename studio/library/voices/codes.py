@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from studio.library.database import Store
 from studio.library.sqlite import select
+from studio.library.store import Store
 
 
 class Codes:

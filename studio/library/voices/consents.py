@@ -9,10 +9,10 @@ from typing import Any
 from studio.errors import InvalidRequest, NotAllowed, NotFound
 from studio.library.audit import note
 from studio.library.checks import MAX_DESCRIPTION, clean_language, clean_text
-from studio.library.database import Store, once_more_with_room
 from studio.library.records import Consent, NewConsent
 from studio.library.sharing import readable
 from studio.library.sqlite import Database
+from studio.library.store import Store, once_more_with_room
 
 MAX_PAGE = 100
 _OF_VOICES = f"select consent_id from voices where deleted is null and {readable('?2')}"

@@ -11,10 +11,10 @@ from copy import copy
 from studio.errors import Changed, Damaged, NameTaken, NotFound
 from studio.library.audit import note
 from studio.library.checks import check_samples
-from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewConsent, NewSample, Sample
 from studio.library.sharing import Right, check_right, readable
 from studio.library.sqlite import Database, select
+from studio.library.store import Store, once_more_with_room
 from studio.library.trash import Trash, mark
 from studio.library.voices.consents import check_consent, write_consent
 from studio.library.voices.known_voices import KnownVoices, meanings
@@ -91,7 +91,7 @@ class Voices:
             check_consent(db, row["consent_id"], self._viewer)
             db.table("voices").insert(row)
             if new.favourite:
-                self._favour(db, row, True)
+                self._set_favourite(db, row, True)
             self._write_revision(db, row, [self._stored(sample) for sample in samples])
             note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
             return self._load(db, row["id"])
@@ -170,7 +170,7 @@ class Voices:
             is_own = self._viewer is not None and fields == {"favourite"}
             row = self._row(db, reference, version, "own" if "sharing" in fields else "read" if is_own else None)
             if "favourite" in fields:
-                self._favour(db, row, changes.favourite)
+                self._set_favourite(db, row, changes.favourite)
             if is_own:
                 return voices_of(db, [row], viewer=self._viewer)[0]
             changed = row | columns_of(changes, only_set=True)
@@ -340,7 +340,8 @@ class Voices:
             raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
         return slug
 
-    def _favour(self, db: Database, row: Row, is_favourite: bool) -> None:
+    def _set_favourite(self, db: Database, row: Row, is_favourite: bool) -> None:
+        """For the viewer; without one, removing it removes everybody's."""
         if is_favourite:
             db.execute("insert or ignore into favourites values (?, ?)", [row["id"], self._viewer or ""])
         else:

@@ -11,7 +11,7 @@ from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS,
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
 from studio.projects.casting.characters import NARRATOR_SELF, VOICE_GENDERS, gender_of_name
-from studio.projects.documents.parts import into_turns
+from studio.projects.casting.speaker_turns import into_turns
 from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
 from studio.speech.dialogue import fold_speaker, speaker_names
 

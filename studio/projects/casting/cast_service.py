@@ -14,7 +14,7 @@ from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import NewCharacter, Part
 from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.projects.casting.chat_endpoint import MAX_LINES, ChatEndpoint, Proposal, Question
-from studio.projects.casting.direction import MAX_TAGS, with_tags
+from studio.projects.casting.delivery_tags import MAX_TAGS, with_tags
 from studio.projects.casting.voice_proposals import proposed_voices, roles_of
 from studio.speech.speech_service import SpeechService
 

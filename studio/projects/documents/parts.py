@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
@@ -12,7 +10,6 @@ from typing import Literal
 from studio.errors import InvalidDocument
 from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END
 from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
-from studio.speech.dialogue import turns_of
 from studio.speech.text import TAG, is_blank, sentences_of, split_text
 
 PART_BYTES = 400
@@ -20,22 +17,6 @@ PART_BYTES = 400
 MIN_PART_BYTES, MAX_PART_BYTES = 100, 2000
 
 SplitBy = Literal["length", "paragraph", "sentence"]
-
-IsSpeaker = Callable[[str], bool]
-"""Whether a name before a colon is that of a speaker."""
-
-
-_DIRECTION = re.compile(
-    r"^[ \t]*[\[(（](?P<line>[^\[\]()（）\n]{2,500}[.!?…。！？])[\])）][ \t]*$"
-    r"|\[(?P<sentence>[^\[\]\n]{2,500}[.!?…。！？])\]"
-    r"|[(（](?P<aside>[^()（）\n]{2,500})[)）][.,:;!?…。，；：！？]*",
-    re.MULTILINE,
-)
-_INTERRUPTS = re.compile(
-    r"(?!according|assuming|being|concerning|considering|depending|during|excluding|having|including|meaning|regarding)"
-    r"[a-z]{2,}ing\b|(?:aside|beat|coughs|laughs|pause|sighs)\Z"
-)
-"""The beginning of a direction that may stand within a sentence; other words in parentheses there are spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,62 +51,6 @@ def into_parts(document: Document, cut: Cutting = BY_LENGTH) -> list[Passage]:
                 f"part {number} has {len(part.text)} characters; at most {MAX_PART_TEXT} are allowed", "file"
             )
     return parts
-
-
-def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[Passage]:
-    """Passages split where a line begins with a speaker's name and a colon: up to the end of its paragraph the text is
-    that speaker's. A passage with a voice stays whole."""
-    for passage in passages:
-        yield from [passage] if passage.voice or passage.speaker else _turns(passage, is_speaker)
-
-
-def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
-    """The first keeps the chapter and the start, the last the pause."""
-    pieces = [piece for turn in turns_of(passage.text, is_speaker) for piece in _directions_apart(*turn)]
-    if pieces == [(None, passage.text, False)]:
-        yield passage
-        return
-    pauses = [*(PAUSE_WITHIN if goes_on else None for _, _, goes_on in pieces[1:]), passage.pause]
-    for number, ((speaker, text, goes_on), pause) in enumerate(zip(pieces, pauses, strict=False)):
-        yield replace(
-            passage,
-            text=text,
-            speaker=speaker or "",
-            chapter=passage.chapter if number == 0 else "",
-            start=passage.start if number == 0 else None,
-            pause=pause,
-            continues=goes_on if number else passage.continues,
-        )
-
-
-def _directions_apart(speaker: str | None, text: str) -> Iterator[tuple[str | None, str, bool]]:
-    """A turn with its stage directions, which are the narrator's: the character would speak them. Of each piece also
-    whether it goes on in the line of the piece before.
-
-    A model takes words in square brackets for a tag, so a direction has none.
-    """
-    pieces, at = list[tuple[str | None, str]](), 0
-    for direction in filter(_is_direction, _DIRECTION.finditer(text) if speaker else ()):
-        words = direction["line"] or (f"({direction['sentence']})" if direction["sentence"] else direction[0])
-        pieces += [(speaker, text[at : direction.start()]), (None, words)]
-        at = direction.end()
-    goes_on = False
-    for whose, words in [*pieces, (speaker, text[at:])]:
-        begin, end = words[: len(words) - len(words.lstrip())], words[len(words.rstrip()) :]
-        goes_on = goes_on and "\n" not in begin
-        if not is_blank(words):
-            yield whose, words.strip(), goes_on
-            goes_on = "\n" not in end
-
-
-def _is_direction(match: re.Match[str]) -> bool:
-    """Whether words in brackets are a stage direction; within a sentence they seldom are, as in "one (of two)"."""
-    aside = match["aside"]
-    if aside is None:
-        return True
-    before = match.string[max(0, match.start() - 9) : match.start()].rstrip(" \t")[-1:]
-    is_apart = not before or before == "\n" or unicodedata.category(before).startswith("P")
-    return (is_apart and any(map(str.isalpha, aside))) or bool(_INTERRUPTS.match(aside))
 
 
 def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:

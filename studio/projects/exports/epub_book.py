@@ -1,4 +1,4 @@
-"""Writes a project as an EPUB 3 that is read along: sentences light up as they are heard (media overlays)."""
+"""Packs a project as an EPUB 3 that is read along; `read_along_page` writes the text and paragraphs of its chapters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One chapter of a book that is read along: its text as XHTML, and as SMIL which sentence is heard when."""
+"""A chapter of a book that is read along: paragraphs as XHTML, and as SMIL when each sentence is heard."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import pytest
 from studio.api.fish.fish_body import MESSAGE_PACK
 from studio.api.fish.message_pack import pack
 from studio.library import Library, client_files
-from studio.library.database import named_files
+from studio.library.store import named_files
 from studio.settings import Settings
 from tests.studio.clips import WORDS, spoken
 from tests.studio.fake_engine import FakeEngine

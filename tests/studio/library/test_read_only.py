@@ -13,7 +13,7 @@ PROGRAM = """
 import contextlib, os, sys
 from pathlib import Path
 from studio.library import Library
-from studio.library.database import IDLE_CONNECTIONS
+from studio.library.store import IDLE_CONNECTIONS
 from tests.studio.library.worker import stored_take
 
 if os.getuid() == 0:  # whom no permission stops

@@ -318,7 +318,7 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
 def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_where_it_lies(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("studio.library.database.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("studio.library.store.BUSY_SECONDS", 0.05)
     served = steered()[0]
     path = served.app.state.studio.speech.voices.library.store.path
     with served.client() as client:

@@ -1,4 +1,4 @@
-"""The library's SQLite file: a connection per call, write-ahead log, one writer at a time, and its audio files."""
+"""The library's SQLite file and audio files: a connection per call, one writer at a time, help for a full disk."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from studio.projects.casting.direction import with_tags
+from studio.projects.casting.delivery_tags import with_tags
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Steer, ask, made, parts_of, until
 
