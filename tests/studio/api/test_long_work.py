@@ -18,7 +18,7 @@ import pytest
 
 from engine import EngineConfig
 from studio.errors import InvalidRequest
-from studio.library import database
+from studio.library import store
 from studio.projects import document_import
 from studio.settings import Settings
 from studio.work.job import Job
@@ -302,7 +302,7 @@ def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
     with_book: tuple[Served, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, ids = with_book
-    monkeypatch.setattr(database, "WRITER_SECONDS", 0.05)
+    monkeypatch.setattr(store, "WRITER_SECONDS", 0.05)
     other = sqlite3.connect(served.app.state.studio.library.store.path, isolation_level=None)
     with served.client() as client, contextlib.ExitStack() as open_ones:
         open_ones.callback(other.close)
