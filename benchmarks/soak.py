@@ -9,8 +9,8 @@ Linux only.
 
 python -m benchmarks.soak --gpu [--minutes 20] is the load of a busy card: 72 callers on 64 rows, one in ten with a clip
 of its own in the request, one in twenty with a text of 3,000 characters. Memory counts from the third minute on, the
-card's too, and may grow by 1 %. STUDIO_MODEL names the checkpoint; random weights of full
-size do (benchmarks.full_size).
+card's too, and may grow by 1 %. STUDIO_MODEL names the checkpoint, which may be
+random weights of full size (benchmarks.full_size).
 
 python -m benchmarks.soak --takes-a-second 25 50 [--minutes 10] instead runs an engine that needs no time with takes of
 ten seconds, for this many minutes at each rate; the exit code is 1 when the first rate lost a take or its audio.

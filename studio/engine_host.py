@@ -186,10 +186,10 @@ class EngineHost:
         del held
         self._config, self.trouble = configs[0], None
         until = time.monotonic() + LAST_USE_SECONDS
-        release_memory()
         while old is not None and old() is not None and time.monotonic() < until:
-            time.sleep(0.02)
             release_memory()
+            time.sleep(0.02)
+        release_memory()  # after its last use, which may have ended since the last time
         self._run(*configs)
 
     def _run(self, *configs: EngineConfig) -> None:

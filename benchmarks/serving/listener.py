@@ -132,7 +132,7 @@ async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, A
     match = re.search(r"rate=(\d+)", headers.get("content-type", ""))
     rate = int(
         headers.get("x-sample-rate") or headers.get("x-audio-sample-rate") or (match[1] if match else OPENAI_RATE)
-    )  # ours and vLLM-Omni's; others name it in the type of the content
+    )  # ours, vLLM-Omni's; others give it in the content type
     if headers.get("transfer-encoding", "").lower() == "chunked":
         return rate, _chunks(reader)
     return rate, _plain(reader, int(headers["content-length"]) if "content-length" in headers else None)
