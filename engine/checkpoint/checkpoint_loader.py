@@ -100,7 +100,7 @@ def _load_model(
 ) -> tuple[DualAR, list[_ReadTensor]]:
     with only_shapes():
         model, as_published = DualAR(source.config, weights), DualAR(source.config)
-    upload, quantiser = Uploader(device), Quantiser(model)
+    upload, quantiser = Uploader(device), Quantiser(model, device)
 
     def read(stored: LazyTensor) -> _ReadTensor:
         name, tensor = stored.name, _numbers(source, stored)
