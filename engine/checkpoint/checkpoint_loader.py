@@ -107,7 +107,8 @@ def _load_model(
         few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
         sample = few.to(dtype).float().numpy().tobytes()
         if name == TEXT_TABLE and text_device != device:
-            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype)})
+            # A copy, since a view of the file waits for the disk at each word's first use.
+            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype, copy=True)})
         return _ReadTensor(name, stored.shape, sample, quantiser(name, upload(tensor, dtype)))
 
     tensors: list[_ReadTensor] = []
