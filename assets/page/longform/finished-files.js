@@ -40,7 +40,7 @@ const silence = -90; // dB; what is below needs no figure
 /**
  * The measurements in words.
  *
- * @param {any} told as /v1/projects/{id}/loudness gives it
+ * @param {any} measurements as /v1/projects/{id}/loudness gives it
  */
 export function loudnessWords({ loudness, before, after, faults }) {
   const words = (measured) => {

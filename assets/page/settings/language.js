@@ -7,7 +7,7 @@ const KEPT = 365 * 24 * 3600; // seconds
 
 /** Its tag, "" where the browser decides. */
 export function chosenLanguage() {
-  return document.cookie.split("; ").find((each) => each.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? "";
+  return document.cookie.split("; ").find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? "";
 }
 
 /**
