@@ -1,4 +1,4 @@
-// What the page's head says of the studio that it came from.
+// Facts about the studio in the page's head.
 
 const metaOf = (/** @type {string} */ name) => globalThis.document?.querySelector(`meta[name=${name}]`)?.getAttribute("content");
 

@@ -32,7 +32,7 @@ export class Votes {
     this.#draw();
   }
 
-  /** Count a round, or count it anew. One without any vote is none. */
+  /** Count a round, or count it again. A round without votes is not counted. */
   put(round) {
     const others = this.#rounds.filter(({ id }) => id !== round.id);
     const isVoted = round.votes.some(({ score, best }) => score !== null || best);

@@ -35,7 +35,7 @@ const SETTINGS = {
   closing_credits: ({ value }) => value,
 };
 const READ = 60_000; // ms that the browser may take to read a file after the press
-const silence = -90; // dB; what is below needs no figure
+const silence = -90; // dB; a lower level needs no figure
 
 /**
  * The measurements in words.

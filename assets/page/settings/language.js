@@ -11,7 +11,7 @@ export function chosenLanguage() {
 }
 
 /**
- * Have the page speak this language, "" for the browser's own; it is loaded anew.
+ * Have the page speak this language, "" for the browser's own; it is loaded again.
  *
  * @param {string} tag
  */
