@@ -135,7 +135,7 @@ def _frame_ms(runner: Runner, batch: tuple[Row, ...], repeat: int = 40, warm: in
     return statistics.median(b - a for a, b in itertools.pairwise(times[warm:])) * 1e3
 
 
-class Heard:
+class Listener:
     """A listener's record of a take: the time of each chunk, and its frames."""
 
     def __init__(self) -> None:
@@ -164,27 +164,27 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     loop = Loop(runner, streams, decoder.device, rows, 2 * rows, FRAME_SECONDS)
     loop.start()
 
-    def submit(seed: int, steps: int, most: int) -> Heard:
-        row_, heard = row(0, seed, steps, S2_PRO), Heard()
-        row_.max_frames, row_.sink = most, heard
+    def submit(seed: int, steps: int, most: int) -> Listener:
+        row_, listener = row(0, seed, steps, S2_PRO), Listener()
+        row_.max_frames, row_.sink = most, listener
         loop.submit(row_)
-        return heard
+        return listener
 
     submit(1, 300, 20).last.get()
     started = time.perf_counter()
     takes = [submit(i, 300, frames) for i in range(rows)]
-    for heard in takes:
-        heard.last.get()
+    for listener in takes:
+        listener.last.get()
     seconds = time.perf_counter() - started
     # All rows are active between the last one's first chunk and the first one's last.
-    begin, end = max(heard.chunks[0][0] for heard in takes), min(heard.chunks[-1][0] for heard in takes)
-    spoken = sum(count for heard in takes for at, count in heard.chunks if begin < at <= end)
-    total = sum(count for heard in takes for _, count in heard.chunks)
+    begin, end = max(listener.chunks[0][0] for listener in takes), min(listener.chunks[-1][0] for listener in takes)
+    spoken = sum(count for listener in takes for at, count in listener.chunks if begin < at <= end)
+    total = sum(count for listener in takes for _, count in listener.chunks)
     first = []
     for _ in range(20):  # the same prompt: all but its last 40 positions are cached
-        heard = submit(7, 300, 6)
-        heard.last.get()
-        first.append(heard.first * 1e3)
+        listener = submit(7, 300, 6)
+        listener.last.get()
+        first.append(listener.first * 1e3)
     loop.stop()
     return {
         "xrt_with_codec": spoken * FRAME_SECONDS / (end - begin),

@@ -124,13 +124,13 @@ def measure(page: Page, address: str, takes: int, warm_ms: float) -> Report:
         spoken.append(speak(page, number))
         if number in (max(1, takes // 10), takes):
             heaps.append(heap_mib(page))
-    added = [heard - server for server, heard, _ in spoken]
+    added = [client - server for server, client, _ in spoken]
     return Report(
         takes=takes,
         interactive_ms=round(interactive),
         warm_ms=round(warm_ms),
         server_ms=round(statistics.median(server for server, _, _ in spoken), 1),
-        heard_ms=round(statistics.median(heard for _, heard, _ in spoken), 1),
+        heard_ms=round(statistics.median(client for _, client, _ in spoken), 1),
         added_ms=round(statistics.median(added), 1),
         added_ms_worst=round(max(added), 1),
         gaps=sum(gaps for _, _, gaps in spoken),

@@ -27,7 +27,7 @@ import httpx
 
 from benchmarks.common.material import clip, data_url, sentence
 from benchmarks.common.report import Report, percentile, table
-from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.listener import Address, Listener
 from benchmarks.serving.loads import CLIP_WORDS, failures, summary, watched
 
 VOICE = "benchmarks-peers"
@@ -46,7 +46,7 @@ class Peer:
     fields: dict[str, Any]
     _numbers: Iterator[int] = field(default_factory=lambda: count(100))
 
-    async def hear(self, frames: int, **fields: Any) -> Heard:
+    async def hear(self, frames: int, **fields: Any) -> Listener:
         """One take of a new text of about 100 characters."""
         whole = (
             {"input": sentence(next(self._numbers)), "max_new_tokens": frames}
@@ -66,22 +66,24 @@ class Peer:
         return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
 
 
-def alone_row(name: str, heards: list[Heard]) -> dict[str, Any]:
+def alone_row(name: str, listeners: list[Listener]) -> dict[str, Any]:
     """The measurements of one caller at a time."""
-    whole = [heard for heard in heards if not heard.error]
-    first = [heard.first * 1e3 for heard in whole]
-    four = [next((came for came, seconds in heard.pieces if seconds >= STEP), heard.ended) * 1e3 for heard in whole]
+    whole = [listener for listener in listeners if not listener.error]
+    first = [listener.first * 1e3 for listener in whole]
+    four = [
+        next((came for came, seconds in listener.pieces if seconds >= STEP), listener.ended) * 1e3 for listener in whole
+    ]
     return {
         "take": name,
-        "requests": len(heards),
-        "failed": len(heards) - len(whole),
+        "requests": len(listeners),
+        "failed": len(listeners) - len(whole),
         "first_ms_p50": percentile(first, 0.5),
         "first_ms_worst": percentile(first, 1),
         "four_frames_ms_p50": percentile(four, 0.5),
-        "seconds": percentile((heard.seconds for heard in whole), 0.5, 2),
-        "rtf": percentile((heard.ended / heard.seconds for heard in whole), 0.5, 4),
-        "underruns": sum(heard.playback()[0] for heard in whole),
-        "why_failed": "; ".join(failures(heards)) or "-",
+        "seconds": percentile((listener.seconds for listener in whole), 0.5, 2),
+        "rtf": percentile((listener.ended / listener.seconds for listener in whole), 0.5, 4),
+        "underruns": sum(listener.playback()[0] for listener in whole),
+        "why_failed": "; ".join(failures(listeners)) or "-",
     }
 
 
@@ -99,8 +101,8 @@ async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> lis
         kinds.append(("uploaded voice", short, [{"voice": VOICE}] * (options.repeat + 1)))
     rows = []
     for name, frames, bodies in kinds:
-        heards = [await peer.hear(frames, **fields) for fields in bodies]
-        rows.append(alone_row(name, heards[1:]))
+        listeners = [await peer.hear(frames, **fields) for fields in bodies]
+        rows.append(alone_row(name, listeners[1:]))
     return rows
 
 
@@ -109,13 +111,15 @@ async def crowd(peer: Peer, streams: int, frames: int, **fields: Any) -> dict[st
     await asyncio.gather(*(peer.hear(min(SHORT, frames), **fields) for _ in range(streams)))
     began = time.perf_counter()
     async with watched() as client:
-        heards = await asyncio.gather(*(peer.hear(frames, **fields) for _ in range(streams)))
-    row = {"streams": streams, "voice": fields.get("voice", "-")} | summary(heards, time.perf_counter() - began, client)
-    lengths = [heard.seconds for heard in heards if not heard.error]
+        listeners = await asyncio.gather(*(peer.hear(frames, **fields) for _ in range(streams)))
+    row = {"streams": streams, "voice": fields.get("voice", "-")} | summary(
+        listeners, time.perf_counter() - began, client
+    )
+    lengths = [listener.seconds for listener in listeners if not listener.error]
     return row | {
         "shortest_s": percentile(lengths, 0, 2),
         "longest_s": percentile(lengths, 1, 2),
-        "why_failed": "; ".join(failures(heards)) or "-",
+        "why_failed": "; ".join(failures(listeners)) or "-",
     }
 
 

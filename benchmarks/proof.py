@@ -101,15 +101,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         sentences = spoken_sentences(wanted.audio or Path(scratch), wanted.count)
     recogniser = FasterWhisper(wanted.recogniser)
-    found, planted, alarms, words = Counter[str](), Counter[str](), 0, 0
+    detected, planted, alarms, words = Counter[str](), Counter[str](), 0, 0
     begun, cpu = time.perf_counter(), time.process_time()
     for sentence in sentences:
         checked = check(recogniser, sentence.text, sentence.pcm)
         words += checked.words
         alarms += len(checked.findings)
         for finding in checked.findings:
-            said = sentence.text[finding.first : finding.last]
-            print(f"false alarm: {finding.kind} {said!r}, heard {finding.heard!r}: {sentence.text}", flush=True)
+            phrase = sentence.text[finding.first : finding.last]
+            print(f"false alarm: {finding.kind} {phrase!r}, heard {finding.heard!r}: {sentence.text}", flush=True)
     seconds = sum(len(sentence.pcm) for sentence in sentences) / RATE
     spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
     print(f"{words} words, {seconds:.0f} s of audio, checked in {spent:.0f} s ({cpu:.0f} s of CPU time)", flush=True)
@@ -120,14 +120,14 @@ def main() -> None:
             planted[fault.kind] += 1
             findings = check(recogniser, sentence.text, fault.pcm).findings
             if is_found(fault, findings):
-                found[fault.kind] += 1
+                detected[fault.kind] += 1
             else:
                 others = [(finding.kind, finding.heard) for finding in findings]
                 print(f"missed: {fault.kind} {fault.word!r} at {fault.at:.1f} s, {others}: {sentence.text}", flush=True)
     print("\n| planted fault | found |\n|---|---|")
     for kind in planted:
-        print(f"| {kind} | {found[kind]} of {planted[kind]} |")
-    print(f"| all | {found.total()} of {planted.total()} ({found.total() / planted.total():.1%}) |")
+        print(f"| {kind} | {detected[kind]} of {planted[kind]} |")
+    print(f"| all | {detected.total()} of {planted.total()} ({detected.total() / planted.total():.1%}) |")
     print(f"| false alarms per 1,000 words | {1000 * alarms / words:.1f} ({alarms} in {words}) |")
 
 

@@ -154,12 +154,12 @@ class Load:
         async with self.http.stream("POST", "/v1/audio/speech", json=request) as answer:
             if answer.status_code != 200:
                 return f"{answer.status_code} {(await answer.aread())[:300]!r}"
-            heard = 0
+            count = 0
             async for piece in answer.aiter_raw():
-                heard += bool(piece)
-                if heard == pieces:
+                count += bool(piece)
+                if count == pieces:
                     return "hang_ups"
-        return "takes" if heard else "no audio arrived"
+        return "takes" if count else "no audio arrived"
 
 
 async def soak(studio: StudioProcess, mix: Mix, minutes: float, report: Report) -> tuple[list[Look], list[str]]:

@@ -60,7 +60,7 @@ class DirectEngine(Engine):
 
         ``on_gpu`` runs tasks on a GPU; without it they run in this process.
         """
-        tell = progress or (lambda what, done: None)
+        tell = progress or (lambda doing, done: None)
         checkpoint, info, loop, clip_encoder, _ = assemble(replace(config, max_rows=1, graphs=False), tell)
         engine = cls(checkpoint, info, loop, clip_encoder)
         if on_gpu:

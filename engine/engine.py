@@ -49,7 +49,7 @@ class Engine:
         ``progress`` is called at each step, and aborts the start by raising. If the GPU's memory runs out, the engine
         loads again with less of it, and so perhaps with fewer rows. Raises CheckpointError, ConfigError.
         """
-        tell = progress or (lambda what, done: None)
+        tell = progress or (lambda doing, done: None)
         checkpoint, info, loop, clip_encoder, missing_graphs = _assemble_what_fits(config, tell)
         engine = cls(checkpoint, info, loop, clip_encoder)
         loop.start()

@@ -144,8 +144,8 @@ class FleetEngine:
         except Exception as error:  # noqa: BLE001  (every error is delivered to the caller)
             deliver(error)
 
-    async def _call(self, what: str, *arguments: Any) -> Any:
-        future = self._submit(self._call_any(what, *arguments))
+    async def _call(self, method: str, *arguments: Any) -> Any:
+        future = self._submit(self._call_any(method, *arguments))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -153,7 +153,7 @@ class FleetEngine:
                 raise EngineStopped(STOPPED) from None
             raise
 
-    async def _call_any(self, what: str, *arguments: Any) -> Any:
+    async def _call_any(self, method: str, *arguments: Any) -> Any:
         """Call a method of any replica; if one fails, try another."""
         avoid: set[str] = set()
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -162,12 +162,12 @@ class FleetEngine:
             name = await self._replicas.wait_for_replica(None, avoid, deadline)
             try:
                 with self._replicas.working(name):
-                    return await self._replicas.call(name, what, *arguments)
+                    return await self._replicas.call(name, method, *arguments)
             except (ReplicaLost, EngineStopped) as error:
-                log.warning("replica %s failed at %s: %s", name, what, error)
+                log.warning("replica %s failed at %s: %s", name, method, error)
                 failed += 1
                 if failed == TRIES:
-                    raise EngineStopped(f"{TRIES} replicas failed at {what}, the last: {error}") from error
+                    raise EngineStopped(f"{TRIES} replicas failed at {method}, the last: {error}") from error
                 avoid.add(name)
                 self._replicas.suspect(name)
 

@@ -41,7 +41,7 @@ class RoutedUtterance:
         self._utterance = utterance
         self._voice = voice_of(utterance)
         self._avoid: set[str] = set()
-        self._heard: list[np.ndarray] = [] if utterance.so_far is None else [utterance.so_far]
+        self._codes: list[np.ndarray] = [] if utterance.so_far is None else [utterance.so_far]
         self._frames = utterance.frames_so_far
         self._start = time.perf_counter()
         self._patience = 1.0  # factor of the timeouts
@@ -135,13 +135,13 @@ class RoutedUtterance:
 
     def _rest(self) -> Utterance:
         """The utterance with the frames received so far."""
-        return replace(self._utterance, so_far=np.concatenate(self._heard, axis=1) if self._frames else None)
+        return replace(self._utterance, so_far=np.concatenate(self._codes, axis=1) if self._frames else None)
 
     def _placed(self, chunk: AudioChunk, before: float) -> AudioChunk:
         """A chunk with the timing of the whole take, ``before`` seconds more. Raises ReplicaLost on a gap."""
         if chunk.first_frame != self._frames:
             raise ReplicaLost(f"it continued at frame {chunk.first_frame} instead of {self._frames}")
-        self._heard.append(chunk.codes)
+        self._codes.append(chunk.codes)
         self._frames += chunk.frames
         timing = chunk.timing
         first = self._first = self._first or Timing(before + timing.admitted, before + timing.first_frame, 0.0)

@@ -45,9 +45,9 @@ class HealthCheck:
         with self._lock:
             self.status = WorkStatus(None, self.status.failures)
 
-    def report_failure(self, what: str, error: Exception | None = None) -> None:
+    def report_failure(self, failure: str, error: Exception | None = None) -> None:
         """Set the error and log it; an error that repeats is logged once."""
-        message = what if error is None else f"{what}: {str(error) or type(error).__name__}"
+        message = failure if error is None else f"{failure}: {str(error) or type(error).__name__}"
         with self._lock:
             is_new = message != self.status.error
             self.status = WorkStatus(message, self.status.failures + 1)
@@ -58,12 +58,12 @@ class HealthCheck:
             )
 
     @contextlib.contextmanager
-    def guarded(self, what: str) -> Iterator[None]:
-        """Report any exception raised within, and continue. ``what``: a sentence that describes the failure."""
+    def guarded(self, failure: str) -> Iterator[None]:
+        """Report any exception raised within, and continue. ``failure``: a sentence that describes the failure."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  (a background failure must not go unnoticed)
-            self.report_failure(what, error)
+            self.report_failure(failure, error)
 
     async def restart_forever(self, work: Callable[[], Awaitable[None]]) -> None:
         """Run ``work`` until it returns; if it raises, run it again after a pause."""

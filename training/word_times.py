@@ -87,7 +87,7 @@ def by_letters(spoken: Spoken, seconds: float) -> np.ndarray:
 async def measure(engine: Engine, teacher: Teacher, sentences: int) -> dict[str, object]:
     """Errors in milliseconds, and the cost of aligning."""
     errors: dict[str, list[np.ndarray]] = {"alignment": [], "by_letters": []}
-    heard = taken = 0.0
+    audio_s = taken = 0.0
     texts = [sentence.words for sentence in evaluation_sentences() if sentence.kind != "short"]
     for text in texts[:: max(1, len(texts) // (sentences + sentences // 4))]:
         sentence = teacher.speak(text, VOICES[len(errors["alignment"]) % len(VOICES)])
@@ -97,14 +97,14 @@ async def measure(engine: Engine, teacher: Teacher, sentences: int) -> dict[str,
         started = time.process_time()  # nothing else runs in this process
         times = await engine.align(text, reference.codes)
         taken += time.process_time() - started
-        heard += times[-1]
+        audio_s += times[-1]
         errors["alignment"].append(times[sentence.characters] - sentence.seconds)
         errors["by_letters"].append(by_letters(sentence, times[-1]) - sentence.seconds)
     figures: dict[str, object] = {
         "sentences": len(errors["alignment"]),
         "words": sum(map(len, errors["alignment"])),
-        "seconds": heard,
-        "alignment_ms_a_second": 1000 * taken / heard,
+        "seconds": audio_s,
+        "alignment_ms_a_second": 1000 * taken / audio_s,
     }
     for name, values in errors.items():
         off = 1000 * np.abs(np.concatenate(values))

@@ -168,8 +168,8 @@ def check_stops(folder: Path, count: int = 200) -> dict[str, int]:
         rate = sound.getframerate()
         clip = np.frombuffer(sound.readframes(sound.getnframes()), np.int16).astype(np.float32) / 2**15
     words = next((folder / "voices").glob("*.txt")).read_text().strip()
-    heard = [asyncio.run(_hear(folder, clip, rate, words, count, graphs)) for graphs in (False, True)]
-    pairs = list(zip(*heard, strict=True))
+    takes = [asyncio.run(_hear(folder, clip, rate, words, count, graphs)) for graphs in (False, True)]
+    pairs = list(zip(*takes, strict=True))
     return {
         "takes": count,
         "same_length": sum(a.shape == b.shape for a, b in pairs),

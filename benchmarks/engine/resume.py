@@ -24,7 +24,7 @@ TEXT = "The morning was cold and bright, and nobody had yet walked across the sn
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Heard:
+class Take:
     """A take or its resumed part, and seconds to its first chunk."""
 
     chunks: list[AudioChunk]
@@ -70,20 +70,20 @@ async def _resumed(folder: Path, takes: int, reproducible: bool) -> dict[str, fl
     return out
 
 
-async def _hear(engine: Engine, utterance: Utterance) -> Heard:
+async def _hear(engine: Engine, utterance: Utterance) -> Take:
     started, first, chunks = time.perf_counter(), 0.0, []
     async for chunk in engine.speak(utterance):
         first = first or time.perf_counter() - started
         chunks.append(chunk)
-    return Heard(chunks, first)
+    return Take(chunks, first)
 
 
-def _cut(number: int, take: Heard) -> int:
+def _cut(number: int, take: Take) -> int:
     """Positions at ends of chunks and inside them, early and late."""
     return min((1, 5, 7, 23, 40, 61, 79, 100)[number % 8], take.codes.shape[1] - 1)
 
 
-def _compare(folder: Path, whole: list[Heard], resumed: list[Heard], cuts: list[int]) -> dict[str, float]:
+def _compare(folder: Path, whole: list[Take], resumed: list[Take], cuts: list[int]) -> dict[str, float]:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     codec = load(folder, torch.device("cpu"), device, torch.float32).codec
     samples = codec.config.frame_samples
@@ -101,8 +101,8 @@ def _compare(folder: Path, whole: list[Heard], resumed: list[Heard], cuts: list[
         joined = np.concatenate([unbroken.codes[:, :cut], new.codes], axis=1).astype(np.int64)
         with torch.inference_mode():
             at_once = codec.decode(torch.from_numpy(joined)[None].to(device))[0, 0].float().cpu().numpy()
-        heard = np.concatenate([unbroken.pcm[: cut * samples], new.pcm])
-        seam = max(seam, float(np.abs(at_once - heard).max()))
+        joined_pcm = np.concatenate([unbroken.pcm[: cut * samples], new.pcm])
+        seam = max(seam, float(np.abs(at_once - joined_pcm).max()))
     return {
         "equal": float(equal),
         "same_frames": statistics.median(same),

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.listener import Address, Listener
 
 PROCESSES = max(1, min(4, (os.cpu_count() or 1) // 4))
 LEAD_SECONDS = 0.5
@@ -33,7 +33,7 @@ class Crowd:
 
     async def listen(
         self, address: Address, requests: list[dict[str, Any]], spread: float = 0.0
-    ) -> tuple[list[Heard], float, float]:
+    ) -> tuple[list[Listener], float, float]:
         """The measurements of each listener, started evenly within ``spread`` seconds; the seconds until the last had
         ended; and the share of a core that the busiest listening process used."""
         loop, begin = asyncio.get_running_loop(), time.time() + LEAD_SECONDS
@@ -42,28 +42,28 @@ class Crowd:
         parts = [work[first :: self._count] for first in range(self._count)]
         futures = [loop.run_in_executor(self._pool, _listen, address, part) for part in parts if part]
         answers = await asyncio.gather(*futures)
-        heards = [heard for heards, _, _ in answers for heard in heards]
-        return heards, max(ended for _, ended, _ in answers) - begin, max(share for _, _, share in answers)
+        listeners = [listener for listeners, _, _ in answers for listener in listeners]
+        return listeners, max(ended for _, ended, _ in answers) - begin, max(share for _, _, share in answers)
 
 
-def silence(heard: Heard, in_hand: float) -> float:
+def silence(listener: Listener, in_hand: float) -> float:
     """The longest silence, in seconds, for a listener who starts this long after the first piece."""
     longest = still = 0.0
-    for (_, had), (came, _) in zip(heard.pieces, heard.pieces[1:], strict=False):
-        late = came - (heard.first + in_hand + still + had)
+    for (_, had), (came, _) in zip(listener.pieces, listener.pieces[1:], strict=False):
+        late = came - (listener.first + in_hand + still + had)
         if late > 0:
             longest, still = max(longest, late), still + late
     return longest
 
 
-def _listen(address: Address, work: list[tuple[float, dict[str, Any]]]) -> tuple[list[Heard], float, float]:
+def _listen(address: Address, work: list[tuple[float, dict[str, Any]]]) -> tuple[list[Listener], float, float]:
     began, spent = time.perf_counter(), time.process_time()
-    heards = asyncio.run(_all(address, work))
-    return heards, time.time(), (time.process_time() - spent) / (time.perf_counter() - began)
+    listeners = asyncio.run(_all(address, work))
+    return listeners, time.time(), (time.process_time() - spent) / (time.perf_counter() - began)
 
 
-async def _all(address: Address, work: list[tuple[float, dict[str, Any]]]) -> list[Heard]:
-    async def one(moment: float, request: dict[str, Any]) -> Heard:
+async def _all(address: Address, work: list[tuple[float, dict[str, Any]]]) -> list[Listener]:
+    async def one(moment: float, request: dict[str, Any]) -> Listener:
         await asyncio.sleep(moment - time.time())
         return await address.listen(request)
 

@@ -43,7 +43,9 @@ async def most_streams(service: Service, processes: int, of_one: int | None) -> 
 async def _try(service: Service, crowd: Crowd, streams: int) -> dict[str, Any]:
     await service.idle()
     requests = [service.request(service.frames(CROWD_SECONDS), voice="random") for _ in range(streams)]
-    heards, wall, share = await crowd.listen(service.address, requests, SPREAD_SECONDS)
-    row = {"streams": streams} | summary(heards, wall, Client(core_percent=100 * share))
-    row["silence_s"] = round(max((silence(heard, IN_HAND) for heard in heards if not heard.error), default=0.0), 3)
-    return row | {"why": failures(heards)}
+    listeners, wall, share = await crowd.listen(service.address, requests, SPREAD_SECONDS)
+    row = {"streams": streams} | summary(listeners, wall, Client(core_percent=100 * share))
+    row["silence_s"] = round(
+        max((silence(listener, IN_HAND) for listener in listeners if not listener.error), default=0.0), 3
+    )
+    return row | {"why": failures(listeners)}

@@ -34,7 +34,7 @@ from benchmarks.common.report import Report, percentile, table
 from benchmarks.fleet.crowd import Crowd, silence
 from benchmarks.fleet.ingress import FOUR, IN_HAND, PACED, REPLICAS, most_streams
 from benchmarks.serving.api_server import StudioProcess
-from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.listener import Address, Listener
 from benchmarks.serving.loads import CLIP_WORDS, VOICE, Client, Service, failures, summary
 
 COUNTED_SECONDS = 2.0
@@ -126,11 +126,11 @@ def replica_processes() -> list[int]:
 
 async def first_audio(service: Service, repeat: int) -> float:
     """Median milliseconds to first audio, for one caller at a time in a cached voice."""
-    heards = []
+    listeners = []
     for _ in range(repeat + 3):
         await service.idle()
-        heards.append(await service.address.listen(service.request(24, voice=VOICE)))
-    return statistics.median(heard.first * 1e3 for heard in heards[3:])
+        listeners.append(await service.address.listen(service.request(24, voice=VOICE)))
+    return statistics.median(listener.first * 1e3 for listener in listeners[3:])
 
 
 async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[str, Any]:
@@ -141,10 +141,10 @@ async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[
             await service.idle()
             await service.address.listen(service.request(8, voice=VOICE))
             requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(streams)]
-            heards, wall, share = await crowd.listen(service.address, requests)
-            if why := failures(heards):
+            listeners, wall, share = await crowd.listen(service.address, requests)
+            if why := failures(listeners):
                 raise RuntimeError(f"takes failed: {why}")
-            rows.append({"streams": streams} | summary(heards, wall, Client(core_percent=100 * share)))
+            rows.append({"streams": streams} | summary(listeners, wall, Client(core_percent=100 * share)))
     return sorted(rows, key=lambda row: row["xrt"])[1]
 
 
@@ -157,9 +157,9 @@ async def hits(service: Service, loads: Loads) -> float:
 
     async def caller() -> None:
         for name in names:
-            heard = await service.address.listen(service.request(4, voice=name))
-            if heard.error:
-                raise RuntimeError(heard.error)
+            listener = await service.address.listen(service.request(4, voice=name))
+            if listener.error:
+                raise RuntimeError(listener.error)
 
     await asyncio.gather(*(caller() for _ in range(16)))
     await asyncio.sleep(2.5)  # a fleet's counters are a second old
@@ -170,12 +170,12 @@ async def hits(service: Service, loads: Loads) -> float:
 
 async def struck(
     service: Service, loads: Loads, blow: Callable[[], Awaitable[float]]
-) -> tuple[list[Heard], float, list[float]]:
+) -> tuple[list[Listener], float, list[float]]:
     """The measurements of listeners during a failure: all of them, its time, and each one's start, by one clock."""
     requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.with_one_lost)]
     began = [0.0] * len(requests)
 
-    async def listen(number: int) -> Heard:
+    async def listen(number: int) -> Listener:
         began[number] = time.perf_counter()
         return await service.address.listen(requests[number])
 
@@ -183,18 +183,18 @@ async def struck(
         await asyncio.sleep(STRIKE_SECONDS)
         return await blow()
 
-    fallen, *heards = await asyncio.gather(strike(), *(listen(number) for number in range(len(requests))))
-    return list(heards), fallen, began  # type: ignore[arg-type, return-value]
+    fallen, *listeners = await asyncio.gather(strike(), *(listen(number) for number in range(len(requests))))
+    return list(listeners), fallen, began  # type: ignore[arg-type, return-value]
 
 
-def gap_after(heard: Heard, moment: float) -> float:
+def gap_after(listener: Listener, moment: float) -> float:
     """Seconds from a moment of the take to its next piece; 0 if the take was already complete."""
-    return next((came - moment for came, _ in heard.pieces if came > moment), 0.0)
+    return next((came - moment for came, _ in listener.pieces if came > moment), 0.0)
 
 
-def lost(heards: list[Heard], seconds: float) -> int:
+def lost(listeners: list[Listener], seconds: float) -> int:
     """Takes that failed, or do not have the expected length."""
-    return sum(bool(heard.error) or heard.seconds < seconds - 0.2 for heard in heards)
+    return sum(bool(listener.error) or listener.seconds < seconds - 0.2 for listener in listeners)
 
 
 class Stages:
@@ -243,13 +243,13 @@ class Stages:
             settings = {"STUDIO_RAY_ADDRESS": address, "STUDIO_ENGINES": str(self.loads.replicas)}
             async with running(self.home, **settings) as up:
                 await self._make_voices(up.service)
-                before, ended, heards = set(replica_processes()), asyncio.Event(), list[Heard]()
+                before, ended, listeners = set(replica_processes()), asyncio.Event(), list[Listener]()
 
                 async def caller(number: int) -> None:
                     await asyncio.sleep(number * self.loads.seconds / self.loads.with_one_lost)
                     while not ended.is_set():
                         frames = up.service.frames(self.loads.seconds)
-                        heards.append(await up.service.address.listen(up.service.request(frames, voice=VOICE)))
+                        listeners.append(await up.service.address.listen(up.service.request(frames, voice=VOICE)))
 
                 callers = [asyncio.create_task(caller(number)) for number in range(self.loads.with_one_lost)]
                 await asyncio.sleep(self.loads.seconds)
@@ -264,11 +264,11 @@ class Stages:
                         await asyncio.gather(*callers)
                 self.report.add(
                     {
-                        "update_takes": len(heards),
-                        "update_failed": lost(heards, self.loads.seconds),
-                        "update_why": failures(heards),
+                        "update_takes": len(listeners),
+                        "update_failed": lost(listeners, self.loads.seconds),
+                        "update_why": failures(listeners),
                         "update_took_s": round(took, 1),
-                        "update_silence_s": round(max(silence(heard, IN_HAND) for heard in heards), 2),
+                        "update_silence_s": round(max(silence(listener, IN_HAND) for listener in listeners), 2),
                     }
                 )
 
@@ -308,14 +308,14 @@ class Stages:
             os.kill(victim, blow)
             return time.perf_counter()
 
-        heards, fallen, began = await struck(up.service, self.loads, fall)
-        gaps = [gap_after(heard, fallen - start) for heard, start in zip(heards, began, strict=True)]
+        listeners, fallen, began = await struck(up.service, self.loads, fall)
+        gaps = [gap_after(listener, fallen - start) for listener, start in zip(listeners, began, strict=True)]
         self.report.add(
             {
-                f"{name}_takes": len(heards),
-                f"{name}_lost": lost(heards, self.loads.seconds),
-                f"{name}_why": failures(heards),
-                f"{name}_silence_s": round(max(silence(heard, IN_HAND) for heard in heards), 2),
+                f"{name}_takes": len(listeners),
+                f"{name}_lost": lost(listeners, self.loads.seconds),
+                f"{name}_why": failures(listeners),
+                f"{name}_silence_s": round(max(silence(listener, IN_HAND) for listener in listeners), 2),
                 f"{name}_noticed_s": percentile(gaps, 1, 2),
             }
         )

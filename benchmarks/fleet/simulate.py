@@ -63,7 +63,7 @@ def pace_of(measured: dict[str, Any]) -> Pace:
 
 
 @dataclass
-class Heard:
+class Measurements:
     """The listeners' measurements."""
 
     first: list[float] = field(default_factory=list)
@@ -81,14 +81,14 @@ class Crowd:
     """Listeners with voices by Zipf's law: the second most popular is used half as often as the first."""
 
     def __init__(self, replicas: Membership, seed: int) -> None:
-        self.replicas, self.heard = replicas, Heard()
+        self.replicas, self.measurements = replicas, Measurements()
         self._random = random.Random(seed)
         self._voices = [(Reference(np.full((10, 2), i, np.int16), "voice"),) for i in range(VOICES)]
         self._weights = [1 / (i + 1) for i in range(VOICES)]
 
     async def listen(self, seconds: float | None = None, voice: int | None = None) -> None:
         """One take, from request to end, of random length and voice unless these are given."""
-        loop, heard = asyncio.get_running_loop(), self.heard
+        loop, measurements = asyncio.get_running_loop(), self.measurements
         frames = round((seconds or self._random.uniform(*SECONDS)) / FRAME_SECONDS)
         number = self._random.choices(range(VOICES), self._weights)[0] if voice is None else voice
         started = loop.time()
@@ -100,22 +100,22 @@ class Crowd:
                 async for chunk in chunks:
                     now = loop.time()
                     if not got:
-                        heard.first.append(now - started)
+                        measurements.first.append(now - started)
                     if plays_from is not None and now > plays_from + got:
                         silence = max(silence, now - plays_from - got)
                         plays_from = now - got
                     got += chunk.frames * FRAME_SECONDS
                     if plays_from is None and got >= IN_HAND:
                         plays_from = now
-                    heard.chunks += 1
-                    heard.seconds += chunk.frames * FRAME_SECONDS
+                    measurements.chunks += 1
+                    measurements.seconds += chunk.frames * FRAME_SECONDS
         except EngineFull:
-            heard.refused += 1
+            measurements.refused += 1
             return
         except fleet.membership.EngineStopped:
-            heard.lost += 1
+            measurements.lost += 1
             return
-        heard.silences.append(silence)
+        measurements.silences.append(silence)
 
     async def again_and_again(self) -> None:
         while True:
@@ -154,16 +154,16 @@ async def saturated(replicas: int, pace: Pace, seconds: float) -> dict[str, floa
     async with _fleet(replicas, pace) as (line, crowd):
         tasks = [asyncio.create_task(crowd.again_and_again()) for _ in range(replicas * pace.rows)]
         await asyncio.sleep(SETTLE)  # until they are out of step
-        before, chunks, cpu = crowd.heard.seconds, crowd.heard.chunks, time.process_time()
+        before, chunks, cpu = crowd.measurements.seconds, crowd.measurements.chunks, time.process_time()
         hits, misses = _prefixes(line)
         takes = {engine.name: engine.takes for engine in line.all}
         await asyncio.sleep(seconds)
-        cpu = (time.process_time() - cpu) / (crowd.heard.chunks - chunks)
+        cpu = (time.process_time() - cpu) / (crowd.measurements.chunks - chunks)
         spread = [engine.takes - takes[engine.name] for engine in line.all]
         hits, misses = _prefixes(line)[0] - hits, _prefixes(line)[1] - misses
         await _end(tasks)
     return {
-        "xrt": (crowd.heard.seconds - before) / seconds,
+        "xrt": (crowd.measurements.seconds - before) / seconds,
         "prefix_hit_share": hits / (hits + misses),
         "most_over_mean_takes": max(spread) / (sum(spread) / replicas),
         "cpu_us_a_chunk": cpu * 1e6,
@@ -177,12 +177,12 @@ async def offered(replicas: int, pace: Pace, xrt: float, seconds: float) -> dict
         task = asyncio.create_task(crowd.at_random(rate))
         await asyncio.sleep(SETTLE + seconds)
         await _end([task])
-    first = np.array(crowd.heard.first[round(SETTLE * rate) :]) * 1000
+    first = np.array(crowd.measurements.first[round(SETTLE * rate) :]) * 1000
     return {
         "rate": rate,
         "first_ms_p50": float(np.percentile(first, 50)),
         "first_ms_p95": float(np.percentile(first, 95)),
-        "refused": crowd.heard.refused,
+        "refused": crowd.measurements.refused,
     }
 
 
@@ -198,8 +198,8 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
     loop = asyncio.get_running_loop()
     started = loop.time()
     await asyncio.gather(*(crowd.listen(BURST_SECONDS, 0) for crowd in crowds for _ in range(pace.rows)))
-    first = np.array([first for crowd in crowds for first in crowd.heard.first]) * 1000
-    xrt = sum(crowd.heard.seconds for crowd in crowds) / (loop.time() - started)
+    first = np.array([first for crowd in crowds for first in crowd.measurements.first]) * 1000
+    xrt = sum(crowd.measurements.seconds for crowd in crowds) / (loop.time() - started)
     await line.close()
     return {"burst_xrt": xrt, "burst_first_ms_p95": float(np.percentile(first, 95))}
 
@@ -216,7 +216,7 @@ async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str,
             line.bring_back(name)
             await asyncio.sleep(60 - BACK)
         await _end([task])
-    return {"kill_lost": crowd.heard.lost, "kill_silence_s": max(crowd.heard.silences)}
+    return {"kill_lost": crowd.measurements.lost, "kill_silence_s": max(crowd.measurements.silences)}
 
 
 @asynccontextmanager
@@ -263,7 +263,7 @@ def simulate(pace: Pace, sizes: tuple[int, ...] = SIZES, seconds: float = 20.0, 
     return rows
 
 
-def told(pace: Pace, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(pace: Pace, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The results as JSON: the pace, the rows, and 64 replicas' share of 64 times one."""
     shown = {"frame_ms": {rows: round(1000 * pace.turn(rows), 2) for rows in (1, 8, 64)}, "hit_ms": 1000 * pace.hit}
     shown |= {"miss_ms": 1000 * pace.miss, "voices_kept": pace.voices, "chunk_frames": CHUNK}
@@ -290,7 +290,7 @@ def main() -> None:
     logging.disable(logging.WARNING)  # one for each replica killed on purpose
     pace = pace_of(json.loads(options.gpu.read_text()))
     rows = simulate(pace, tuple(size for size in SIZES if size <= options.largest))
-    options.out.write_text(json.dumps(told(pace, rows), indent=1) + "\n")
+    options.out.write_text(json.dumps(summary(pace, rows), indent=1) + "\n")
     if options.plot:
         options.plot.write_text(plot(rows))
 

@@ -78,8 +78,8 @@ def doubled(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.
     first = choose.randrange(1, len(spoken.words) - 2)
     start, end = spoken.words[first].start, spoken.words[first + 1].end
     pieces = [_cut(spoken, rate, 0, end), _cut(spoken, rate, start, _whole(spoken, rate))]
-    said = f"{spoken.words[first].text} {spoken.words[first + 1].text}"
-    return Planted("doubled", spoken, _joined(pieces, rate), said, end)
+    words = f"{spoken.words[first].text} {spoken.words[first + 1].text}"
+    return Planted("doubled", spoken, _joined(pieces, rate), words, end)
 
 
 def wrong_word(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.Random) -> Planted:

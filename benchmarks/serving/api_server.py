@@ -28,12 +28,12 @@ class StudioProcess:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self._started = time.perf_counter()
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  (it lives as long as the process)
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115  (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, *(program or ("app.py",))],
             cwd=ROOT,
             env=os.environ | settings | {"STUDIO_HOST": "127.0.0.1", "STUDIO_PORT": str(self.port)},
-            stdout=self._said,
+            stdout=self._output,
         )
 
     @property
@@ -51,8 +51,8 @@ class StudioProcess:
         """
         while time.perf_counter() - self._started < START_TIMEOUT:
             if self._process.poll() is not None:
-                self._said.seek(0)
-                last = "\n".join(self._said.read().splitlines()[-20:])
+                self._output.seek(0)
+                last = "\n".join(self._output.read().splitlines()[-20:])
                 sys.exit(f"app.py ended with code {self._process.returncode}:\n{last}")
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)

@@ -22,7 +22,7 @@ MOST_AT_ONCE = 2**16
 
 
 @dataclass
-class Heard:
+class Listener:
     """The measurements of one listener. Seconds count from just before the connection was opened."""
 
     pieces: list[tuple[float, float]] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Heard:
         Those seconds are also the shortest delay of the start with which it would have played without gaps.
         """
         underruns, still = 0, 0.0
-        for (_, heard), (came, _) in zip(self.pieces, self.pieces[1:], strict=False):
-            late = came - (self.first + still + heard)
+        for (_, audio_s), (came, _) in zip(self.pieces, self.pieces[1:], strict=False):
+            late = came - (self.first + still + audio_s)
             if late > 0:
                 underruns, still = underruns + 1, still + late
         return underruns, still
@@ -81,36 +81,36 @@ class Address:
         base = parts.path.rstrip("/").removesuffix("/v1")
         return cls(parts.hostname, parts.port or (443 if is_secure else 80), f"{base}/v1/audio/speech", key, is_secure)
 
-    async def listen(self, request: dict[str, Any], pieces: int | None = None) -> Heard:
+    async def listen(self, request: dict[str, Any], pieces: int | None = None) -> Listener:
         """Send a speech request and hear it to its end, or hang up after this many pieces."""
         body = json.dumps(request | {"response_format": "pcm"}).encode()
-        heard = Heard()
+        listener = Listener()
         started = time.perf_counter()
         try:
             opening = asyncio.open_connection(self.host, self.port, limit=2**20, ssl=self.is_secure or None)
             reader, writer = await opening
         except OSError as error:
-            heard.error = f"no connection: {error}"
-            return heard
+            listener.error = f"no connection: {error}"
+            return listener
         try:
             writer.write(self._head(len(body)) + body)
-            rate, sound = await _read_head(reader, heard)
+            rate, sound = await _read_head(reader, listener)
             size = 0
             async for piece in sound:
                 size += len(piece)
-                heard.pieces.append((time.perf_counter() - started, size / PCM_BYTES / rate))
-                if len(heard.pieces) == pieces:
+                listener.pieces.append((time.perf_counter() - started, size / PCM_BYTES / rate))
+                if len(listener.pieces) == pieces:
                     break
         except Refused as refusal:
-            heard.error = str(refusal)
+            listener.error = str(refusal)
         except (asyncio.IncompleteReadError, OSError) as error:
-            heard.error = f"ended early after {heard.seconds:.2f} s: {type(error).__name__}"
+            listener.error = f"ended early after {listener.seconds:.2f} s: {type(error).__name__}"
         finally:
             writer.transport.abort()
-        heard.ended = time.perf_counter() - started
-        if not heard.pieces and not heard.error:
-            heard.error = "no audio arrived"
-        return heard
+        listener.ended = time.perf_counter() - started
+        if not listener.pieces and not listener.error:
+            listener.error = "no audio arrived"
+        return listener
 
     def _head(self, length: int) -> bytes:
         token = f"Authorization: Bearer {self.key}\r\n" if self.key else ""
@@ -120,7 +120,7 @@ class Address:
         ).encode()
 
 
-async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, AsyncIterator[bytes]]:
+async def _read_head(reader: asyncio.StreamReader, listener: Listener) -> tuple[int, AsyncIterator[bytes]]:
     """The stream's sample rate in Hz, and its pieces as they arrive. Raises Refused with the server's message."""
     status, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -128,7 +128,7 @@ async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, A
         raise Refused(f"{status}: {(await reader.read(600)).decode(errors='replace')}")
     if "event-stream" in headers.get("content-type", ""):  # base64, which would count as a third more audio
         raise Refused('the server sent events, not audio; "stream_format": "audio" asks for audio')
-    heard.server_queue_ms, heard.server_first_ms = (
+    listener.server_queue_ms, listener.server_first_ms = (
         float(headers[name]) if name in headers else None for name in ("x-queue-ms", "x-first-audio-ms")
     )
     match = re.search(r"rate=(\d+)", headers.get("content-type", ""))

@@ -16,7 +16,7 @@ import httpx
 
 from benchmarks.common.material import clip, data_url, sentence
 from benchmarks.common.report import percentile
-from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.listener import Address, Listener
 
 CLIP_WORDS = sentence(1, 150)
 """Roughly the text spoken in ten seconds."""
@@ -98,25 +98,25 @@ async def watched() -> AsyncIterator[Client]:
         client.core_percent = 100 * (time.process_time() - spent) / (time.perf_counter() - began)
 
 
-def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
+def summary(listeners: list[Listener], wall: float, client: Client) -> dict[str, Any]:
     """The measurements of many listeners, in one row."""
-    whole = [heard for heard in heards if not heard.error]
-    first = [heard.first * 1e3 for heard in whole]
-    plays = [heard.playback() for heard in whole]
+    whole = [listener for listener in listeners if not listener.error]
+    first = [listener.first * 1e3 for listener in whole]
+    plays = [listener.playback() for listener in whole]
     still = [seconds * 1e3 for _, seconds in plays]
     return {
-        "requests": len(heards),
-        "failed": len(heards) - len(whole),
+        "requests": len(listeners),
+        "failed": len(listeners) - len(whole),
         "first_ms_p50": percentile(first, 0.5),
         "first_ms_p95": percentile(first, 0.95),
         "first_ms_p99": percentile(first, 0.99),
-        "server_queue_ms_p50": _median(heard.server_queue_ms for heard in whole),
-        "server_first_ms_p50": _median(heard.server_first_ms for heard in whole),
+        "server_queue_ms_p50": _median(listener.server_queue_ms for listener in whole),
+        "server_first_ms_p50": _median(listener.server_first_ms for listener in whole),
         "underruns": sum(underruns for underruns, _ in plays),
         "starved": sum(underruns > 0 for underruns, _ in plays),
         "prebuffer_ms": round(max(still, default=0.0), 1),
         "prebuffer_ms_p95": percentile(still, 0.95),
-        "xrt": round(sum(heard.seconds for heard in whole) / wall, 2),
+        "xrt": round(sum(listener.seconds for listener in whole) / wall, 2),
         "client_core_%": round(client.core_percent, 1),
         "client_late_ms": round(client.late_ms, 1),
     }
@@ -127,9 +127,9 @@ def _median(reported: Iterable[float | None]) -> float | None:
     return percentile((value for value in reported if value is not None), 0.5)
 
 
-def failures(heards: list[Heard]) -> list[str]:
+def failures(listeners: list[Listener]) -> list[str]:
     """The different reasons for failed takes, at most a few."""
-    return sorted({heard.error for heard in heards if heard.error})[:5]
+    return sorted({listener.error for listener in listeners if listener.error})[:5]
 
 
 async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[str, Any]]:
@@ -143,23 +143,23 @@ async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[st
     }
     rows = []
     for kind, fields in kinds.items():
-        heards = []
+        listeners = []
         for body in fields:
             await service.idle()
-            heards.append(await service.address.listen(service.request(frames, **body)))
-        whole = [heard for heard in heards[1:] if not heard.error]  # the first one cached the voice
+            listeners.append(await service.address.listen(service.request(frames, **body)))
+        whole = [listener for listener in listeners[1:] if not listener.error]  # the first one cached the voice
         rows.append(
             {
                 "voice": kind,
                 "requests": repeat,
                 "failed": repeat - len(whole),
-                "first_ms_p50": percentile((heard.first * 1e3 for heard in whole), 0.5),
-                "first_ms_p95": percentile((heard.first * 1e3 for heard in whole), 0.95),
-                "server_first_ms_p50": _median(heard.server_first_ms for heard in whole),
-                "end_to_end_s": percentile((heard.ended for heard in whole), 0.5, 3),
-                "rtf": percentile((heard.ended / heard.seconds for heard in whole), 0.5, 4),
-                "underruns": sum(heard.playback()[0] for heard in whole),
-                "why_failed": "; ".join(failures(heards)) or "-",
+                "first_ms_p50": percentile((listener.first * 1e3 for listener in whole), 0.5),
+                "first_ms_p95": percentile((listener.first * 1e3 for listener in whole), 0.95),
+                "server_first_ms_p50": _median(listener.server_first_ms for listener in whole),
+                "end_to_end_s": percentile((listener.ended for listener in whole), 0.5, 3),
+                "rtf": percentile((listener.ended / listener.seconds for listener in whole), 0.5, 4),
+                "underruns": sum(listener.playback()[0] for listener in whole),
+                "why_failed": "; ".join(failures(listeners)) or "-",
             }
         )
     return rows
@@ -175,13 +175,13 @@ async def poisson(service: Service, rate: float, seconds: float) -> tuple[dict[s
     await service.address.listen(service.request(8, voice=VOICE))
     began = time.perf_counter()
 
-    async def come(moment: float, length: float) -> Heard:
+    async def come(moment: float, length: float) -> Listener:
         await asyncio.sleep(moment - (time.perf_counter() - began))
         return await service.address.listen(service.request(service.frames(length), voice=VOICE))
 
     async with watched() as client:
-        heards = await asyncio.gather(*(come(*arguments) for arguments in moments))
-    return summary(heards, time.perf_counter() - began, client), failures(heards)
+        listeners = await asyncio.gather(*(come(*arguments) for arguments in moments))
+    return summary(listeners, time.perf_counter() - began, client), failures(listeners)
 
 
 async def together(service: Service, streams: int, seconds: float, spread: float) -> tuple[dict[str, Any], list[str]]:
@@ -191,14 +191,14 @@ async def together(service: Service, streams: int, seconds: float, spread: float
     requests = [service.request(service.frames(seconds), voice=VOICE) for _ in range(streams)]
     began = time.perf_counter()
 
-    async def come(number: int) -> Heard:
+    async def come(number: int) -> Listener:
         await asyncio.sleep(spread * number / streams)
         return await service.address.listen(requests[number])
 
     async with watched() as client:
-        heards = await asyncio.gather(*(come(number) for number in range(streams)))
-    row = {"streams": streams, "spread_s": spread} | summary(heards, time.perf_counter() - began, client)
-    return row, failures(heards)
+        listeners = await asyncio.gather(*(come(number) for number in range(streams)))
+    row = {"streams": streams, "spread_s": spread} | summary(listeners, time.perf_counter() - began, client)
+    return row, failures(listeners)
 
 
 async def cancel(service: Service, times: int) -> dict[str, Any]:
@@ -207,7 +207,7 @@ async def cancel(service: Service, times: int) -> dict[str, Any]:
     before = (await service.load())["cancelled"]
     for _ in range(times):
         await service.idle()
-        heard = await service.address.listen(service.request(service.frames(15), voice=VOICE), CANCEL_AFTER)
+        listener = await service.address.listen(service.request(service.frames(15), voice=VOICE), CANCEL_AFTER)
         left = time.perf_counter()
         while True:
             started = time.perf_counter()
@@ -216,8 +216,8 @@ async def cancel(service: Service, times: int) -> dict[str, Any]:
             if not load["running"]:
                 break
         freed.append((time.perf_counter() - left) * 1e3)
-        if heard.error:
-            raise RuntimeError(f"a take to be cancelled failed: {heard.error}")
+        if listener.error:
+            raise RuntimeError(f"a take to be cancelled failed: {listener.error}")
     return {
         "cancels": times,
         "counted_as_cancelled": (await service.load())["cancelled"] - before,
@@ -248,5 +248,5 @@ async def bare_client(times: int = 50) -> dict[str, float | None]:
         crowd = await asyncio.gather(*(address.listen(request) for _ in range(64)))
     return {
         "client_ms": percentile(alone, 0.5, 2),
-        "client_ms_64_at_once": percentile((heard.first * 1e3 for heard in crowd), 0.95, 2),
+        "client_ms_64_at_once": percentile((listener.first * 1e3 for listener in crowd), 0.95, 2),
     }

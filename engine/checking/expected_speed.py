@@ -37,10 +37,10 @@ def expected_frame_seconds(cost: FrameCost, device: torch.device) -> float | Non
 
 def _gpu_bandwidth(device: torch.device) -> float | None:
     """Nominal bytes a second; None where the driver does not say, or for a GPU without the fused kernels."""
-    found = torch.cuda.get_device_properties(device)
-    if torch.version.hip is not None or found.major < 8:
+    properties = torch.cuda.get_device_properties(device)
+    if torch.version.hip is not None or properties.major < 8:
         return None
-    clock, width = (getattr(found, name, 0) for name in ("memory_clock_rate", "memory_bus_width"))  # kHz, bits
+    clock, width = (getattr(properties, name, 0) for name in ("memory_clock_rate", "memory_bus_width"))  # kHz, bits
     return 2 * clock * 1e3 * width / 8 or None
 
 

@@ -79,7 +79,7 @@ def load(
     with ThreadPoolExecutor(1) as beside:  # reading the codec takes as long as reading the model
         loaded = beside.submit(source.codec)
         model, read = _load_model(
-            source, device, dtype, weights, text_device or device, progress or (lambda what, done: None)
+            source, device, dtype, weights, text_device or device, progress or (lambda doing, done: None)
         )
         codec = loaded.result()
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")

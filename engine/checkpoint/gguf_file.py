@@ -86,10 +86,10 @@ class _Cursor:
         (value,) = struct.unpack(layout, self.take(struct.calcsize(layout)).tobytes())
         return int(value)
 
-    def count(self, most: int, what: str) -> int:
+    def count(self, most: int, entries: str) -> int:
         value = self.whole("<Q")
         if value > most:
-            raise _DamagedError(f"it announces {value:,} {what}")
+            raise _DamagedError(f"it announces {value:,} {entries}")
         return value
 
     def text(self) -> str:

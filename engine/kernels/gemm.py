@@ -62,8 +62,8 @@ def _split_k_gemm(
     x_at = x + tl.minimum(row, rows - 1)[:, None] * depth + k[None, :]
     lines = weight + line[:, None] * size
     if PDL:
-        each: tl.constexpr = 128 * 8 // weight.dtype.element_ty.primitive_bitwidth
-        ahead = lines + (begin // 16 if SIX else begin) + tl.arange(0, EARLY_LINES)[None, :] * each
+        line_weights: tl.constexpr = 128 * 8 // weight.dtype.element_ty.primitive_bitwidth
+        ahead = lines + (begin // 16 if SIX else begin) + tl.arange(0, EARLY_LINES)[None, :] * line_weights
         prefetch_l2(ahead)
         if GATED:
             prefetch_l2(ahead + up)

@@ -77,8 +77,8 @@ def _ranked(
     best_groups = tl.topk(tl.max(tl.reshape(key, (BLOCK // GROUP, GROUP)), 1), TOP)
     group = _column(best_groups) // GROUP
     near = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    found = tl.load(line + near, mask=near < columns, other=float("-inf")).to(tl.float32)
-    tops = tl.topk(tl.reshape(_key(found, near), (TOP * GROUP,)), TOP)
+    near_logits = tl.load(line + near, mask=near < columns, other=float("-inf")).to(tl.float32)
+    tops = tl.topk(tl.reshape(_key(near_logits, near), (TOP * GROUP,)), TOP)
     if HAS_LAST:
         aside = tl.where(tl.arange(0, TOP) == 0, _key(last, columns), LEAST)
         tops = tl.topk(tl.reshape(tl.join(tops, aside), (2 * TOP,)), TOP)

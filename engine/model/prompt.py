@@ -213,8 +213,8 @@ class _Writer:
     def steps(self) -> int:
         return sum(len(ids) for ids in self._ids)
 
-    def prompt(self, prefix: int, heard: int) -> Prompt:
-        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix, heard)
+    def prompt(self, prefix: int, delivered: int) -> Prompt:
+        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix, delivered)
 
     def _tokens(self, ids: list[int]) -> _Writer:
         self._ids.append(np.asarray(ids, dtype=np.int64))

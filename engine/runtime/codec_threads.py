@@ -43,12 +43,12 @@ class CodecJob:
 
         Frames that were delivered are decoded only for the stream's state.
         """
-        row, heard = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
-        if heard and heard == self.frames and not self.finish_reason:
+        row, delivered = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
+        if delivered and delivered == self.frames and not self.finish_reason:
             return None
-        pcm = pcm[heard * (len(pcm) // self.frames) :] if heard else pcm
-        first, resumed_at = self.first_frame + heard, row.prompt.heard or None
-        return AudioChunk(pcm, self.codes[:, heard:], first, row.timing(), self.finish_reason, resumed_at)
+        pcm = pcm[delivered * (len(pcm) // self.frames) :] if delivered else pcm
+        first, resumed_at = self.first_frame + delivered, row.prompt.heard or None
+        return AudioChunk(pcm, self.codes[:, delivered:], first, row.timing(), self.finish_reason, resumed_at)
 
 
 class CodecThreads:

@@ -181,13 +181,13 @@ class CodebookKeys:
     def __init__(self, sizes: TransformerSizes, rows: int, books: int) -> None:
         shape = (sizes.n_layer, rows, sizes.n_kv_head, books, sizes.head_dim)
         self._keys, self._values = torch.zeros(shape), torch.zeros(shape)
-        self._made: dict[tuple[int, int], Attend] = {}
+        self._spans: dict[tuple[int, int], Attend] = {}
 
     def span(self, rows: int, start: int, steps: int) -> Attend:
         """Attention for this many steps from `start` on, each row's steps in order."""
-        if (rows, start) not in self._made:
-            self._made[rows, start] = self._make(rows, start, start + steps)
-        return self._made[rows, start]
+        if (rows, start) not in self._spans:
+            self._spans[rows, start] = self._make(rows, start, start + steps)
+        return self._spans[rows, start]
 
     def _make(self, rows: int, start: int, end: int) -> Attend:
         used = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]

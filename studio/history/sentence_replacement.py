@@ -54,12 +54,12 @@ def replace_sentences(
     joined = splice(near, _earlier(there, low), new, _piece(times, skipped, len(times), rate), rate)
     pcm = b"".join([old[: 2 * low], pcm16(joined.pcm), old[2 * high :]])
     later = joined.moved_by / rate
-    heard = [
+    timed = [
         *words[: chosen.first],
         *_later(times[skipped:], (low + joined.inserted_by) / rate),
         *_later(words[chosen.last :], later),
     ]
-    return Replaced(wav_header(rate, len(pcm) // 2) + pcm, len(pcm) // 2, heard, words[chosen.first].start, later)
+    return Replaced(wav_header(rate, len(pcm) // 2) + pcm, len(pcm) // 2, timed, words[chosen.first].start, later)
 
 
 def _piece(words: Sequence[Timed], first: int, last: int, rate: int) -> Piece:

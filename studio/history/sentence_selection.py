@@ -85,17 +85,21 @@ def _touched(text: str, start: int, end: int, places: Sequence[int]) -> _Touched
     """``places``: where the spoken words begin. Raises InvalidRequest."""
     start = min(start, len(text) - 1)  # a cursor after the last character is in the last sentence
     at = 0
-    before, found = "", None
+    before, selection = "", None
     for sentence in sentences_of(text):
         begins, at = at, at + len(sentence)
         first, last = bisect_left(places, begins), bisect_left(places, at)
-        if (begins <= start < at or start <= begins < end) and (last > first or found):
-            found = _Touched(begins, at, before, first, last) if found is None else replace(found, ends=at, last=last)
-        elif last > first and found is None:
+        if (begins <= start < at or start <= begins < end) and (last > first or selection):
+            selection = (
+                _Touched(begins, at, before, first, last)
+                if selection is None
+                else replace(selection, ends=at, last=last)
+            )
+        elif last > first and selection is None:
             before = sentence
-    if found is None:
+    if selection is None:
         raise no_sentence()
-    return found
+    return selection
 
 
 def check_span(text: str, start: int, end: int) -> None:

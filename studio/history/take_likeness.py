@@ -90,12 +90,12 @@ class TakeLikeness:
         self, take: Take, path: Path, caller: str, own: np.ndarray, findings: Callable[[], Iterable[Finding]]
     ) -> Likeness:
         """``own``: the clip's prints (spans, 256). Blocking."""
-        heard = self._library_prints.prints.spans(*_beginning(take, path))
-        if not len(heard) or not len(own):
+        prints = self._library_prints.prints.spans(*_beginning(take, path))
+        if not len(prints) or not len(own):
             raise NoLikeness(f"the take {take.id} or the clip has less than a second of speech")
-        percent = percent_alike(mean_print(heard), mean_print(own))
-        closest = self._library_prints.closest(heard, caller)
-        reasons = () if percent >= CLOSE else tuple(each for each in findings() if each.severity != "hint")
+        percent = percent_alike(mean_print(prints), mean_print(own))
+        closest = self._library_prints.closest(prints, caller)
+        reasons = () if percent >= CLOSE else tuple(finding for finding in findings() if finding.severity != "hint")
         return Likeness(percent, closest if closest and closest.percent >= NEAR else None, reasons)
 
     def _advice(self, samples: Sequence[Sample], prints: Sequence[np.ndarray]) -> Iterator[Finding]:

@@ -145,7 +145,7 @@ class ModelService:
                 await to_thread.run_sync(write_choice, self._settings.home, name if in_catalogue(name) else path)
             except OSError as error:
                 self.error = f"the choice could not be kept for the next start: {error.strerror or error}"
-        self.target = None  # whatever comes now is not part of the switch
+        self.target = None  # the rest is not part of the switch
         await self._switched()
 
     def _hold(self, count: int) -> int:

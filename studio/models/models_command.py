@@ -48,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     listed = commands.add_parser("list", help="list models: licence, size, memory, speed, whether they fit")
     listed.add_argument("path", nargs="?", help="also a folder or file on this machine")
-    for each in (parser, listed):
-        each.add_argument("--json", action="store_true", help="print JSON")
+    for command in (parser, listed):
+        command.add_argument("--json", action="store_true", help="print JSON")
     download = commands.add_parser("download", help="download a model, or continue its download; Ctrl-C interrupts it")
     download.add_argument("name", choices=NAMES)
     use = commands.add_parser("use", help="load a model from the next start on")

@@ -47,7 +47,7 @@ class ImportPreviews:
     ) -> ImportPreview:
         preview = ImportPreview(caller, document, sections, kind, file_name, notes, time.time() + SECONDS)
         self._expire()
-        mine = [each.id for each in self._kept.values() if each.caller == caller]
+        mine = [kept.id for kept in self._kept.values() if kept.caller == caller]
         for old in mine[: len(mine) + 1 - MAX_PER_CALLER] if len(mine) >= MAX_PER_CALLER else []:
             del self._kept[old]
         while self._kept and (len(self._kept) >= MAX_KEPT or self._characters + preview.characters > MAX_CHARACTERS):

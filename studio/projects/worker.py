@@ -172,9 +172,9 @@ class ProjectWorker:
             self._abandoned.add(part.lease)
             self._back_off("a part could not be generated", error)
 
-    def _back_off(self, what: str, error: Exception) -> None:
+    def _back_off(self, failure: str, error: Exception) -> None:
         """Start nothing for a while, longer each time in a row."""
-        self.watch.report_failure(what, error)
+        self.watch.report_failure(failure, error)
         self._not_before = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, MAX_RETRY_SECONDS)
 

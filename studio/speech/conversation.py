@@ -46,9 +46,9 @@ class Conversation:
         self._budget = plan.budget
         self._patient = patient
         self._spoken = spoken
-        self._said: dict[str, list[Reference]] = {part.who: [] for part in plan.parts}
+        self._turn_history: dict[str, list[Reference]] = {part.who: [] for part in plan.parts}
         if history is not None:
-            self._said[plan.parts[0].who] = history
+            self._turn_history[plan.parts[0].who] = history
         self._is_dialogue = plan.is_dialogue
         self._samples = 0
         self._waited = self._worked = 0.0
@@ -86,7 +86,7 @@ class Conversation:
             part.script,
             utterance,
             self._budget,
-            self._said[part.who],
+            self._turn_history[part.who],
             self._patient or number > 0,  # a full queue does not interrupt what has begun
             self._spoken,
         ).sounds()

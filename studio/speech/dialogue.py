@@ -95,7 +95,7 @@ def begins_turn(line: str) -> bool:
 
 def speaker_names(text: str) -> list[str]:
     """The names with which lines begin, in order; whether they are those of speakers is not known."""
-    return [clean_signs(found[1]) for found in _names(text)]
+    return [clean_signs(match[1]) for match in _names(text)]
 
 
 def turns_of(text: str, is_speaker: Callable[[str], bool]) -> Iterator[tuple[str | None, str]]:

@@ -78,7 +78,7 @@ class ScriptStream:
         self._budget = budget
         self._history = history
         self._patient = patient
-        self._heard = spoken
+        self._delivered = spoken
         self._first = len(spoken) - (1 if spoken and not spoken[-1].is_whole else 0)
         self._spoken: list[SpokenPart] = []
         self._waited = self._worked = 0.0
@@ -94,15 +94,15 @@ class ScriptStream:
         rate = self._engine.info.sample_rate
         for number, (pause, words) in enumerate(turns):
             if number < self._first:
-                self._remember(words, self._heard[number])
-                self._cut |= not self._heard[number].is_whole
+                self._remember(words, self._delivered[number])
+                self._cut |= not self._delivered[number].is_whole
                 continue
             if self._budget is not None and self._budget <= 0:
                 nothing = np.zeros(0, np.float32)
                 yield Sound(nothing, 0, self._waited, self._worked, "length", is_unfinished=True)
                 return
             last = number == len(turns) - 1
-            silence = 0.0 if number < len(self._heard) else pause
+            silence = 0.0 if number < len(self._delivered) else pause
             before = sum(part.codes.shape[1] for part in self._spoken)
             waited, worked = self._waited, self._worked
             async with aclosing(self._part(words, number)) as chunks:
@@ -146,23 +146,23 @@ class ScriptStream:
         Later parts wait when the queue is full, so that a full queue does not interrupt the take.
         """
         attempt = 0
-        earlier = self._heard[number] if number < len(self._heard) else None
+        earlier = self._delivered[number] if number < len(self._delivered) else None
         while True:
-            heard: list[np.ndarray] = [earlier.codes] if earlier else []
+            pieces: list[np.ndarray] = [earlier.codes] if earlier else []
             seed = earlier.seed if earlier else self._seed(number + attempt * RETRY_STEP)
             quality = QualityCheck(words.text, self._engine.info.frame_rate, earlier.codes if earlier else None)
             try:
                 async with aclosing(self._speak(words, seed, earlier)) as chunks:
                     async for chunk in chunks:
                         quality.watch(chunk)
-                        heard.append(chunk.codes)
+                        pieces.append(chunk.codes)
                         self._cut |= chunk.finish_reason == "length"
                         if chunk.finish_reason:
-                            codes, is_whole = np.concatenate(heard, axis=1), chunk.finish_reason == "stop"
+                            codes, is_whole = np.concatenate(pieces, axis=1), chunk.finish_reason == "stop"
                             self._remember(words, SpokenPart(seed, codes, is_whole, words.text))
                         yield chunk
             except DegenerateSpeech as error:
-                if heard or attempt:
+                if pieces or attempt:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
                     seeds = " and ".join(map(str, [earlier.seed] if earlier else tried))
                     message = f"{error}, with seed {seeds}; try another seed or other words"
@@ -178,8 +178,8 @@ class ScriptStream:
     def _speak(self, words: Words, seed: int, earlier: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
         """``earlier``: the delivered beginning of the part. A part that had its maximum of frames gets as many
         again."""
-        most, heard = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
-        most += heard // most * most
+        most, frames = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
+        most += frames // most * most
         utterance = replace(
             self._utterance,
             text=words.text,

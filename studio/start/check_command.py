@@ -109,7 +109,7 @@ def _figures(report: ModelReport, recogniser: Recogniser | None) -> dict[str, An
     if recogniser is not None:
         wrong = words = 0
         for take, row in zip(takes, figures["sentences"], strict=True):
-            row["heard"] = _heard(take, info.sample_rate, recogniser)
+            row["heard"] = _transcript(take, info.sample_rate, recogniser)
             expected = _words(take.text)
             row["word_errors"] = Levenshtein.distance(expected, _words(row["heard"]))
             wrong, words = wrong + row["word_errors"], words + len(expected)
@@ -128,7 +128,7 @@ def _sentence(take: CheckedTake) -> dict[str, Any]:
     }
 
 
-def _heard(take: CheckedTake, rate: int, recogniser: Recogniser) -> str:
+def _transcript(take: CheckedTake, rate: int, recogniser: Recogniser) -> str:
     resampler = Resampler(rate, RATE)
     return recogniser.recognise(np.concatenate([resampler.write(take.pcm), resampler.finish()]), "").text
 

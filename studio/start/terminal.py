@@ -23,9 +23,9 @@ class Terminal:
     def starting(self, model: str) -> None:
         """Report the start, once the port is bound."""
         settings = self._settings
-        what = "page" if settings.page else "API"
+        service = "page" if settings.page else "API"
         where = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
-        self.print_line(f"Loading {model}. The {what} will be {where}")
+        self.print_line(f"Loading {model}. The {service} will be {where}")
 
     def progress(self, doing: str, fraction: float) -> None:
         step = (doing, int(fraction * 10))

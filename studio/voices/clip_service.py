@@ -66,10 +66,10 @@ class ClipService:
         """Transcribe a clip. Raises ``missing`` without a recogniser, InvalidRequest if it recognises no words."""
         if not self.transcriber.is_there:
             raise missing
-        heard = await self.transcriber.transcribe(clip, caller, language)
-        if not heard.text.strip():
+        transcription = await self.transcriber.transcribe(clip, caller, language)
+        if not transcription.text.strip():
             raise InvalidRequest(f"no words were recognised in the clip; send its transcript as {field}", field)
-        return heard.text
+        return transcription.text
 
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
         """The cut as the model hears it, as a WAV file."""

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from benchmarks.bench_gpu import figures
-from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.listener import Address, Listener
 from benchmarks.serving.loads import VOICE, Service, bare_client, cancel, one_caller, poisson, together
 from tests.studio.server import Served
 
@@ -27,12 +27,12 @@ from tests.studio.server import Served
 def test_a_player_runs_dry_when_less_has_come_than_was_played(
     pieces: list[tuple[float, float]], underruns: int, still: float
 ) -> None:
-    heard = Heard(pieces)
-    assert heard.playback()[0] == underruns
-    assert heard.playback()[1] == pytest.approx(still)
+    listener = Listener(pieces)
+    assert listener.playback()[0] == underruns
+    assert listener.playback()[1] == pytest.approx(still)
     # Whoever had waited so long before the first sound would have heard no gap.
     first, *later = pieces
-    assert Heard([(first[0] + still + 1e-9, first[1]), *later]).playback()[0] == 0
+    assert Listener([(first[0] + still + 1e-9, first[1]), *later]).playback()[0] == 0
 
 
 async def test_every_load_is_answered_whole(studio: Served) -> None:

@@ -136,23 +136,23 @@ class Stage:
         audio, phones, speakers = self.corpus.segments(self.rows, self.frames)
         audio = audio * 10 ** (0.5 * torch.rand(self.rows, 1, 1, device=self.device) - 0.35)
         z = self.latents(noisy(audio))
-        heard, accuracy = phone_loss(self.readers.phones(z), phones)
-        loss = 0.2 * heard
+        phonetic_loss, accuracy = phone_loss(self.readers.phones(z), phones)
+        loss = 0.2 * phonetic_loss
         share = semantic_accuracy = torch.zeros((), device=self.device)
         latent = z
         if quantised:
             q = quantise(self.codec, z)
             latent, share = q.latent, q.residual_share
-            said, semantic_accuracy = phone_loss(self.readers.semantic_phones(q.semantic), phones)
-            loss = loss + 0.3 * said + 0.3 * q.penalty + 0.5 * share
+            semantic_loss, semantic_accuracy = phone_loss(self.readers.semantic_phones(q.semantic), phones)
+            loss = loss + 0.3 * semantic_loss + 0.3 * q.penalty + 0.5 * share
         with torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False):
             read = self.readers.spectra(self.codec.quantizer.upsample(self.codec.quantizer.post_module(latent)))
             loss = loss + 0.2 * self.ear.loss(audio, phones)
-            told, nearest = self.voiceprint.loss(audio, speakers)
+            speaker_loss, nearest = self.voiceprint.loss(audio, speakers)
             with torch.no_grad():
                 print_, _ = self.voiceprint(audio)
         whose = 1 - (self.readers.whose(latent) * print_).sum(-1).mean()
-        loss = loss + 0.2 * told + 0.5 * whose
+        loss = loss + 0.2 * speaker_loss + 0.5 * whose
         mel, narrow = log_mel(audio), narrow_mel(audio)
         parts = read.float().split([2 * MEL_BANDS, 2 * NARROW_BANDS], 1)
         mel_loss, narrow_loss = (
@@ -176,15 +176,15 @@ class Stage:
         update = Replayed(lambda: self.update(quantised, optimiser), self.device)
         set_rate(optimiser, 0.0)
         update()  # compiling takes a minute, which does not count
-        clock, said, first, recent = Clock(seconds), 0.0, self.step, []
+        clock, next_report, first, recent = Clock(seconds), 0.0, self.step, []
         while clock.elapsed < seconds:
             set_rate(optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
             recent.append(update())
             self.step += 1
             if self.step % 16 == 0:
                 recent[-1].sum().item()  # wait for the GPU, else the clock is meaningless
-            if clock.elapsed > said:
-                said = clock.elapsed + max(5.0, seconds / 25)
+            if clock.elapsed > next_report:
+                next_report = clock.elapsed + max(5.0, seconds / 25)
                 report(self.step, clock.elapsed, recent)
                 recent = []
                 self.corpus.grow()
@@ -199,9 +199,9 @@ class Stage:
     @torch.no_grad()
     def start_codebooks(self, batches: int) -> None:
         """Fit the codebooks to the present latents."""
-        found = [self.corpus.segments(self.rows, self.frames) for _ in range(batches)]
-        z = torch.cat([self.latents(audio).transpose(1, 2).flatten(0, 1) for audio, *_ in found])
-        phones = torch.cat([p.flatten(0, 1)[:, SLOTS // 2] for _, p, _ in found])
+        segments = [self.corpus.segments(self.rows, self.frames) for _ in range(batches)]
+        z = torch.cat([self.latents(audio).transpose(1, 2).flatten(0, 1) for audio, *_ in segments])
+        phones = torch.cat([p.flatten(0, 1)[:, SLOTS // 2] for _, p, _ in segments])
         shares = start_codebooks(self.codec, z, phones)
         print("left after each codebook", " ".join(f"{s:.3f}" for s in shares), flush=True)
 

@@ -128,10 +128,10 @@ class Stage:
         low, true = halved(fake), halved(real)
         spectral = reconstruction_loss(low, true)
         with self._half():
-            heard, whose = self.ear.distance(fake, real), self.voiceprint.distance(fake, real)
-        loss = self.plain * RECONSTRUCTION * spectral + HEARD * heard + WHOSE * whose
+            ear_distance, voice_distance = self.ear.distance(fake, real), self.voiceprint.distance(fake, real)
+        loss = self.plain * RECONSTRUCTION * spectral + HEARD * ear_distance + WHOSE * voice_distance
         loss = loss + OVERTONES * overtones(fake, real)
-        figures = [spectral, heard, whose, *torch.zeros(3, device=self.device)]
+        figures = [spectral, ear_distance, voice_distance, *torch.zeros(3, device=self.device)]
         if judged:
             shown = low[:JUDGED_ROWS].detach().requires_grad_(True)
             with self._half():

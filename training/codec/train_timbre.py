@@ -144,19 +144,19 @@ class Stage:
             factors = drawn_factors(2 * ROWS, WARPED, self.device)
             target, clips, rough = self._changed(rows, factors)
             with self._half():
-                heard = self.listeners.ear.loss(target[:, None], rows.phones)
-                short = torch.stack([each[:, : FRAMES * FRAME_SAMPLES] for each in clips])
+                ear_loss = self.listeners.ear.loss(target[:, None], rows.phones)
+                short = torch.stack([clip[:, : FRAMES * FRAME_SAMPLES] for clip in clips])
                 voices = [self.listeners.voiceprint(sound[:, None])[0] for sound in (target, short[0])]
                 vectors = self.timbre.encoder(rough), self.timbre.encoder(clips[1])
             whose, nearest = contrasted(*voices)
             contrast, own_share = contrasted(*vectors)
             description = self.listeners.describing(vectors[0], rows.styles, factors == 1)
-            loss = heard + whose + contrast + DESCRIBING * description
+            loss = ear_loss + whose + contrast + DESCRIBING * description
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             clip_each(learning)
             optimiser.step()
-            return torch.stack([heard, whose, nearest, contrast, own_share, description]).detach()
+            return torch.stack([ear_loss, whose, nearest, contrast, own_share, description]).detach()
 
         step = Replayed(update, self.device)
         clock, recent = Clock(seconds), []
@@ -212,11 +212,11 @@ class Stage:
         narrow = [torch.cat([x[:own], low_passed(x[own:])]) for x in (low, true)]
         spectral = reconstruction_loss(*narrow)
         with self._half():
-            heard = self.listeners.ear.distance(fake, real)
+            ear_distance = self.listeners.ear.distance(fake, real)
             whose = self.listeners.voiceprint.distance(fake, real)
-        loss = self.plain * RECONSTRUCTION * spectral + HEARD * heard + WHOSE * whose
+        loss = self.plain * RECONSTRUCTION * spectral + HEARD * ear_distance + WHOSE * whose
         loss = loss + OVERTONES * overtones(fake[:own], real[:own]) + CONTRAST * contrast + DESCRIBING * description
-        figures = [spectral, heard, whose, contrast, own_share, description, *torch.zeros(3, device=self.device)]
+        figures = [spectral, ear_distance, whose, contrast, own_share, description, *torch.zeros(3, device=self.device)]
         if judged:
             push, verdicts = self._judge(low, true, fooling)
             loss = loss + (low[:JUDGED_ROWS] * push).sum()

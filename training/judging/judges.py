@@ -71,9 +71,9 @@ class Listener:
     def errors(self, audio: np.ndarray, text: str, spoken: str) -> tuple[int, int]:
         """(wrong words, words), by the nearer of the text as typed and as read: a number may be transcribed either
         way."""
-        heard = self.words(audio)
+        words = self.words(audio)
         both = [self.normal(spoken), self.normal(text)]
-        return min(word_errors(reference, heard) for reference in both), len(both[0])
+        return min(word_errors(reference, words) for reference in both), len(both[0])
 
 
 class Naturalness:
@@ -127,11 +127,11 @@ class FilterSpeakers:
         return np.asarray(self._filter._dvec)  # the package has no public way to read it
 
 
-def word_errors(reference: list[str], heard: list[str]) -> int:
+def word_errors(reference: list[str], words: list[str]) -> int:
     """Substitutions, insertions and deletions between two word lists."""
-    row = list(range(len(heard) + 1))
+    row = list(range(len(words) + 1))
     for i, word in enumerate(reference, 1):
         previous, row[0] = row[0], i
-        for j, other in enumerate(heard, 1):
+        for j, other in enumerate(words, 1):
             previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (word != other))
     return row[-1]

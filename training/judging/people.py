@@ -95,8 +95,8 @@ async def judge_people(
         for name, judge in judges.items():
             trips[name].append(float(judge.print(decoded) @ judge.print(person.reference)))
             for take in takes:
-                heard = judge.print(take)
-                likeness = {known: float(heard @ vector) for known, vector in enrolled[name].items()}
+                print_ = judge.print(take)
+                likeness = {known: float(print_ @ vector) for known, vector in enrolled[name].items()}
                 cosines[name].append(likeness[person.name])
                 hits[name].append(max(likeness, key=likeness.__getitem__) == person.name)
     figures: dict[str, object] = {"real_people": len(people), "real_people_tested": min(tested, len(people))}

@@ -110,7 +110,7 @@ class Composer:
                 self.targets.setdefault(voice, []).append(index)
             if "[" not in speech.texts[index]:
                 self.references.setdefault(voice, []).append(index)
-        known = {each.name for each in NAMED}
+        known = {voice.name for voice in NAMED}
         spoken = sorted(voice for voice in self.targets if len(self.references.get(voice, ())) > 1)
         named, others = [v for v in spoken if v in known], [v for v in spoken if v not in known]
         self._named, self._others = named or others, others or named

@@ -90,10 +90,10 @@ class Trainer:
             ends = (stop & wanted).float()
             stopped = (losses.detach() * ends).sum() / ends.sum().clamp(min=1)
             fast = self._fast_loss(hidden, batch)
-            heard = (
+            phone_logits = (
                 self.phone_heads(hidden).float().unflatten(-1, (2, -1)).permute(0, 3, 2, 1)
             )  # (rows, phones, 2, steps)
-            spoken = F.cross_entropy(heard, batch.phones, ignore_index=UNKNOWN)
+            spoken = F.cross_entropy(phone_logits, batch.phones, ignore_index=UNKNOWN)
         return slow, fast, stopped, spoken
 
     def _fast_loss(self, hidden: Tensor, batch: Batch) -> Tensor:

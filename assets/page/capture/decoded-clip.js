@@ -93,7 +93,7 @@ export class Clip extends EventTarget {
   file(from, to) {
     const { sampleRate, numberOfChannels } = this.buffer;
     const channels = numberOfChannels > 2 ? 1 : numberOfChannels;
-    const part = [...Array(channels).keys()].map((each) => oneChannel(this.buffer, channels > 1 ? each : null, from, to).getChannelData(0));
+    const part = [...Array(channels).keys()].map((channel) => oneChannel(this.buffer, channels > 1 ? channel : null, from, to).getChannelData(0));
     const pcm = new Int16Array(channels * part[0].length);
     for (let i = 0; i < pcm.length; i += 1) pcm[i] = Math.round(Math.max(-1, Math.min(1, part[i % channels][Math.floor(i / channels)])) * 32767);
     return wavFile([pcm], sampleRate, channels);
@@ -126,8 +126,8 @@ function oneChannel(buffer, channel, from, to) {
   const mono = new AudioBuffer({ length: Math.max(1, last - first), sampleRate: buffer.sampleRate });
   const out = mono.getChannelData(0);
   const all = Number.isInteger(channel) ? [Math.min(channel, buffer.numberOfChannels - 1)] : [...Array(buffer.numberOfChannels).keys()];
-  for (const each of all) {
-    const samples = buffer.getChannelData(each).subarray(first, last);
+  for (const number of all) {
+    const samples = buffer.getChannelData(number).subarray(first, last);
     for (let i = 0; i < samples.length; i += 1) out[i] += samples[i] / all.length;
   }
   return mono;

@@ -16,9 +16,9 @@ class Recorder extends AudioWorkletProcessor {
   }
 
   process([input]) {
-    const [heard] = input;
-    if (!heard) return true;
-    for (const sample of heard) {
+    const [samples] = input;
+    if (!samples) return true;
+    for (const sample of samples) {
       this.piece[this.filled] = sample;
       this.filled += 1;
       if (this.filled === PIECE) {

@@ -129,7 +129,7 @@ export class Recording extends EventTarget {
     if (!this.#microphone) return;
     const now = performance.now();
     this.#recent = [...this.#recent.filter(({ at }) => now - at < MEMORY), { at: now, peak, rms }];
-    const loudest = (name) => Math.max(...this.#recent.map((each) => each[name]));
+    const loudest = (name) => Math.max(...this.#recent.map((level) => level[name]));
     const [grade, words] = verdict(loudest("peak"), loudest("rms"));
     this.meter.dataset.grade = grade;
     this.meter.setAttribute("aria-valuenow", Math.round(Math.max(rms, LOWEST)));

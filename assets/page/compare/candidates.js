@@ -150,7 +150,7 @@ export class Candidates extends EventTarget {
   }
 
   #choose(id) {
-    this.#chosen = this.#chosen.includes(id) ? this.#chosen.filter((each) => each !== id) : [...this.#chosen, id];
+    this.#chosen = this.#chosen.includes(id) ? this.#chosen.filter((other) => other !== id) : [...this.#chosen, id];
     for (const chip of this.part("chips").children) this.#mark(chip);
     this.#count();
     this.#keep();
@@ -204,7 +204,7 @@ export class Candidates extends EventTarget {
       });
       return element("td", {}, [input]);
     });
-    const less = element("button", { type: "button", className: "compare-less", textContent: "×", onclick: () => this.#setRows(this.#rows.filter((each) => each !== row)) });
+    const less = element("button", { type: "button", className: "compare-less", textContent: "×", onclick: () => this.#setRows(this.#rows.filter((other) => other !== row)) });
     return element("tr", {}, [...cells, element("td", {}, [labelled(less, phrase("compare.remove", { row: i + 1 }))])]);
   }
 }

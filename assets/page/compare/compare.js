@@ -148,7 +148,7 @@ export class Compare extends EventTarget {
     card.addEventListener("play", () => this.#play(card));
     card.addEventListener("vote", () => this.#voted());
     card.addEventListener("best", () => {
-      for (const each of this.#cards) each.setBest(each === card && !card.isBest);
+      for (const other of this.#cards) other.setBest(other === card && !card.isBest);
       this.#voted();
     });
     card.addEventListener("use", () => this.#tell("use", { take: card.take }));
@@ -190,7 +190,7 @@ export class Compare extends EventTarget {
   }
 
   #play(card) {
-    for (const each of this.#cards) each.element.toggleAttribute("aria-current", each === card);
+    for (const other of this.#cards) other.element.toggleAttribute("aria-current", other === card);
     this.#tell("play", { take: card.take, others: this.#cards.map(({ take }) => take) });
   }
 

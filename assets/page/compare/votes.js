@@ -9,15 +9,15 @@ const ROUNDS = 200; // kept, the newest
 
 /** rounds: [{id, votes: [{label, score, best}]}], score 1 to 5 or null. Gives [{label, mean, best, votes, rounds}], the leader first. */
 export function tally(rounds) {
-  const found = new Map();
+  const entries = new Map();
   for (const { label, score, best } of rounds.flatMap((round) => round.votes)) {
-    const entry = found.get(label) ?? { label, sum: 0, best: 0, votes: 0, rounds: 0 };
+    const entry = entries.get(label) ?? { label, sum: 0, best: 0, votes: 0, rounds: 0 };
     entry.rounds += 1;
     entry.best += best ? 1 : 0;
     if (score !== null) Object.assign(entry, { sum: entry.sum + score, votes: entry.votes + 1 });
-    found.set(label, entry);
+    entries.set(label, entry);
   }
-  return [...found.values()]
+  return [...entries.values()]
     .map(({ sum, ...entry }) => ({ ...entry, mean: entry.votes ? sum / entry.votes : null }))
     .sort((a, b) => b.best - a.best || (b.mean ?? 0) - (a.mean ?? 0));
 }
@@ -32,7 +32,7 @@ export class Votes {
     this.#draw();
   }
 
-  /** Count a round, or count it anew. One without any vote is none. */
+  /** Count a round, or count it again. A round without votes is not counted. */
   put(round) {
     const others = this.#rounds.filter(({ id }) => id !== round.id);
     const isVoted = round.votes.some(({ score, best }) => score !== null || best);

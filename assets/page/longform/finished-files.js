@@ -35,12 +35,12 @@ const SETTINGS = {
   closing_credits: ({ value }) => value,
 };
 const READ = 60_000; // ms that the browser may take to read a file after the press
-const silence = -90; // dB; what is below needs no figure
+const silence = -90; // dB; a lower level needs no figure
 
 /**
  * The measurements in words.
  *
- * @param {any} told as /v1/projects/{id}/loudness gives it
+ * @param {any} measurements as /v1/projects/{id}/loudness gives it
  */
 export function loudnessWords({ loudness, before, after, faults }) {
   const words = (measured) => {

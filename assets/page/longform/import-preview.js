@@ -191,7 +191,7 @@ export class ImportPreview extends EventTarget {
     const isFound = lines !== undefined;
     const option = (value, textContent) => element("option", { value, textContent });
     const none = option("", phrase(isFound ? "part.voice.project" : "longform.who.asWritten"));
-    const select = labelled(element("select", { name }, [none, ...this.#voices.map((each) => option(each.id, labelOf(each)))]), phrase("speak.cast.voice", { name }));
+    const select = labelled(element("select", { name }, [none, ...this.#voices.map((candidate) => option(candidate.id, labelOf(candidate)))]), phrase("speak.cast.voice", { name }));
     select.dataset.proposed = voice ?? "";
     select.value = this.#chosen.get(folded(name)) ?? voice ?? ""; // what was chosen before the speakers were found stays
     const hear = () => {

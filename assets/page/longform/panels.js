@@ -67,9 +67,9 @@ export class Panels {
     if (key === this.#shown) return;
     this.#mounted.get(this.#shown)?.close?.();
     this.#shown = key;
-    const panel = PANELS.find((each) => each.key === key);
+    const panel = PANELS.find((candidate) => candidate.key === key);
     if (panel && !this.#mounted.has(key)) this.#mount(key, panel.mount);
-    for (const each of /** @type {NodeListOf<HTMLElement>} */ (this.root.querySelectorAll("[data-panel]"))) each.hidden = each.dataset.panel !== key;
+    for (const place of /** @type {NodeListOf<HTMLElement>} */ (this.root.querySelectorAll("[data-panel]"))) place.hidden = place.dataset.panel !== key;
     for (const button of /** @type {HTMLElement[]} */ ([...this.bar.children])) button.setAttribute("aria-pressed", String(button.dataset.key === key));
     this.#mounted.get(key)?.open?.();
   }

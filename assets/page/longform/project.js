@@ -21,7 +21,7 @@ import { offerUndo } from "../trash/undo-toast.js";
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
 
-/** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when there is no such project any more. */
+/** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when the project no longer exists. */
 export class Project extends EventTarget {
   #timer = 0;
   #looks = new Latest();

@@ -24,8 +24,8 @@ export class NamingStep {
       event.preventDefault();
       part("next").click();
     });
-    const told = { hint: () => phrase("newVoice.consent.hint"), longest: LONGEST_CONSENT, silence: () => playButtons.pause() };
-    this.recording = new Recording(part("consent-recording"), told);
+    const settings = { hint: () => phrase("newVoice.consent.hint"), longest: LONGEST_CONSENT, silence: () => playButtons.pause() };
+    this.recording = new Recording(part("consent-recording"), settings);
     this.recording.addEventListener("recorded", ({ detail }) => this.#keepConsent(detail.blob));
     part("consent-playback").addEventListener("click", async ({ currentTarget }) => {
       const clip = this.#consent && (await decodeClip(this.#consent));

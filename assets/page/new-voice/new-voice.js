@@ -118,7 +118,7 @@ export class NewVoice extends EventTarget {
   #show(name) {
     this.steps[this.#shown]?.close?.();
     this.#shown = name;
-    for (const [each, panel] of Object.entries(this.panels)) panel.hidden = each !== name;
+    for (const [step, panel] of Object.entries(this.panels)) panel.hidden = step !== name;
     this.part("nav").hidden = name === "saved";
     this.steps[name]?.open?.();
     this.#mark();

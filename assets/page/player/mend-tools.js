@@ -15,7 +15,7 @@ export class MendTools extends EventTarget {
     this.edit = this.#button("edit", phrase("player.edit"), phrase("player.edit.title"));
     for (const button of [this.mend, this.edit]) button.addEventListener("mousedown", (event) => event.preventDefault()); // what is selected stays so
     this.before = this.#button("before", phrase("player.before"), phrase("player.before.title"));
-    this.said = element("p", { className: "read-along-said", role: "status" });
+    this.status = element("p", { className: "read-along-said", role: "status" });
     this.buttons = [this.before, this.mend, this.edit];
   }
 
@@ -33,7 +33,7 @@ export class MendTools extends EventTarget {
   }
 
   say(words, isLost = false) {
-    this.said.textContent = words;
+    this.status.textContent = words;
     this.#isLost = isLost;
   }
 

@@ -72,7 +72,7 @@ export class NowPlaying extends EventTarget {
 
   /** What failed in these words may be asked for again: nothing more is said of it. */
   recover(words) {
-    if (this.bar.said === words) this.say(this.bar.state, this.current?.file ? this.current.name : "");
+    if (this.bar.statusText === words) this.say(this.bar.state, this.current?.file ? this.current.name : "");
   }
 
   pause() {

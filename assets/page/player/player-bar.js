@@ -78,7 +78,7 @@ export class PlayerBar extends EventTarget {
     if (!this.isPlaying) this.level(0);
   }
 
-  get said() {
+  get statusText() {
     return this.parts.status.textContent;
   }
 
@@ -179,8 +179,8 @@ export class PlayerBar extends EventTarget {
       let loudest = 0;
       for (let bar = from; bar < Math.min(to, bars.length); bar += 1) loudest = Math.max(loudest, bars[bar]);
       const tall = Math.max(2, Math.sqrt(loudest) * (height - 4));
-      const heard = (i / count) * span < position;
-      const name = from >= bars.length ? "--wave-empty" : heard ? "--wave-heard" : "--wave";
+      const isPlayed = (i / count) * span < position;
+      const name = from >= bars.length ? "--wave-empty" : isPlayed ? "--wave-heard" : "--wave";
       drawn[name].roundRect(i * step, (height - tall) / 2, 2.5, tall, 1.25);
     }
     for (const [name, path] of Object.entries(drawn)) {

@@ -33,8 +33,8 @@ export class PlayoutDelay {
 
   get #learnt() {
     const count = this.#needed.length;
-    const mean = this.#needed.reduce((sum, each) => sum + each, 0) / count;
-    const deviation = Math.sqrt(this.#needed.reduce((sum, each) => sum + (each - mean) ** 2, 0) / count);
+    const mean = this.#needed.reduce((sum, delay) => sum + delay, 0) / count;
+    const deviation = Math.sqrt(this.#needed.reduce((sum, delay) => sum + (delay - mean) ** 2, 0) / count);
     const likely = mean + DEVIATIONS * Math.max(deviation, count < 3 ? unknown(mean) : MANY);
     return Math.min(likely, Math.max(...this.#needed) + BEYOND);
   }

@@ -48,7 +48,7 @@ export class ReadAlong extends EventTarget {
     this.editor.addEventListener("done", ({ detail }) => this.#reword(detail));
     this.editor.addEventListener("left", () => this.#leave());
     const side = element("div", { className: "read-along-side" }, [...this.tools.buttons, ...this.editor.buttons, this.toggle]);
-    this.element = element("div", { className: "read-along", hidden: true }, [this.text, side, this.tools.said]);
+    this.element = element("div", { className: "read-along", hidden: true }, [this.text, side, this.tools.status]);
     dock.prepend(this.element);
     nowPlaying.addEventListener("show", ({ detail }) => this.#follow(detail.take));
     nowPlaying.addEventListener("moved", ({ detail }) => {
@@ -73,8 +73,8 @@ export class ReadAlong extends EventTarget {
     this.#show(track);
     if (!this.#isShown || !track?.timesSource || this.#known.has(track)) return;
     this.#known.set(track, NOTHING);
-    const told = await this.#ask(track).catch(() => NOTHING); // that the studio is gone is said elsewhere
-    this.#known.set(track, told);
+    const times = await this.#ask(track).catch(() => NOTHING); // that the studio is gone is said elsewhere
+    this.#known.set(track, times);
     if (this.nowPlaying.current === track) this.#show(track, true);
   }
 
@@ -179,8 +179,8 @@ export class ReadAlong extends EventTarget {
   /** Mark the sentences that would be spoken again. */
   #mark() {
     const marked = this.tools.mend.hidden ? [] : [...new Set(this.#meant.map((word) => /** @type {HTMLElement} */ (word.element.parentElement)))];
-    for (const each of this.#marked) each.classList.toggle("is-meant", marked.includes(each));
-    for (const each of marked) each.classList.add("is-meant");
+    for (const sentence of this.#marked) sentence.classList.toggle("is-meant", marked.includes(sentence));
+    for (const sentence of marked) sentence.classList.add("is-meant");
     this.#marked = marked;
   }
 

@@ -17,11 +17,11 @@ export function placed(text, times) {
   const pieces = [];
   let at = 0;
   for (const { text: word, start, end } of times) {
-    const found = text.indexOf(word, at);
-    if (found < 0) continue;
-    if (found > at) pieces.push({ text: text.slice(at, found), at });
-    pieces.push({ text: word, at: found, start, end });
-    at = found + word.length;
+    const place = text.indexOf(word, at);
+    if (place < 0) continue;
+    if (place > at) pieces.push({ text: text.slice(at, place), at });
+    pieces.push({ text: word, at: place, start, end });
+    at = place + word.length;
   }
   if (times.length && at < text.length) pieces.push({ text: text.slice(at), at });
   return pieces;
@@ -52,11 +52,11 @@ export function bySentence(pieces, sentences) {
 /** Takes from the end of a sentence what opens the next one. @param {Piece[] | undefined} pieces */
 function opening(pieces) {
   const last = pieces?.at(-1);
-  const found = last?.start === undefined ? last?.text.match(OPENING) : null;
-  if (!pieces || !last || !found) return [];
-  const { index = 0 } = found;
+  const match = last?.start === undefined ? last?.text.match(OPENING) : null;
+  if (!pieces || !last || !match) return [];
+  const { index = 0 } = match;
   pieces.splice(-1, 1, ...(index ? [{ text: last.text.slice(0, index), at: last.at }] : []));
-  return [{ text: found[0], at: last.at + index }];
+  return [{ text: match[0], at: last.at + index }];
 }
 
 /**

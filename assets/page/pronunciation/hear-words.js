@@ -5,7 +5,7 @@ import { Recorded } from "../player/track.js";
 
 const FRAMES = 220; // some 10 s: a model that never ends by itself shall not babble on
 
-/** Gives hear(button, words, shelf); `voice()` is who speaks where the dictionary is no voice's own. */
+/** Gives hear(button, words, shelf); `voice()` gives the speaking voice for a dictionary that does not belong to a voice. */
 export function hearWords(voice, playButtons) {
   return async (button, words, shelf) => {
     if (!words.trim()) return;

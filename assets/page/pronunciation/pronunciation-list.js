@@ -101,11 +101,11 @@ export class PronunciationList {
 
   #show() {
     const wanted = this.search.value.trim().toLowerCase();
-    const found = this.#entries.filter((entry) => `${entry.phrase} ${entry.said}`.toLowerCase().includes(wanted));
+    const matches = this.#entries.filter((entry) => `${entry.phrase} ${entry.said}`.toLowerCase().includes(wanted));
     this.search.hidden = this.#entries.length < MANY;
-    this.rows.replaceChildren(...found.slice(0, MOST_SHOWN).map((entry) => this.#row(entry)));
-    const left = found.length - MOST_SHOWN;
-    this.more.textContent = left > 0 ? phrase("dictionary.more", { count: left }) : this.#entries.length && !found.length ? phrase("dictionary.none") : "";
+    this.rows.replaceChildren(...matches.slice(0, MOST_SHOWN).map((entry) => this.#row(entry)));
+    const left = matches.length - MOST_SHOWN;
+    this.more.textContent = left > 0 ? phrase("dictionary.more", { count: left }) : this.#entries.length && !matches.length ? phrase("dictionary.none") : "";
     this.more.hidden = !this.more.textContent;
     this.saved.hidden = !this.#entries.length;
   }

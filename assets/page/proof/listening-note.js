@@ -46,7 +46,7 @@ export class ListeningNote extends EventTarget {
     nowPlaying.bar.parts.time.after(this.mark);
     for (const type of ["show", "state"]) nowPlaying.addEventListener(type, () => this.#follow(), { signal });
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
-    signal.addEventListener("abort", () => [this.form, this.mark].forEach((each) => each.remove()));
+    signal.addEventListener("abort", () => [this.form, this.mark].forEach((node) => node.remove()));
     this.#follow();
   }
 

@@ -25,9 +25,9 @@ export class SpotRow extends EventTarget {
     this.accept = element("button", { type: "button", className: "plain", textContent: phrase("proof.accept"), onclick: tell("accept") });
     this.sentence = element("p", { dir: "auto" });
     this.about = element("p", { className: "quiet" });
-    this.said = element("p", { className: "quiet", hidden: true });
-    this.said.setAttribute("role", "status");
-    const text = element("div", {}, [this.sentence, this.about, this.said]);
+    this.status = element("p", { className: "quiet", hidden: true });
+    this.status.setAttribute("role", "status");
+    const text = element("div", {}, [this.sentence, this.about, this.status]);
     this.element = element("li", { tabIndex: -1 }, [this.play, text, element("div", { className: "proof-do" }, [this.regenerate, this.accept])]);
   }
 
@@ -58,8 +58,8 @@ export class SpotRow extends EventTarget {
 
   /** Blank: nothing. */
   say(words) {
-    this.said.textContent = words;
-    this.said.hidden = !words;
+    this.status.textContent = words;
+    this.status.hidden = !words;
   }
 
   get isUnderWay() {

@@ -7,11 +7,11 @@ const KEPT = 365 * 24 * 3600; // seconds
 
 /** Its tag, "" where the browser decides. */
 export function chosenLanguage() {
-  return document.cookie.split("; ").find((each) => each.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? "";
+  return document.cookie.split("; ").find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? "";
 }
 
 /**
- * Have the page speak this language, "" for the browser's own; it is loaded anew.
+ * Have the page speak this language, "" for the browser's own; it is loaded again.
  *
  * @param {string} tag
  */

@@ -20,6 +20,7 @@ const STEPS = [
   [/^waiting to start$/, "shell.step.waiting"],
   [/^finding the checkpoint$/, "shell.step.finding"],
   [/^loading weights$/, "shell.step.weights"],
+  [/^memory ran out, loading again with (?<gib>[\d.]+) GiB$/, "shell.step.lessMemory"],
   [/^compiling kernels$/, "shell.step.compiling"],
   [/^looking kernels up$/, "shell.step.kernels"],
   [/^capturing graphs$/, "shell.step.graphs"],

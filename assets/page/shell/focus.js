@@ -1,4 +1,4 @@
-// Focus stays where the keys are: a control that is hidden, or drawn anew, hands it to its like, else to the nearest one.
+// Keeps keyboard focus: a control that is hidden or drawn again passes it to its replacement, else to the nearest control.
 
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
 const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // what may hide a control, or show it again

@@ -27,7 +27,7 @@ export const TAGS = {
 export const BRACKETS = /(\\?)\[([^[\]]*)\]/g;
 
 /**
- * What stands in brackets: names of tags, and whatever else.
+ * The contents of brackets: names of tags, and any other words.
  *
  * @param {string} text
  */

@@ -274,7 +274,7 @@ function ofClone() {
 }
 
 function likenessWords({ percent, grade, closest, findings }) {
-  const said = [phrase(/** @type {import("../lib/phrases.js").Key} */ (`takes.likeness.${grade}`), { percent })];
-  if (closest && grade !== "close") said.push(phrase("takes.likeness.closest", { name: closest.name, percent: closest.percent }));
-  return [...said, ...findings.slice(0, REASONS).map((finding) => findingWords(finding).message)].join(" ");
+  const sentences = [phrase(/** @type {import("../lib/phrases.js").Key} */ (`takes.likeness.${grade}`), { percent })];
+  if (closest && grade !== "close") sentences.push(phrase("takes.likeness.closest", { name: closest.name, percent: closest.percent }));
+  return [...sentences, ...findings.slice(0, REASONS).map((finding) => findingWords(finding).message)].join(" ");
 }

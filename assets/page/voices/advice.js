@@ -17,10 +17,10 @@ function sentence(words) {
  * @param {{ code: string, severity: string, message: string, fix: string | null, values?: Record<string, number> }} finding
  */
 export function findingWords({ code, severity, message, fix: mending, values = {} }) {
-  const said = (...names) => names.map((name) => phraseIfKnown(`advice.${name}`, values)).find(Boolean);
+  const phraseOf = (...names) => names.map((name) => phraseIfKnown(`advice.${name}`, values)).find(Boolean);
   return {
-    message: said(...(severity === "hint" ? [`${code}.hint`] : []), code) ?? message,
-    fix: mending && (said(`${code}.fix`) ?? mending),
+    message: phraseOf(...(severity === "hint" ? [`${code}.hint`] : []), code) ?? message,
+    fix: mending && (phraseOf(`${code}.fix`) ?? mending),
   };
 }
 

@@ -60,7 +60,7 @@ export class Samples {
     const isNewest = isLatest && !isFixed;
     this.part("go-back").hidden = isLatest || isFixed;
     const left = isNewest ? this.#leftOut() : [];
-    const rows = [...shown.samples.map((sample, i) => this.#row(sample, i, shown, isNewest)), ...left.map((each) => this.#row(...each, true))];
+    const rows = [...shown.samples.map((sample, i) => this.#row(sample, i, shown, isNewest)), ...left.map((clip) => this.#row(...clip, true))];
     this.part("samples").replaceChildren(...rows);
   }
 

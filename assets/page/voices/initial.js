@@ -23,10 +23,10 @@ export function inkOn(colour) {
 /** The first letter of a voice's name, in its colour; whose it is must be said beside it. */
 export function initialOf(voice) {
   const [letter] = new Intl.Segmenter().segment(voice.name);
-  const made = element("span", { className: "voice-initial", textContent: letter.segment.toLocaleUpperCase() });
-  made.setAttribute("aria-hidden", "true");
+  const badge = element("span", { className: "voice-initial", textContent: letter.segment.toLocaleUpperCase() });
+  badge.setAttribute("aria-hidden", "true");
   const colour = colourOf(voice);
-  made.style.background = colour;
-  made.style.color = inkOn(colour);
-  return made;
+  badge.style.background = colour;
+  badge.style.color = inkOn(colour);
+  return badge;
 }

@@ -13,7 +13,7 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 /**
- * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {said} (what is to be said of a voice that is
+ * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (what is to be said of a voice that is
  * no longer shown), "deleted" {voice, seconds} (for which it can be restored) and "closed" {id}.
  */
 export class Inspector extends EventTarget {
@@ -96,7 +96,7 @@ export class Inspector extends EventTarget {
       await work(voice, isSame);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (!isSame()) return this.#tell("refused", { said: `${voice.name}: ${problem.why}` });
+      if (!isSame()) return this.#tell("refused", { message: `${voice.name}: ${problem.why}` });
       if (problem.status === 404) return this.close(); // deleted elsewhere
       if (problem.status !== 412) return this.#say(problem.why);
       await this.#do(async () => {
@@ -212,11 +212,11 @@ export class Inspector extends EventTarget {
     if (isSame()) this.#say("");
   }
 
-  async #saved({ id }, isSame, said) {
+  async #saved({ id }, isSame, message) {
     if (isSame()) await this.#load(id);
     const isSeen = isSame();
-    if (isSeen) this.#say(said, false);
-    this.#tell("changed", isSeen ? {} : { said });
+    if (isSeen) this.#say(message, false);
+    this.#tell("changed", isSeen ? {} : { message });
   }
 
   async #save(voice, isSame) {
@@ -244,7 +244,7 @@ export class Inspector extends EventTarget {
 
   async #duplicate({ id, name }, isSame) {
     const copy = await this.#copyOf(id, name);
-    this.#tell("changed", { said: phrase("inspector.savedAs", { name: copy.name }) });
+    this.#tell("changed", { message: phrase("inspector.savedAs", { name: copy.name }) });
     if (isSame()) await this.show(copy.id);
   }
 

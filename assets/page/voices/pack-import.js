@@ -19,7 +19,7 @@ export function freeName(name, names) {
 }
 
 /** Of a voice that was imported, or of a folder's voices and what was left out of it. */
-function saidOf({ name, data, refused }) {
+function messageOf({ name, data, refused }) {
   if (!data) return phrase("voices.imported", { name });
   const sentences = [phrase("voices.folder.imported", { count: data.length })];
   if (refused.length) {
@@ -29,7 +29,7 @@ function saidOf({ name, data, refused }) {
   return sentences.join(" ");
 }
 
-/** Fires "begun" and "imported" with {said}. */
+/** Fires "begun" and "imported" with {message}. */
 export class PackImport extends EventTarget {
   /** @type {File | null} */
   #file = null; // that waits for a name
@@ -79,7 +79,7 @@ export class PackImport extends EventTarget {
     input.value = "";
     this.close();
     this.dispatchEvent(new Event("begun"));
-    this.#say(saidOf(await importFolder(files)));
+    this.#say(messageOf(await importFolder(files)));
   }
 
   #ask(file, name, listed) {
@@ -96,10 +96,10 @@ export class PackImport extends EventTarget {
   async #put(file, as) {
     const answer = await importVoice(file, as);
     if (this.#file === file) this.close();
-    this.#say(as.replaces ? phrase("voices.replaced", { name: answer.name }) : saidOf(answer));
+    this.#say(as.replaces ? phrase("voices.replaced", { name: answer.name }) : messageOf(answer));
   }
 
-  #say(said) {
-    this.dispatchEvent(new CustomEvent("imported", { detail: { said } }));
+  #say(message) {
+    this.dispatchEvent(new CustomEvent("imported", { detail: { message } }));
   }
 }

@@ -50,7 +50,7 @@ export class Voices extends EventTarget {
     this.part("more").addEventListener("click", once(() => this.#do(() => this.#more())));
     this.packs = new PackImport(root, (work) => this.#do(work));
     this.packs.addEventListener("begun", () => this.#say(""));
-    this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.said)));
+    this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.message)));
     this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
   }
 
@@ -83,8 +83,8 @@ export class Voices extends EventTarget {
     const { inspector } = this;
     inspector.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
     inspector.addEventListener("add", ({ detail }) => this.dispatchEvent(new CustomEvent("add", { detail })));
-    inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.said)));
-    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.said));
+    inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.message)));
+    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.message));
     inspector.addEventListener("shown", ({ detail }) => this.#about({ item: detail.voice.id, title: detail.voice.name, isSame: this.#isSame }));
     inspector.addEventListener("closed", ({ detail }) => {
       this.#about({ item: "" });

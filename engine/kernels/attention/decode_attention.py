@@ -146,7 +146,7 @@ def _combine_splits(partial, stats, head, used, dim, count, splits, HEADS: tl.co
 @triton.jit
 def _reduce_splits(
     partial, stats, semaphore, out, best, weight, total, first, used, dim, split, count, splits,
-    each: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
+    members: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
 ):  # fmt: skip
     """Store a split's part of the heads from `first` on; the program that finishes last combines all of them."""
     cell = (first + tl.arange(0, GROUP)) * splits + split
@@ -156,9 +156,9 @@ def _reduce_splits(
     tl.debug_barrier()
     if tl.atomic_add(semaphore, 1, sem="acq_rel") == count - 1:
         head = tl.arange(0, HEADS)
-        y = _combine_splits(partial, stats, first + head, head < each, dim, count, splits, HEADS, HEAD_DIM)
+        y = _combine_splits(partial, stats, first + head, head < members, dim, count, splits, HEADS, HEAD_DIM)
         at = (first + head)[:, None] * HEAD_DIM + dim
-        tl.store(out + at, y.to(out.dtype.element_ty), mask=(head < each)[:, None])
+        tl.store(out + at, y.to(out.dtype.element_ty), mask=(head < members)[:, None])
         tl.store(semaphore, 0)
 
 
@@ -172,9 +172,9 @@ def _decode_attention(
 ):  # fmt: skip
     """Grid (rows, kv_heads, splits); shapes and constants in the module's docstring."""
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    each: tl.constexpr = N_HEAD // N_KV
+    members: tl.constexpr = N_HEAD // N_KV
     group = tl.arange(0, GROUP)
-    used = group < each
+    used = group < members
     dim = tl.arange(0, HEAD_DIM)[None, :]
     position = tl.load(positions + row)
     start = split * SPLIT
@@ -192,7 +192,7 @@ def _decode_attention(
         grid_wait()
     if start <= position:
         line = qkv + row * (N_HEAD + 2 * N_KV) * HEAD_DIM
-        mine = line + (kv_head * each + group)[:, None] * HEAD_DIM
+        mine = line + (kv_head * members + group)[:, None] * HEAD_DIM
         here = tl.load(mine + dim, mask=used[:, None], other=0.0)  # all of this program's part of qkv, in one load
         there = tl.load(mine + (dim ^ 1), mask=used[:, None], other=0.0)
         own = line + (N_HEAD + kv_head) * HEAD_DIM
@@ -211,7 +211,7 @@ def _decode_attention(
             tl.store(keys + base + position * position_stride + dim, key)
             tl.store(values + base + position * position_stride + dim, value)
             best, weight, total = _with_newest(best, weight, total, query, key, value, scale)
-        first = row * N_HEAD + kv_head * each
+        first = row * N_HEAD + kv_head * members
         count = position // SPLIT + 1
         if ONE_SPLIT or count == 1:
             y = (total / weight[:, None]).to(out.dtype.element_ty)
@@ -219,7 +219,7 @@ def _decode_attention(
         else:
             _reduce_splits(
                 partial, stats, semaphore + row * N_KV + kv_head, out, best, weight, total, first, used, dim,
-                split, count, splits, each, GROUP, HEADS, HEAD_DIM,
+                split, count, splits, members, GROUP, HEADS, HEAD_DIM,
             )  # fmt: skip
 
 

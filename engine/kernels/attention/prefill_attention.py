@@ -39,12 +39,12 @@ def _prefill_attention(
     """
     begin, kv_head = tl.program_id(0) * ROWS, tl.program_id(1)
     end = tl.minimum(begin + ROWS, rows)
-    each: tl.constexpr = N_HEAD // N_KV
+    members: tl.constexpr = N_HEAD // N_KV
     line = tl.arange(0, ROWS * GROUP)
     row, member = begin + line // GROUP, line % GROUP
-    used = (row < end) & (member < each)
+    used = (row < end) & (member < members)
     dim = tl.arange(0, HEAD_DIM)[None, :]
-    cell = (row * N_HEAD + kv_head * each + member)[:, None] * HEAD_DIM + dim
+    cell = (row * N_HEAD + kv_head * members + member)[:, None] * HEAD_DIM + dim
     slot = tl.load(slots + row, mask=used, other=0)
     position = tl.load(positions + row, mask=used, other=0)
     if PDL:

@@ -36,9 +36,9 @@ def _short_attention(
     keys, values (slots, context, N_KV, HEAD_DIM); half: of the rows, where PAIRS.
     """
     row, head = tl.program_id(0), tl.program_id(1)
-    each: tl.constexpr = N_HEAD // N_KV
+    members: tl.constexpr = N_HEAD // N_KV
     width: tl.constexpr = (N_HEAD + 2 * N_KV) * HEAD_DIM
-    kv_head = head // each
+    kv_head = head // members
     dim = tl.arange(0, HEAD_DIM)[None, :]
     at = tl.arange(0, BLOCK)
     position = tl.load(positions + row)
@@ -68,7 +68,7 @@ def _short_attention(
         v = tl.load(before + N_KV * HEAD_DIM + dim, mask=known[:, None], other=0.0)
         k = norm_and_rotate(k_here, k_there, k_norm, cos_before, sin_before, dim, eps, HAS_NORM, HEAD_DIM)
     key = norm_and_rotate(key_here, key_there, k_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
-    if head % each == 0:
+    if head % members == 0:
         tl.store(keys + base + position * position_stride + dim, key)
         tl.store(values + base + position * position_stride + dim, value)
     query = norm_and_rotate(here, there, q_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM).to(tl.float32)

@@ -48,10 +48,10 @@ async def _transcribe(form: Form, clips: ClipService, caller: str) -> dict[str, 
     texts, segments = list[str](), list[dict[str, Any]]()
     for start, end in pieces:
         clip = await clips.decode(caller, data, Cut(start, end), "audio")
-        heard = await clips.transcriber.transcribe(clip, caller, language)
-        language = language or heard.language
-        texts.append(heard.text)
-        segments += [_segment(word, start) for word in heard.words]
+        transcription = await clips.transcriber.transcribe(clip, caller, language)
+        language = language or transcription.language
+        texts.append(transcription.text)
+        segments += [_segment(word, start) for word in transcription.words]
     return {
         "text": " ".join(filter(None, texts)),
         "duration": round(pieces[-1][1], 3),

@@ -73,9 +73,9 @@ class ReplaceBody(StrictBody):
         return Wanted(self.find, self.replace, self.match_case, self.whole_words)
 
 
-def matches_json(found: Found, is_dry: bool) -> dict[str, Any]:
-    figures = {"count": found.count, "parts": found.parts, "dry_run": is_dry}
-    return {"object": "project.replacement"} | figures | ({"positions": list(found.positions)} if is_dry else {})
+def matches_json(matches: Found, is_dry: bool) -> dict[str, Any]:
+    figures = {"count": matches.count, "parts": matches.parts, "dry_run": is_dry}
+    return {"object": "project.replacement"} | figures | ({"positions": list(matches.positions)} if is_dry else {})
 
 
 def undo_json(undone: Undone) -> dict[str, Any]:

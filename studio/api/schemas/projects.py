@@ -224,11 +224,12 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
 def preview_json(preview: ImportPreview, title: str) -> dict[str, Any]:
     """``included``: whether a chapter is proposed; front and back matter is not."""
     document = preview.document
+    has_body = any(section.matter == "body" for section in preview.sections)
     chapters = [
         {
             "title": section.title,
             "matter": section.matter,
-            "included": section.matter == "body" or all(each.matter != "body" for each in preview.sections),
+            "included": section.matter == "body" or not has_body,
             "words": section.words,
             "characters": section.characters,
             "expected_s": round(expected_seconds(section.characters, section.words), 1),

@@ -75,7 +75,7 @@ class Cast:
         with self._store.reading() as db:
             row = row_of(db, project_id, owner_filter)
             figures = _figures(db, project_id)
-            members = [_member(each, figures) for each in _rows(db, project_id)]
+            members = [_member(character, figures) for character in _rows(db, project_id)]
         voice = json.loads(row["settings"]).get("voice")
         narrator = CastMember(None, "", (), "", voice, True, *figures.get(None, (0, 0, None)))
         return [narrator, *sorted(members, key=lambda member: -member.lines)]
@@ -192,7 +192,12 @@ def revoice(db: Database, project: dict[str, Any], voices: dict[str, tuple[str |
     changed = [(after, character, before) for character, (before, after) in voices.items() if before != after]
     if changed:
         db.conn.executemany("update parts set voice = ? where character = ? and voice is ?", changed)
-        _settle(db, project, "character in (select value from json_each(?))", json.dumps([each[1] for each in changed]))
+        _settle(
+            db,
+            project,
+            "character in (select value from json_each(?))",
+            json.dumps([character for _, character, _ in changed]),
+        )
 
 
 def _settle(db: Database, project: dict[str, Any], where: str, value: str) -> None:
@@ -257,8 +262,8 @@ def _figures(db: Database, project_id: str) -> Figures:
         f"select character, count(*), sum({_WORDS}), {typical}, id, position, substr(text, 1, 400),"
         " case when state = 'done' then chosen end from parts where project_id = ? group by character"
     )
-    found = db.execute(query, [project_id]).fetchall()  # the bare columns are those of the row with the maximum
-    return {character: (lines, words, SampleLine(*sample)) for character, lines, words, _, *sample in found}
+    rows = db.execute(query, [project_id]).fetchall()  # the bare columns are those of the row with the maximum
+    return {character: (lines, words, SampleLine(*sample)) for character, lines, words, _, *sample in rows}
 
 
 def _member(row: dict[str, Any], figures: Figures) -> CastMember:

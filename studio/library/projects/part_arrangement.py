@@ -78,7 +78,7 @@ class Arrangement:
                 raise InvalidRequest(
                     "there is no text on one side of this position: split a part between two words", "at"
                 )
-            kept = {each.name: getattr(part, each.name) for each in fields(NewPart)}
+            kept = {field.name: getattr(part, field.name) for field in fields(NewPart)}
             gap = len(text[:at].rstrip()), len(text) - len(text[at:].lstrip())
             new = {"text": text[at:], "chapter": "", "start": None, "continues": not PARAGRAPH_END.search(text, *gap)}
             rest = NewPart(**kept | new)

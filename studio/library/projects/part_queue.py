@@ -129,8 +129,8 @@ class PartQueue:
         part_id = str(take.part_id)
         with self._store.writing() as db:
             query = "select project_id from parts join takes on part_id = parts.id where takes.id = ? and parts.id = ?"
-            found = db.execute(query, [before, part_id]).fetchone()
-            if found is None:
+            project_row = db.execute(query, [before, part_id]).fetchone()
+            if project_row is None:
                 raise NotFound("the part, or its take, was deleted meanwhile", "part")
             if take.text != text:
                 reword = "update parts set text = ?, chosen = ? where id = ? and text = ?"
@@ -138,7 +138,7 @@ class PartQueue:
                     raise Changed("the text of this part was changed meanwhile; look at it again", "text")
             self._insert(db, new, characters)
             db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, part_id, before])
-            row = row_of(db, found[0], None)
+            row = row_of(db, project_row[0], None)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             dropped = _prune(db, part_id)
             touch(db, row)

@@ -138,7 +138,7 @@ class Projects:
             part_row(project_id, part, part_id, position, before)
             for position, (part, part_id, before) in enumerate(zip(parts, ids, [None, *ids], strict=False))
         ]
-        characters = [character_row(project_id, each) for each in cast]
+        characters = [character_row(project_id, character) for character in cast]
         with self._store.writing() as db:
             if _count(db, owner) >= MAX_PROJECTS:
                 raise _too_many()
@@ -165,8 +165,8 @@ class Projects:
             if after is not None:
                 where, values = f"{where} and n < ?2", [owner_filter, row_of(db, after, owner_filter)["n"]]
             limit = min(max(limit, 1), MAX_PAGE + 1)
-            found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
-            return projects_of(db, found, owner_filter)
+            rows = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
+            return projects_of(db, rows, owner_filter)
 
     def edit(
         self,

@@ -93,9 +93,9 @@ class Proofs:
                     ).fetchall()
                 }
                 db.execute("delete from findings where take = ? and kind != 'note'", [number])
-                for found in checked.findings:
-                    is_known = (found.kind, text[found.first : found.last], found.heard) in accepted
-                    _add(db, number, found, is_known)
+                for finding in checked.findings:
+                    is_known = (finding.kind, text[finding.first : finding.last], finding.heard) in accepted
+                    _add(db, number, finding, is_known)
 
     def settle_drift(self, project_id: str) -> None:
         """Find the takes whose level or pace differs from the median, as that is now."""
@@ -112,11 +112,12 @@ class Proofs:
             }
             for number, voice, level, pace, seconds, length in rows:
                 usual = medians.get(voice) or medians.get("")
-                found = {} if usual is None else {each.kind: each for each in drifts(usual, level, pace, seconds)}
+                drifted = [] if usual is None else drifts(usual, level, pace, seconds)
+                by_kind = {finding.kind: finding for finding in drifted}
                 for kind in _DRIFTS:
-                    if kind in found and (number, kind) not in known:
-                        _add(db, number, _whole(found[kind], length))
-                    elif kind not in found and (number, kind) in known:
+                    if kind in by_kind and (number, kind) not in known:
+                        _add(db, number, _whole(by_kind[kind], length))
+                    elif kind not in by_kind and (number, kind) in known:
                         db.execute("delete from findings where id = ?", [known[number, kind]])
 
     def median(self, project_id: str, voice: str) -> Median | None:
@@ -134,7 +135,7 @@ class Proofs:
                 number = row.pop("take")
                 del row["checked"]
                 mine = "take = ? and kind != 'note' and not accepted"
-                findings = [_finding(found) for found in db.table("findings").rows_where(mine, [number])]
+                findings = [_finding(stored) for stored in db.table("findings").rows_where(mine, [number])]
                 return Checked(**row, findings=tuple(findings))
         return None
 
@@ -146,11 +147,11 @@ class Proofs:
         kinds = f"select findings.kind, count(*) from {_FOUND} where {_SHOWN} and not accepted"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            parts, checked, words, wrong, heard = db.execute(
+            parts, checked, words, wrong, audio_s = db.execute(
                 f"select {sums}, {seconds} from {joined}", [project_id, version]
             ).fetchone()
-            found = db.execute(f"{kinds} group by findings.kind", [project_id]).fetchall()
-        return ProofFigures(parts, checked, words, wrong, heard, dict(found))
+            counts = db.execute(f"{kinds} group by findings.kind", [project_id]).fetchall()
+        return ProofFigures(parts, checked, words, wrong, audio_s, dict(counts))
 
     def spots(
         self,
@@ -206,12 +207,14 @@ class Proofs:
 
 def drifts(usual: Median, level: float | None, pace: float | None, seconds: float) -> list[ProofFinding]:
     """How level and pace of a take differ from the usual ones, in words of figures: +5.2 dB, -35 %."""
-    found = []
+    findings = []
     if level is not None and abs(level - usual.level) > LEVEL_DRIFT:
-        found.append(ProofFinding("level", DRIFT_WEIGHT, 0.0, seconds, heard=f"{level - usual.level:+.1f} dB"))
+        findings.append(ProofFinding("level", DRIFT_WEIGHT, 0.0, seconds, heard=f"{level - usual.level:+.1f} dB"))
     if pace is not None and usual.pace and abs(pace / usual.pace - 1) > PACE_DRIFT:
-        found.append(ProofFinding("pace", DRIFT_WEIGHT, 0.0, seconds, heard=f"{100 * (pace / usual.pace - 1):+.0f} %"))
-    return found
+        findings.append(
+            ProofFinding("pace", DRIFT_WEIGHT, 0.0, seconds, heard=f"{100 * (pace / usual.pace - 1):+.0f} %")
+        )
+    return findings
 
 
 def _medians(rows: Sequence[tuple[str, float | None, float | None]]) -> dict[str, Median]:
@@ -276,10 +279,10 @@ def _word_at(db: Database, take: int, text: str, at: float) -> tuple[int, int]:
     words = db.execute("select words from take_times where take = ?", [take]).fetchone()
     place = 0
     for word, start, end in json.loads(words[0]) if words else ():
-        found = text.find(word, place)
-        if found < 0:
+        first = text.find(word, place)
+        if first < 0:
             break
         if end >= at or start >= at:
-            return found, found + len(word)
-        place = found + len(word)
+            return first, first + len(word)
+        place = first + len(word)
     return place, place

@@ -43,7 +43,7 @@ class Pronunciations:
     def find(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
         """An entry and its dictionary. Raises NotFound."""
         with self._store.reading() as db:
-            return _found(db, entry_id)
+            return _entry(db, entry_id)
 
     def add(self, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
         """Add an entry. Raises InvalidRequest if these words have one, the dictionary is full, or the entry is
@@ -58,7 +58,7 @@ class Pronunciations:
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
-            dictionary, entry = _found(db, entry_id)
+            dictionary, entry = _entry(db, entry_id)
             self._check(db, dictionary)
             changed = replace(
                 entry,
@@ -74,7 +74,7 @@ class Pronunciations:
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
         with self._store.writing() as db:
-            dictionary, entry = _found(db, entry_id)
+            dictionary, entry = _entry(db, entry_id)
             self._check(db, dictionary)
             db.execute("delete from pronunciations where id = ?", [entry_id])
             self._on_change(db, dictionary, [entry])
@@ -126,7 +126,7 @@ def _check_room(db: Database, dictionary: DictionaryScope, more: int) -> int:
     return count
 
 
-def _found(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
+def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
     for row in db.table("pronunciations").rows_where("id = ?", [entry_id]):
         return DictionaryScope(row["scope"], row["subject"]), entry_of(row)
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")

@@ -82,10 +82,10 @@ class Attribution:
 def attribute(paragraphs: Sequence[str]) -> Attribution:
     """Narration and speech of a text with its speakers. Works in time linear in the text; blocks for as long."""
     style = QuotationStyle.of(paragraphs)
-    quotations = find_quotations(paragraphs, style)
+    by_paragraph = find_quotations(paragraphs, style)
     scenes: list[_Paragraph] = []
-    for place, (text, found) in enumerate(zip(paragraphs, quotations, strict=True)):
-        scenes.extend(_Paragraph(len(scenes), place, 0, text, found).by_speakers())
+    for place, (text, quotations) in enumerate(zip(paragraphs, by_paragraph, strict=True)):
+        scenes.extend(_Paragraph(len(scenes), place, 0, text, quotations).by_speakers())
     names = [name for scene in scenes for name in scene.tag_names()]
     characters = Characters.of(names, [piece for scene in scenes for piece in scene.narration])
     turns = _Turns(characters, scenes)
@@ -127,13 +127,17 @@ class _Paragraph:
     """The tag of each quotation, if it has one of its own."""
 
     def __post_init__(self) -> None:
-        edges = [0, *(edge for found in self.quotations for edge in (found.start, found.end)), len(self.text)]
+        edges = [
+            0,
+            *(edge for quotation in self.quotations for edge in (quotation.start, quotation.end)),
+            len(self.text),
+        ]
         self.narration = [self.text[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2)]
         self.tags = self._find_tags()
 
     @property
     def speech(self) -> str:
-        return " ".join(self.text[found.start : found.end] for found in self.quotations)
+        return " ".join(self.text[quotation.start : quotation.end] for quotation in self.quotations)
 
     def _find_tags(self) -> list[_Tag | None]:
         tags: list[_Tag | None] = []
@@ -166,7 +170,9 @@ class _Paragraph:
         return self.narration[number].rstrip()[-1:] in (*".!?…", "")
 
     def _cut(self, index: int, start: int, end: int, quotations: list[Quotation]) -> _Paragraph:
-        moved = [replace(found, start=found.start - start, end=found.end - start) for found in quotations]
+        moved = [
+            replace(quotation, start=quotation.start - start, end=quotation.end - start) for quotation in quotations
+        ]
         return _Paragraph(index, self.place, start, self.text[start:end], moved)
 
     def tag_names(self) -> list[str]:
@@ -313,8 +319,10 @@ class _Turns:
 
     def _from_what_follows(self, index: int, turn: _Turn) -> _Turn:
         """An open end before two people who take turns: the second of them."""
-        following = [found for found in self.turns[index + 1 : index + 1 + 2 + _SCENE_GAP] if found is not None][:2]
-        if len(following) == 2 and all(found.confidence >= SURE for found in following):
+        following = [
+            next_turn for next_turn in self.turns[index + 1 : index + 1 + 2 + _SCENE_GAP] if next_turn is not None
+        ][:2]
+        if len(following) == 2 and all(next_turn.confidence >= SURE for next_turn in following):
             first, second = following
             if second.speaker is not first.speaker and second.speaker not in turn.excluded:
                 return replace(turn, speaker=second.speaker, reason="turns", confidence=0.65)
@@ -355,15 +363,15 @@ class _Turns:
 def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[CastLine]:
     lines = []
     place, offset, at = paragraph.place, paragraph.offset, 0
-    for found in paragraph.quotations:
-        if paragraph.text[at : found.start].strip():
-            lines.append(CastLine(place, offset + at, offset + found.start, is_speech=False))
+    for quotation in paragraph.quotations:
+        if paragraph.text[at : quotation.start].strip():
+            lines.append(CastLine(place, offset + at, offset + quotation.start, is_speech=False))
         assert turn is not None
-        confidence = turn.confidence if found.is_sure else min(turn.confidence, 0.5)
+        confidence = turn.confidence if quotation.is_sure else min(turn.confidence, 0.5)
         name = None if turn.speaker is None else turn.speaker.name
-        start, end = offset + found.start, offset + found.end
+        start, end = offset + quotation.start, offset + quotation.end
         lines.append(CastLine(place, start, end, True, name, round(confidence, 2), turn.reason))
-        at = found.end
+        at = quotation.end
     if paragraph.text[at:].strip():
         lines.append(CastLine(place, offset + at, offset + len(paragraph.text), is_speech=False))
     return lines

@@ -41,18 +41,18 @@ class Casting:
     def character(self, name: str, aliases: Sequence[str] = (), gender: str = "") -> NewCharacter:
         """The character with one of these names, created if it does not exist."""
         names = [name, *aliases]
-        known = next((self._by_name[key] for each in names if (key := fold_speaker(each)) in self._by_name), None)
+        known = next((self._by_name[key] for alias in names if (key := fold_speaker(alias)) in self._by_name), None)
         if known is None:
-            voice = next((voice for each in names if (voice := self._voice_of(each)) is not None), None)
+            voice = next((voice for alias in names if (voice := self._voice_of(alias)) is not None), None)
             gender = gender or VOICE_GENDERS[gender_of_name(name)]
             known = NewCharacter(
                 name, tuple(aliases)[:MAX_ALIASES], gender, voice, voice is None and name == NARRATOR_SELF
             )
         elif aliases or gender:
-            others = dict.fromkeys([*known.aliases, *(each for each in names if each != known.name)])
+            others = dict.fromkeys([*known.aliases, *(alias for alias in names if alias != known.name)])
             known = replace(known, aliases=tuple(others)[:MAX_ALIASES], gender=known.gender or gender)
-        for each in (known.name, *names):
-            self._by_name[fold_speaker(each)] = known
+        for alias in (known.name, *names):
+            self._by_name[fold_speaker(alias)] = known
         return known
 
     def among(self, passages: Iterable[Passage]) -> tuple[NewCharacter, ...]:
@@ -77,7 +77,9 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
         document = replace(document, passages=tuple(with_colons(document.passages)))
         for name in _script_names(document, only_scripts=True):
             casting.character(name)
-    own = Counter((each.speaker, each.voice) for each in document.passages if each.speaker and each.voice)
+    own = Counter(
+        (passage.speaker, passage.voice) for passage in document.passages if passage.speaker and passage.voice
+    )
     for (name, voice), _ in own.most_common():
         casting.prefer(name, str(voice))
     passages = list(into_turns(document.passages, casting.is_speaker))
@@ -101,9 +103,9 @@ def speakers_in(document: Document) -> Document:
 
 def _script_names(document: Document, only_scripts: bool) -> list[str]:
     texts = [passage.text for passage in document.passages if not (passage.voice or passage.is_title)]
-    found = [speaker_names(text) for text in texts]
-    counts = Counter(name for names in found for name in names)
-    is_script = sum(map(bool, found)) >= SCRIPT_SHARE * max(1, len(texts))
+    names_by_text = [speaker_names(text) for text in texts]
+    counts = Counter(name for names in names_by_text for name in names)
+    is_script = sum(map(bool, names_by_text)) >= SCRIPT_SHARE * max(1, len(texts))
     least = 1 if is_script else PROSE_NAMES
     return [] if only_scripts and not is_script else [name for name, count in counts.items() if count >= least]
 
@@ -116,7 +118,7 @@ def _voiced(passage: Passage, casting: Casting) -> Passage:
 def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
     """Passages split so that each stretch of quoted speech is a passage."""
     is_prose = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
-    attribution = attribute([each.text if prose else "" for each, prose in zip(passages, is_prose, strict=True)])
+    attribution = attribute([passage.text if prose else "" for passage, prose in zip(passages, is_prose, strict=True)])
     for person in attribution.characters:
         casting.character(person.name, person.names[1:], person.voice_gender)
     lines: list[list[CastLine]] = [[] for _ in passages]

@@ -66,8 +66,8 @@ class CastService:
         if project.right != "own":  # those that its owner can use too
             voices = [voice for voice in voices if voice.sharing != "private"]
         characters = (
-            NewCharacter(each.name, each.aliases, each.gender, each.voice, each.is_narrator, str(each.id))
-            for each in members
+            NewCharacter(member.name, member.aliases, member.gender, member.voice, member.is_narrator, str(member.id))
+            for member in members
         )
         roles = roles_of(characters, self._cast.speakers(project_id, owner_filter))
         proposals = proposed_voices(roles, voices, narrator.slug if narrator else None, only_missing)
@@ -114,9 +114,11 @@ class CastService:
         if len(lines) < len(set(part_ids)):
             raise NotFound("the project does not have all of these parts", "ids")
         members = await to_thread.run_sync(self._cast.members, project_id, owner_filter)
-        by_name = {name.casefold(): each.id for each in members if each.id for name in (each.name, *each.aliases)}
+        by_name = {
+            name.casefold(): member.id for member in members if member.id for name in (member.name, *member.aliases)
+        }
         questions = [Question(line.part.text, line.before, line.after) for line in lines]
-        names = [each.name for each in members if each.id]
+        names = [member.name for member in members if member.id]
         proposals = await self._chat.propose(questions, names, self._known_tags)
         return [
             (line.part.id, by_name.get(proposal.speaker.casefold()), proposal)

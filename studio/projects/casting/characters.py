@@ -17,7 +17,7 @@ Gender = Literal["m", "f", ""]
 MAX_CHARACTERS = 300
 """The most frequent names beside verbs of speech, so many: a cast that a person can still look through."""
 MAX_NAME = 80
-"""Characters; what is longer is no name."""
+"""Characters; longer text is not a name."""
 NARRATOR_SELF = "I"
 """The name of a first-person narrator who speaks."""
 

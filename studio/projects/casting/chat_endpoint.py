@@ -127,8 +127,8 @@ def _messages(
 ) -> list[dict[str, str]]:
     known = "" if tags is None else f", one of: {', '.join(tags)}"
     lines = [
-        {"n": number, "before": each.before, "line": each.text, "after": each.after}
-        for number, each in enumerate(questions, start=1)
+        {"n": number, "before": question.before, "line": question.text, "after": question.after}
+        for number, question in enumerate(questions, start=1)
     ]
     content = json.dumps({"characters": list(characters), "lines": lines}, ensure_ascii=False)
     return [{"role": "system", "content": _TASK.format(known=known)}, {"role": "user", "content": content}]
@@ -136,9 +136,9 @@ def _messages(
 
 def _read(answer: str, count: int, tags: Sequence[str] | None) -> list[Proposal | None]:
     """The proposals of an answer; what does not fit the question is left out. Raises ChatFailed."""
-    found = _OBJECT.search(answer)
+    match = _OBJECT.search(answer)
     try:
-        lines = json.loads(found[0])["lines"] if found else None
+        lines = json.loads(match[0])["lines"] if match else None
     except (ValueError, LookupError, TypeError, RecursionError):
         lines = None
     if not isinstance(lines, list):

@@ -71,18 +71,18 @@ class QuotationStyle:
 
 def find_quotations(paragraphs: Sequence[str], style: QuotationStyle) -> list[list[Quotation]]:
     """Of each paragraph its speech, in order. Titles, irony and words as words are not speech. Linear in the text."""
-    found: list[list[Quotation]] = []
+    by_paragraph: list[list[Quotation]] = []
     unclosed = ""
     for index, paragraph in enumerate(paragraphs):
         if style.has_dashes and (dash := _DASHED.match(paragraph)):
-            found.append(_dashed(paragraph, dash.end()))
+            by_paragraph.append(_dashed(paragraph, dash.end()))
             unclosed = ""
             continue
         following = paragraphs[index + 1].lstrip()[:1] if index + 1 < len(paragraphs) else ""
         quotations, still_open = _quoted(paragraph, style, unclosed, following)
-        found.append(quotations)
+        by_paragraph.append(quotations)
         unclosed = still_open
-    return found
+    return by_paragraph
 
 
 def _quoted(paragraph: str, style: QuotationStyle, unclosed: str, following: str) -> tuple[list[Quotation], str]:

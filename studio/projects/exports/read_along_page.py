@@ -127,14 +127,14 @@ class ReadAlongPage:
         """A part whose words have no times is one element."""
         start, text = self._milliseconds(placed.start), placed.part.text
         if placed.part.is_title:
-            self._body.append(f"<h1>{self._heard(start, '<br/>'.join(map(xml, text.split(chr(10)))))}</h1>")
+            self._body.append(f"<h1>{self._element(start, '<br/>'.join(map(xml, text.split(chr(10)))))}</h1>")
             return
-        paragraphs = [line for each in PARAGRAPH_END.split(text) if (line := xml(" ".join(each.split())))]
+        paragraphs = [line for paragraph in PARAGRAPH_END.split(text) if (line := xml(" ".join(paragraph.split())))]
         if len(paragraphs) == 1:
-            self._add_paragraphs([self._heard(start, paragraphs[0])], placed, continued)
+            self._add_paragraphs([self._element(start, paragraphs[0])], placed, continued)
             return
         inner = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
-        self._body.append(self._heard(start, inner, "div"))
+        self._body.append(self._element(start, inner, "div"))
 
     def _lines(self, placed: Placed, sentences: Sequence[TimedSentence], breaks: int) -> list[str]:
         """The sentences in lines, which end where there are so many line breaks or more."""
@@ -154,9 +154,9 @@ class ReadAlongPage:
         if sentence.start is None or not words:
             return words
         start = placed.start - placed.skipped + round(sentence.start * self._chapter.sample_rate)
-        return self._heard(self._milliseconds(min(max(placed.start, start), placed.end)), words)
+        return self._element(self._milliseconds(min(max(placed.start, start), placed.end)), words)
 
-    def _heard(self, start: int, inner: str, element: str = "span") -> str:
+    def _element(self, start: int, inner: str, element: str = "span") -> str:
         """An element that is heard from ``start`` on; without a clip of its own if none would be left for it."""
         begins_late = start >= self._milliseconds(self._chapter.samples)
         if self._starts and (begins_late or start <= self._starts[-1][1]):

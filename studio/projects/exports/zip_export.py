@@ -46,7 +46,7 @@ def zipped(
 def _manifest(timeline: Timeline, names: Mapping[str, str]) -> bytes:
     text = io.StringIO(newline="")
     table = csv.writer(text)
-    has_cast = any(each.part.character or each.part.scene or each.part.continues for each in timeline.placed)
+    has_cast = any(placed.part.character or placed.part.scene or placed.part.continues for placed in timeline.placed)
     table.writerow((*COLUMNS, *CAST_COLUMNS) if has_cast else COLUMNS)
     before = ""
     for placed in timeline.placed:

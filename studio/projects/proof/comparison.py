@@ -1,4 +1,4 @@
-"""What was to be said against what was heard, word by word: left out, added, changed, repeated, or ended too early."""
+"""A text compared with the words that were heard: left out, added, changed, repeated, or ended too early."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class HeardWord(NamedTuple):
     certainty: float = 1.0
 
 
-class _Said(NamedTuple):
+class _Token(NamedTuple):
     folded: str
     word: int
     """The number of the word of the text as typed that it stands for."""
@@ -102,8 +102,8 @@ class Text:
         for number, (start, end) in enumerate(self._blocks):
             by_read[start:end] = [number] * len(by_read[start:end])
         names = [self._is_name(typed, number) for number in range(len(self.words))]
-        self.said = [
-            _Said(part, number, bool(names) and names[number])
+        self.tokens = [
+            _Token(part, number, bool(names) and names[number])
             for word, number in zip(spoken, by_read, strict=True)
             for part in parts_of(word)
         ]
@@ -118,7 +118,7 @@ class Text:
 
     def has_name(self, first: int, last: int) -> bool:
         """Whether some of these words are names: they have a capital, and do not begin a sentence."""
-        return any(token.is_name for token in self.said if first <= token.word < last)
+        return any(token.is_name for token in self.tokens if first <= token.word < last)
 
     def characters(self, first: int, last: int) -> tuple[int, int]:
         """Where some words begin and end; of none, both are where the next one begins."""
@@ -147,31 +147,31 @@ class Comparison:
     """From second to second, of the words that were heard, by their numbers."""
 
 
-def compare(text: Text, heard: Sequence[HeardWord]) -> Comparison:
+def compare(text: Text, words: Sequence[HeardWord]) -> Comparison:
     """Where the audio says other words than the text. Blocking; time grows with the product of their words.
 
     Raises TooCostly, Cancelled.
     """
-    tokens = _tokens(heard, text.is_english)
-    pairs = _align(text.said, tokens)
+    tokens = _tokens(words, text.is_english)
+    pairs = _align(text.tokens, tokens)
     times: dict[int, tuple[float, float]] = {}
     for pair in pairs:
         if pair.is_match:
             for at in pair.said:
-                start = times.get(text.said[at].word, (tokens[pair.heard.start].start,))[0]
-                times[text.said[at].word] = start, tokens[pair.heard.stop - 1].end
+                start = times.get(text.tokens[at].word, (tokens[pair.heard.start].start,))[0]
+                times[text.tokens[at].word] = start, tokens[pair.heard.stop - 1].end
     differences = [
-        _difference(text, heard, tokens, said, there)
-        for said, there in _runs(pairs)
-        if not _is_same(text, tokens, said, there)
+        _difference(text, words, tokens, here, there)
+        for here, there in _runs(pairs)
+        if not _is_same(text, tokens, here, there)
     ]
     return Comparison(tuple(differences), times)
 
 
-def _tokens(heard: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
+def _tokens(words: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
     """The parts of the words that were heard, folded; figures as words where those of the text are."""
     raw = list[HeardWord]()
-    for word in heard:
+    for word in words:
         if raw and _CONTINUES.match(word.text):
             raw[-1] = HeardWord(
                 raw[-1].text + word.text, raw[-1].start, word.end, min(raw[-1].certainty, word.certainty)
@@ -204,29 +204,29 @@ def _apart(word: HeardWord) -> list[HeardWord]:
     ]
 
 
-def _align(said: Sequence[_Said], heard: Sequence[HeardWord]) -> list[_Pair]:
-    """The cheapest way to pair the words of both, in order."""
-    rows, columns = len(said), len(heard)
+def _align(tokens: Sequence[_Token], words: Sequence[HeardWord]) -> list[_Pair]:
+    """The cheapest way to pair the words of the text and of the audio, in order."""
+    rows, columns = len(tokens), len(words)
     cost = [[float(column) for column in range(columns + 1)]]
     for i in range(1, rows + 1):
         check_job()
         row, above = [float(i)], cost[i - 1]
         for j in range(1, columns + 1):
-            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + _substitution(said[i - 1], heard[j - 1].text))
-            if i > 1 and best > cost[i - 2][j - 1] + JOINED and _is_joined(said[i - 2 : i], heard[j - 1 : j]):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + _substitution(tokens[i - 1], words[j - 1].text))
+            if i > 1 and best > cost[i - 2][j - 1] + JOINED and _is_joined(tokens[i - 2 : i], words[j - 1 : j]):
                 best = cost[i - 2][j - 1] + JOINED
-            if j > 1 and best > above[j - 2] + JOINED and _is_joined(said[i - 1 : i], heard[j - 2 : j]):
+            if j > 1 and best > above[j - 2] + JOINED and _is_joined(tokens[i - 1 : i], words[j - 2 : j]):
                 best = above[j - 2] + JOINED
             row.append(best)
         cost.append(row)
-    return _path(cost, said, heard)
+    return _path(cost, tokens, words)
 
 
-def _path(cost: list[list[float]], said: Sequence[_Said], heard: Sequence[HeardWord]) -> list[_Pair]:
-    pairs, i, j = list[_Pair](), len(said), len(heard)
+def _path(cost: list[list[float]], tokens: Sequence[_Token], words: Sequence[HeardWord]) -> list[_Pair]:
+    pairs, i, j = list[_Pair](), len(tokens), len(words)
     while i or j:
         now = cost[i][j]
-        for di, dj, price in _steps(said, heard, i, j):
+        for di, dj, price in _steps(tokens, words, i, j):
             if abs(cost[i - di][j - dj] + price - now) < 1e-6:
                 is_match = bool(di and dj) and price < SUBSTITUTED
                 pairs.append(_Pair(range(i - di, i), range(j - dj, j), is_match))
@@ -235,12 +235,12 @@ def _path(cost: list[list[float]], said: Sequence[_Said], heard: Sequence[HeardW
     return pairs[::-1]
 
 
-def _steps(said: Sequence[_Said], heard: Sequence[HeardWord], i: int, j: int) -> Iterator[tuple[int, int, float]]:
+def _steps(tokens: Sequence[_Token], words: Sequence[HeardWord], i: int, j: int) -> Iterator[tuple[int, int, float]]:
     if i and j:
-        yield 1, 1, _substitution(said[i - 1], heard[j - 1].text)
-    if i > 1 and j and _is_joined(said[i - 2 : i], heard[j - 1 : j]):
+        yield 1, 1, _substitution(tokens[i - 1], words[j - 1].text)
+    if i > 1 and j and _is_joined(tokens[i - 2 : i], words[j - 1 : j]):
         yield 2, 1, JOINED
-    if i and j > 1 and _is_joined(said[i - 1 : i], heard[j - 2 : j]):
+    if i and j > 1 and _is_joined(tokens[i - 1 : i], words[j - 2 : j]):
         yield 1, 2, JOINED
     if i:
         yield 1, 0, 1.0
@@ -248,15 +248,15 @@ def _steps(said: Sequence[_Said], heard: Sequence[HeardWord], i: int, j: int) ->
         yield 0, 1, 1.0
 
 
-def _substitution(said: _Said, heard: str) -> float:
-    if said.folded == heard:
+def _substitution(token: _Token, word: str) -> float:
+    if token.folded == word:
         return 0.0
-    return ALIKE if are_alike(said.folded, heard, said.is_name) else SUBSTITUTED
+    return ALIKE if are_alike(token.folded, word, token.is_name) else SUBSTITUTED
 
 
-def _is_joined(said: Sequence[_Said], heard: Sequence[HeardWord]) -> bool:
-    is_name = any(token.is_name for token in said)
-    return is_one_piece("".join(token.folded for token in said), "".join(token.text for token in heard), is_name)
+def _is_joined(tokens: Sequence[_Token], words: Sequence[HeardWord]) -> bool:
+    is_name = any(token.is_name for token in tokens)
+    return is_one_piece("".join(token.folded for token in tokens), "".join(word.text for word in words), is_name)
 
 
 def _runs(pairs: Sequence[_Pair]) -> Iterator[tuple[range, range]]:
@@ -270,58 +270,58 @@ def _runs(pairs: Sequence[_Pair]) -> Iterator[tuple[range, range]]:
             run = []
 
 
-def _is_same(text: Text, heard: Sequence[HeardWord], said: range, there: range) -> bool:
+def _is_same(text: Text, words: Sequence[HeardWord], here: range, there: range) -> bool:
     """Whether the two are one in another spelling, as read or as typed, or differ in what does not count."""
-    ours, theirs = ([text.said[at].folded for at in said], [heard[at].text for at in there])
+    ours, theirs = ([text.tokens[at].folded for at in here], [words[at].text for at in there])
     if not ours or not theirs:
         extra = ours or theirs
-        at = said.start
-        near = [token.folded for token in text.said[max(0, at - 2) : said.stop + 2]]
+        at = here.start
+        near = [token.folded for token in text.tokens[max(0, at - 2) : here.stop + 2]]
         is_figure = any(_NUMBER.fullmatch(word) for word in near)
         return all(word in _CONTRACTED or (is_figure and word in _IN_FIGURES) for word in extra)
-    words = {text.said[at].word for at in said}
-    joined, typed = "".join(theirs), text.typed(min(words), max(words) + 1)
-    is_name = any(text.said[at].is_name for at in said)
+    numbers = {text.tokens[at].word for at in here}
+    joined, typed = "".join(theirs), text.typed(min(numbers), max(numbers) + 1)
+    is_name = any(text.tokens[at].is_name for at in here)
     if is_one_piece("".join(ours), joined, is_name) or is_one_piece(typed, joined, is_name):
         return True
     return not text.is_english and any(map(str.isdigit, typed)) != any(map(str.isdigit, joined))  # read in any way
 
 
 def _difference(
-    text: Text, raw: Sequence[HeardWord], heard: Sequence[HeardWord], said: range, there: range
+    text: Text, raw: Sequence[HeardWord], words: Sequence[HeardWord], here: range, there: range
 ) -> Difference:
-    before = heard[there.start - 1].end if there.start else 0.0
-    after = heard[there.stop].start if there.stop < len(heard) else heard[-1].end if heard else 0.0
-    start, end = (heard[there.start].start, heard[there.stop - 1].end) if there else (before, max(before, after))
-    first, last = _words_of(text, said)
-    certainty = sum(heard[at].certainty for at in there) / len(there) if there else 1.0
-    kind = _kind(text, heard, said, there)
+    before = words[there.start - 1].end if there.start else 0.0
+    after = words[there.stop].start if there.stop < len(words) else words[-1].end if words else 0.0
+    start, end = (words[there.start].start, words[there.stop - 1].end) if there else (before, max(before, after))
+    first, last = _words_of(text, here)
+    certainty = sum(words[at].certainty for at in there) / len(there) if there else 1.0
+    kind = _kind(text, words, here, there)
     near = start + SLACK, end - SLACK
-    words = " ".join(word.text for word in raw if there and word.end > near[0] and word.start < near[1])
-    return Difference(kind, first, last, start, end, words, certainty)
+    heard = " ".join(word.text for word in raw if there and word.end > near[0] and word.start < near[1])
+    return Difference(kind, first, last, start, end, heard, certainty)
 
 
-def _words_of(text: Text, said: range) -> tuple[int, int]:
-    if said:
-        return text.said[said.start].word, text.said[said.stop - 1].word + 1
-    at = text.said[said.start].word if said.start < len(text.said) else len(text.words)
+def _words_of(text: Text, here: range) -> tuple[int, int]:
+    if here:
+        return text.tokens[here.start].word, text.tokens[here.stop - 1].word + 1
+    at = text.tokens[here.start].word if here.start < len(text.tokens) else len(text.words)
     return at, at
 
 
-def _kind(text: Text, heard: Sequence[HeardWord], said: range, there: range) -> Kind:
-    is_end = said.stop == len(text.said) and there.stop == len(heard)
-    if is_end and len(there) <= END_WORDS and len(said) > len(there):
+def _kind(text: Text, words: Sequence[HeardWord], here: range, there: range) -> Kind:
+    is_end = here.stop == len(text.tokens) and there.stop == len(words)
+    if is_end and len(there) <= END_WORDS and len(here) > len(there):
         return "cut_end"
-    if not said:
-        return "repeated" if _is_repeated(heard, there) else "added"
+    if not here:
+        return "repeated" if _is_repeated(words, there) else "added"
     return "changed" if there else "left_out"
 
 
-def _is_repeated(heard: Sequence[HeardWord], there: range) -> bool:
+def _is_repeated(words: Sequence[HeardWord], there: range) -> bool:
     """Whether the words are those before them or those after them, once more."""
     size = len(there)
     if size > LONGEST_REPEAT:
         return False
-    ours = [word.text for word in heard[there.start : there.stop]]
-    beside = heard[max(0, there.start - size) : there.start], heard[there.stop : there.stop + size]
+    ours = [word.text for word in words[there.start : there.stop]]
+    beside = words[max(0, there.start - size) : there.start], words[there.stop : there.stop + size]
     return any(len(near) == size and all(map(are_alike, ours, (word.text for word in near))) for near in beside)

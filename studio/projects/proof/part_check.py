@@ -55,19 +55,19 @@ def check_take(recogniser: Recogniser, name: str, samples: np.ndarray, take: Tak
     text = _text_of(take, language)
     sound = sound_figures(samples, take.sample_rate)
     findings, wrong = list[ProofFinding](), 0
-    if text.said and sound.speech_s < SHORTEST_SPEECH:
+    if text.tokens and sound.speech_s < SHORTEST_SPEECH:
         findings, wrong = [_whole("no_speech", take)], len(text.words)
-    elif text.said:
+    elif text.tokens:
         pcm = for_recogniser(floats(samples.tobytes()), take.sample_rate)
         spoken = _language(take.text, language)
         words = recogniser.recognise_exactly(pcm, spoken).words
-        heard = [HeardWord(word.word, word.start, word.end, float(word.probability)) for word in words]
-        found = compare(text, heard)
-        differences = Verification(recogniser, spoken, pcm, text, found).differences()
+        heard_words = [HeardWord(word.word, word.start, word.end, float(word.probability)) for word in words]
+        comparison = compare(text, heard_words)
+        differences = Verification(recogniser, spoken, pcm, text, comparison).differences()
         findings += [_finding(text, difference) for difference in differences]
-        findings += _of_sound(text, take, sound, found, findings)
+        findings += _of_sound(text, take, sound, comparison, findings)
         wrong = sum(_words_wrong(difference) for difference in differences)
-    letters = sum(len(token.folded) for token in text.said)
+    letters = sum(len(token.folded) for token in text.tokens)
     return Checked(
         VERSION,
         name,
@@ -94,9 +94,9 @@ def _text_of(take: Take, language: str) -> Text:
     return Text(take.text, read, language or _language(take.text, language))
 
 
-def _language(text: str, told: str) -> str:
+def _language(text: str, language: str) -> str:
     """Two or three letters; blank where nobody knows."""
-    return told.partition("-")[0].lower() or guess_language(text) or ("en" if looks_english(text) else "")
+    return language.partition("-")[0].lower() or guess_language(text) or ("en" if looks_english(text) else "")
 
 
 def _whole(kind: Kind, take: Take) -> ProofFinding:
@@ -123,13 +123,15 @@ def _words_wrong(difference: Difference) -> int:
 
 
 def _of_sound(
-    text: Text, take: Take, sound: SoundFigures, found: Comparison, others: list[ProofFinding]
+    text: Text, take: Take, sound: SoundFigures, comparison: Comparison, others: list[ProofFinding]
 ) -> Iterator[ProofFinding]:
     """Silence that nothing in the text asks for, and an end in mid-word that no word tells of."""
     longest = LONGEST_SILENCE + _pause_in(take.text)
     for start, end in sound.silences:
         if end - start > longest:
-            word = next((word for word, (begin, _) in sorted(found.times.items()) if begin >= start), len(text.words))
+            word = next(
+                (word for word, (begin, _) in sorted(comparison.times.items()) if begin >= start), len(text.words)
+            )
             yield ProofFinding("silence", WEIGHTS["silence"], start, end, *text.characters(word, word))
     if sound.is_cut and not any(finding.kind == "cut_end" for finding in others):
         first, last = text.characters(max(0, len(text.words) - 1), len(text.words))
@@ -138,6 +140,6 @@ def _of_sound(
 
 def _pause_in(text: str) -> float:
     """Seconds of the longest pause that the text asks for."""
-    asked = [float(found[1]) / (1000 if found[2].lower() == "ms" else 1) for found in PAUSE.finditer(text)]
+    asked = [float(match[1]) / (1000 if match[2].lower() == "ms" else 1) for match in PAUSE.finditer(text)]
     named = [TAGGED_PAUSE for tag in TAG.findall(text) if "pause" in tag or "break" in tag]
     return max([0.0, *asked, *named])

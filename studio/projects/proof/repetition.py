@@ -30,7 +30,7 @@ def repeated_spans(pcm: np.ndarray) -> list[tuple[float, float]]:
     Blocking: a hundredth of the audio's length. Raises TooCostly, Cancelled.
     """
     spectra, is_loud = _spectra(pcm)
-    found = list[tuple[float, int, int]]()
+    candidates = list[tuple[float, int, int]]()
     for lag in range(round(SHORTEST * RATE / HOP), min(round(LONGEST * RATE / HOP), len(spectra) // 2) + 1):
         check_job()
         likeness = (spectra[:-lag] * spectra[lag:]).sum(axis=1) * (is_loud[:-lag] & is_loud[lag:])
@@ -38,9 +38,9 @@ def repeated_spans(pcm: np.ndarray) -> list[tuple[float, float]]:
         means = (sums[lag:] - sums[:-lag]) / lag
         if len(means):
             at = int(means.argmax())
-            found.append((float(means[at]), at, lag))
+            candidates.append((float(means[at]), at, lag))
     best = list[tuple[float, float]]()
-    for likeness, at, lag in sorted(found, reverse=True):
+    for likeness, at, lag in sorted(candidates, reverse=True):
         start, end = ((at + by) * HOP / RATE for by in (lag, 2 * lag))
         if likeness < LIKENESS or len(best) == MOST:
             break

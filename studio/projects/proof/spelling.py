@@ -69,35 +69,35 @@ def sound_of(word: str) -> str:
     return word
 
 
-def sound_likeness(said: str, heard: str) -> float:
+def sound_likeness(word: str, other: str) -> float:
     """How much the consonants of two folded words have in common, from 0 to 1."""
-    return Levenshtein.normalized_similarity(sound_of(said), sound_of(heard))
+    return Levenshtein.normalized_similarity(sound_of(word), sound_of(other))
 
 
-def likeness(said: str, heard: str) -> float:
+def likeness(word: str, other: str) -> float:
     """How much of their letters, or of their consonants, two folded words have in common, from 0 to 1."""
-    return max(sound_likeness(said, heard), Indel.normalized_similarity(said, heard))
+    return max(sound_likeness(word, other), Indel.normalized_similarity(word, other))
 
 
-def is_one_piece(said: str, heard: str, is_name: bool = False) -> bool:
+def is_one_piece(word: str, other: str, is_name: bool = False) -> bool:
     """Whether several folded words in one piece are others in one piece: "any more", "anymore"."""
-    if said == heard or (is_name and sound_likeness(said, heard) >= ALIKE_NAME_PIECES):
+    if word == other or (is_name and sound_likeness(word, other) >= ALIKE_NAME_PIECES):
         return True
-    return Indel.normalized_similarity(said, heard) >= ALIKE_PIECES and sound_of(said) == sound_of(heard)
+    return Indel.normalized_similarity(word, other) >= ALIKE_PIECES and sound_of(word) == sound_of(other)
 
 
 @lru_cache(maxsize=65_536)
-def are_alike(said: str, heard: str, is_name: bool = False) -> bool:
+def are_alike(word: str, other: str, is_name: bool = False) -> bool:
     """Whether a folded word, or several in one piece, may have been heard as another."""
-    if said == heard:
+    if word == other:
         return True
-    if not said or not heard or said.isdigit() or heard.isdigit():
+    if not word or not other or word.isdigit() or other.isdigit():
         return False
-    if not _GROUPS.get(said, set()).isdisjoint(_GROUPS.get(heard, ())):
+    if not _GROUPS.get(word, set()).isdisjoint(_GROUPS.get(other, ())):
         return True
-    letters = Indel.normalized_similarity(said, heard)
+    letters = Indel.normalized_similarity(word, other)
     if is_name:
-        return likeness(said, heard) >= ALIKE_NAME
-    if min(len(said), len(heard)) <= SHORT:
+        return likeness(word, other) >= ALIKE_NAME
+    if min(len(word), len(other)) <= SHORT:
         return False
-    return letters >= ALIKE or (letters >= ALIKE_SOUND and sound_of(said) == sound_of(heard))
+    return letters >= ALIKE or (letters >= ALIKE_SOUND and sound_of(word) == sound_of(other))

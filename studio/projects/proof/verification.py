@@ -51,18 +51,18 @@ class Verification:
         language: str,
         pcm: np.ndarray,
         text: Text,
-        found: Comparison,
+        comparison: Comparison,
     ) -> None:
         """``pcm``: float32 (samples,) at RATE."""
         self._recogniser, self._language, self._pcm = recogniser, language, pcm
-        self._text, self._found = text, found
+        self._text, self._comparison = text, comparison
 
     def differences(self) -> list[Difference]:
         """Those that the audio supports, in order, with repetitions that were not heard.
 
         Raises what Recogniser.likelihoods raises, TooCostly, Cancelled.
         """
-        supported = [difference for difference in self._found.differences if self._is_supported(difference)]
+        supported = [difference for difference in self._comparison.differences if self._is_supported(difference)]
         supported += self._unheard(supported)
         return sorted(supported, key=lambda difference: difference.start)
 
@@ -84,7 +84,7 @@ class Verification:
             begin = start - (end - start)
             if any(begin - NEAR < other.start < end + NEAR for other in tuple(others)):
                 continue
-            near = [word for word, (at, over) in self._found.times.items() if at < end and over > begin]
+            near = [word for word, (at, over) in self._comparison.times.items() if at < end and over > begin]
             if near:
                 yield from self._repetition(min(near), max(near) + 1, start, end)
 
@@ -107,7 +107,7 @@ class Verification:
 
     def _audio(self, first: int, last: int) -> np.ndarray | None:
         """The samples in which these words are heard, by those of them that are; None: too many for an answer."""
-        times, words = self._found.times, len(self._text.words)
+        times, words = self._comparison.times, len(self._text.words)
         before = [times[word] for word in range(first + 1) if word in times]
         after = [times[word] for word in range(max(0, last - 1), words) if word in times]
         start = 0.0 if first == 0 or not before else max(0.0, before[-1][0] - MARGIN)

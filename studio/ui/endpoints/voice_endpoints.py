@@ -132,10 +132,10 @@ class VoiceEndpoints:
     async def transcribe(self, caller: gr.Request, *, audio: Upload | None = None, language: str, text: str) -> Json:
         """Transcribe a clip, if a recogniser is installed; with a text, also return where the two differ."""
         intake, name = await self._judge(caller, audio, text, Cut()), caller.state.caller
-        heard = await self._clips.transcriber.transcribe(intake.clip, name, clean_language(language))
-        words = heard.text[:MAX_TEXT]
+        transcription = await self._clips.transcriber.transcribe(intake.clip, name, clean_language(language))
+        words = transcription.text[:MAX_TEXT]
         marks = await self._queues.texts.run(name, compare, text, words) if text.strip() else ()
-        return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
+        return asdict(transcription) | {"marks": [asdict(mark) for mark in marks]}
 
     async def _judge(self, caller: gr.Request, audio: Upload | None, text: str, cut: Cut) -> Intake:
         """The clip with this cut, or, if there is none and the clip is too long, with a suggested one."""

@@ -71,10 +71,10 @@ class DeepFilterNet:
             noisy = np.zeros((-(-(late + len(pcm)) // frame), frame), np.float32)
             noisy.reshape(-1)[: len(heard_before) + len(pcm)] = np.concatenate([heard_before, pcm])
             clean = np.zeros_like(noisy)
-            for heard, clean_frame in zip(noisy, clean, strict=True):
+            for noisy_frame, clean_frame in zip(noisy, clean, strict=True):
                 check_job()
                 self._library.df_process_frame(
-                    state, heard.ctypes.data_as(self._samples), clean_frame.ctypes.data_as(self._samples)
+                    state, noisy_frame.ctypes.data_as(self._samples), clean_frame.ctypes.data_as(self._samples)
                 )
             return clean.reshape(-1)[late : late + len(pcm)]
         finally:

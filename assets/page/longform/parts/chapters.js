@@ -48,7 +48,7 @@ export class Chapters extends EventTarget {
 
   /** Mark the chapter of a part. */
   follow(position) {
-    const chapter = this.#chapters.findLast((each) => each.position <= position);
+    const chapter = this.#chapters.findLast((candidate) => candidate.position <= position);
     if (!chapter || chapter.id === this.#current) return;
     this.#current = chapter.id;
     this.#mark();

@@ -101,7 +101,7 @@ export class Direction extends EventTarget {
     const select = this.part(`selected-${name}`);
     const { value } = select;
     select.replaceChildren(option(UNCHANGED, unchanged), ...options);
-    select.value = options.some((each) => each.value === value) ? value : UNCHANGED;
+    select.value = options.some((choice) => choice.value === value) ? value : UNCHANGED;
   }
 
   #set(changes) {

@@ -89,8 +89,8 @@ export class FindReplace {
   }
 
   #tell() {
-    const found = phrase("project.found", this.#figures);
-    this.#say(this.#at < 0 ? found : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${found}`);
+    const summary = phrase("project.found", this.#figures);
+    this.#say(this.#at < 0 ? summary : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${summary}`);
   }
 
   /** Count once typing stops; replacing is disabled until then. */

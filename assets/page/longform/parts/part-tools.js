@@ -16,9 +16,9 @@ export class PartTools extends EventTarget {
 
   constructor() {
     super();
-    this.said = element("p", { className: "quiet", hidden: true });
-    this.said.setAttribute("role", "status");
-    this.element = element("div", { className: "long-tools" }, [this.said]);
+    this.status = element("p", { className: "quiet", hidden: true });
+    this.status.setAttribute("role", "status");
+    this.element = element("div", { className: "long-tools" }, [this.status]);
     this.toggle = offerMenu(element("button", { type: "button", className: "long-more" }, [icon(MORE)]), () => this.#items());
   }
 
@@ -52,8 +52,8 @@ export class PartTools extends EventTarget {
 
   /** The reason for a refusal; blank: none. */
   say(words) {
-    this.said.textContent = words;
-    this.said.hidden = !words;
+    this.status.textContent = words;
+    this.status.hidden = !words;
   }
 
   show(part, total) {

@@ -35,7 +35,7 @@ export class VirtualList {
     addEventListener("resize", later, { signal });
     const seen = new ResizeObserver(later); // the list may have been out of sight
     seen.observe(/** @type {Element} */ (box.parentElement));
-    signal.addEventListener("abort", () => [this.#observer, seen].forEach((each) => each.disconnect()));
+    signal.addEventListener("abort", () => [this.#observer, seen].forEach((observer) => observer.disconnect()));
   }
 
   /** How many rows there are in all. */

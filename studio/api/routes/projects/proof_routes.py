@@ -78,12 +78,12 @@ class ProofRoutes:
         Times are seconds of the spot's ``take``: the chosen one, of a note any of its part. ``accepted=true`` lists
         those that were accepted.
         """
-        found, total = self._library.proofs.spots(
+        spots, total = self._library.proofs.spots(
             project_id, request.state.owner_filter, chapter, kind, accepted, offset, limit
         )
-        more = offset + len(found) < total
+        more = offset + len(spots) < total
         return JSONResponse(
-            {"object": "list", "data": [spot_json(spot) for spot in found], "total": total, "has_more": more}
+            {"object": "list", "data": [spot_json(spot) for spot in spots], "total": total, "has_more": more}
         )
 
     async def accept(self, project_id: str, spot_id: str, request: Request) -> JSONResponse:

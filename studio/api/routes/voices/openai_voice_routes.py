@@ -148,8 +148,8 @@ class OpenAIVoiceRoutes:
         self, request: Request, after: str | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 20
     ) -> JSONResponse:
         """Consents, newest first. With API keys, the caller's, and those of voices shared with it."""
-        found = self._seen(request).library.consents.page(limit + 1, after)
-        page = list_page(found, limit, consent_json)
+        consents = self._seen(request).library.consents.page(limit + 1, after)
+        page = list_page(consents, limit, consent_json)
         return JSONResponse(page | {"first_id": page["data"][0]["id"] if page["data"] else None})
 
     def get_consent(self, consent_id: str, request: Request) -> JSONResponse:

@@ -253,13 +253,15 @@ class VoiceRoutes:
 
         async def hear() -> tuple[float, Heard]:
             clip = (await self._judge(form, text, caller)).clip
-            heard = await self._clips.transcriber.transcribe(clip, caller, clean_language(form.text("language")))
-            return clip.seconds, heard
+            transcription = await self._clips.transcriber.transcribe(
+                clip, caller, clean_language(form.text("language"))
+            )
+            return clip.seconds, transcription
 
-        seconds, heard = await until_hangup(request, hear())
-        transcript = {"object": "voice.transcript", "seconds": seconds} | asdict(heard)
+        seconds, transcription = await until_hangup(request, hear())
+        transcript = {"object": "voice.transcript", "seconds": seconds} | asdict(transcription)
         if text:
-            transcript["marks"] = await self._marks(request, text, heard.text[:MAX_TEXT])
+            transcript["marks"] = await self._marks(request, text, transcription.text[:MAX_TEXT])
         return JSONResponse(transcript)
 
     async def export(self, reference: str, request: Request) -> Response:
