@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.studio.server import Served, serve
+from tests.waiting import wait_until
 
 AUDIO8 = "audio8-0.6b"
 STATE, LIST = "/v1/engine/model", "/v1/engine/models"
@@ -93,12 +93,7 @@ def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 def until(client: httpx.Client, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The state of the models once it is so."""
-    for _ in range(3000):
-        state = client.get(STATE).json()
-        if holds(state):
-            return state
-        time.sleep(0.02)
-    raise AssertionError(state)
+    return wait_until(holds, lambda: client.get(STATE).json())
 
 
 def downloaded(client: httpx.Client) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from studio.settings import Settings
 from studio.speech.text import Sentences, Words, has_words, read_script
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.projects.test_projects import until
 from tests.studio.server import serve
 from tests.studio.speech.test_socket import open_socket, send
 
@@ -144,9 +144,7 @@ def test_the_parts_of_a_project_are_handed_over_in_the_same_words(paged: Steered
         def speak() -> None:
             body = {"items": [{"input": text} for text in texts()], "start": True}
             project = client.post("/v1/projects", json=body).json()
-            deadline = time.monotonic() + 30
-            while client.get(f"/v1/projects/{project['id']}").json()["state"] != "done":
-                assert time.monotonic() < deadline
+            until(served, project, "done")
 
         assert sorted(handed_over(engine, speak)) == sorted(text for parts in alone for text in parts)
 
