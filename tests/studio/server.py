@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import json
+import os
 import socket
 import ssl
 import tempfile
@@ -20,16 +21,18 @@ from fastapi import FastAPI
 
 from studio.engine_host import StartEngine
 from studio.errors import SettingsError
+from studio.library.disk_reserve import RESERVED
 from studio.library.private_files import make_private_file, make_private_folder
 from studio.library.store import Store
 from studio.serving.public_port import PublicPort
 from studio.settings import Settings
 from studio.start.startup import create_app
-from tests import quick_hearing, quick_routes
+from tests import quick_disk, quick_hearing, quick_routes
 from tests.waiting import wait_until
 
-quick_routes.hasten()
+quick_disk.hasten()
 quick_hearing.hasten()
+quick_routes.hasten()
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Without root certificates, which a client would read each time: these servers use plain HTTP."""
 
@@ -95,6 +98,10 @@ def _prepare(home: Path) -> None:
         make_private_folder(home)
         make_private_file(home / "library.db")
         (home / "library.db").write_bytes(_empty_library())
+        if hasattr(os, "posix_fallocate"):  # the same room, without writing two megabytes for each studio
+            make_private_file(home / "reserve")
+            with open(home / "reserve", "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, RESERVED)
 
 
 @contextlib.contextmanager
