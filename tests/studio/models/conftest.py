@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,12 +23,6 @@ from tests.waiting import wait_until
 AUDIO8 = "audio8-0.6b"
 STATE, LIST = "/v1/engine/model", "/v1/engine/models"
 DOWNLOAD = f"{LIST}/{AUDIO8}/download"
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _frozen() -> None:
-    """Each switch collects garbage: what other tests have left need not be looked through again and again."""
-    gc.freeze()
 
 
 @pytest.fixture
@@ -71,6 +64,7 @@ class Studio:
 def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Studio]]:
     """Makes one from settings."""
     monkeypatch.setattr("studio.engine_host.LAST_USE_SECONDS", 0.0)  # the test keeps the engines that were stopped
+    monkeypatch.setattr("studio.engine_host.release_memory", lambda: None)  # which hold none
     with contextlib.ExitStack() as stack:
 
         def make(broken: dict[str, Exception] | None = None, **settings: Any) -> Studio:

@@ -13,6 +13,7 @@ import pytest
 
 from engine import EngineConfig, ModelCard
 from studio.settings import Settings
+from studio.speech import quality
 from studio.speech.text import Sentences, Words, has_words, read_script
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -68,11 +69,13 @@ def paged(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         engines.append(FakeEngine.start(config, progress))
         engines[0].info = replace(engines[0].info, card=CARD)
+        engines[0].frames_a_word = 1
         return engines[0]
 
     home = str(tmp_path_factory.mktemp("home"))
     settings = Settings(model="test/model", voices=str(voices_folder), home=home, max_rows=1)
-    with serve(settings, start, page=True) as served:
+    with pytest.MonkeyPatch.context() as patch, serve(settings, start, page=True) as served:
+        patch.setattr(quality, "LETTERS_A_SECOND", 1000.0)
         yield served, engines[0]
 
 
