@@ -243,7 +243,7 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
 
     monkeypatch.setattr(WorkerHandle, "_handle", noted)
     settings = Settings(home=str(tmp_path / "home"), model="test/model", max_rows=8)
-    with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
+    with several(settings, lambda: partial(reluctant, str(tmp_path)), count=1) as studio:
         leaving = studio.pids[0]
         os.kill(leaving, signal.SIGTERM)
         wait_until_true(lambda: heard.count(leaving) > 1 or leaving not in studio.pids)
