@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +24,11 @@ CLIP = ASSETS / "fry" / "voices" / "Otto.wav"
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    settings = Settings(home=str(tmp_path_factory.mktemp("home")))
+    """With one of the bundled voices: each takes the model half a second."""
+    voices = tmp_path_factory.mktemp("voices")
+    for clip in (ASSETS / "fry" / "voices").glob("Clara.*"):
+        shutil.copy(clip, voices)
+    settings = Settings(home=str(tmp_path_factory.mktemp("home")), voices=str(voices))
     with serve(settings, Engine.start) as served:
         yield served
 
