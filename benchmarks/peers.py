@@ -49,7 +49,10 @@ class Peer:
     async def hear(self, frames: int, **fields: Any) -> Heard:
         """One take of a new text of about 100 characters."""
         whole = (
-            {"input": sentence(next(self._numbers)), "max_new_tokens": frames, "stream": True} | self.fields | fields
+            {"input": sentence(next(self._numbers)), "max_new_tokens": frames}
+            | {"stream": True, "stream_format": "audio"}
+            | self.fields
+            | fields
         )
         return await self.address.listen({name: value for name, value in whole.items() if value is not None})
 

@@ -198,8 +198,10 @@ def _kept(metrics: str) -> dict[str, int]:
 
 
 def _card_mib() -> int | None:
-    """Memory in use on all GPUs, in MiB."""
+    """Memory in use on all GPUs, or on those that CUDA_VISIBLE_DEVICES names, in MiB."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        command.append(f"--id={visible}")
     try:
         return sum(map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()))
     except (OSError, subprocess.CalledProcessError, ValueError):

@@ -126,6 +126,8 @@ async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, A
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     if status.split()[1] != "200":
         raise Refused(f"{status}: {(await reader.read(600)).decode(errors='replace')}")
+    if "event-stream" in headers.get("content-type", ""):  # base64, which would count as a third more audio
+        raise Refused('the server sent events, not audio; "stream_format": "audio" asks for audio')
     heard.server_queue_ms, heard.server_first_ms = (
         float(headers[name]) if name in headers else None for name in ("x-queue-ms", "x-first-audio-ms")
     )

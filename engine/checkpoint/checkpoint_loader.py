@@ -100,14 +100,15 @@ def _load_model(
 ) -> tuple[DualAR, list[_ReadTensor]]:
     with only_shapes():
         model, as_published = DualAR(source.config, weights), DualAR(source.config)
-    upload, quantiser = Uploader(device), Quantiser(model)
+    upload, quantiser = Uploader(device), Quantiser(model, device)
 
     def read(stored: LazyTensor) -> _ReadTensor:
         name, tensor = stored.name, _numbers(source, stored)
         few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
         sample = few.to(dtype).float().numpy().tobytes()
         if name == TEXT_TABLE and text_device != device:
-            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype)})
+            # A copy, since a view of the file waits for the disk at each word's first use.
+            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype, copy=True)})
         return _ReadTensor(name, stored.shape, sample, quantiser(name, upload(tensor, dtype)))
 
     tensors: list[_ReadTensor] = []

@@ -45,13 +45,21 @@ class HeldWeight:
     """Of eight bits float32 (outputs,), of six bits float16 (outputs, inputs / GROUP)"""
 
     @classmethod
-    def of(cls, weight: Tensor, bits: int) -> HeldWeight:
-        """A weight (outputs, inputs), quantised."""
+    @torch.inference_mode()  # in which ``into`` may have been allocated, by another thread
+    def of(cls, weight: Tensor, bits: int, into: HeldWeight | None = None) -> HeldWeight:
+        """A weight (outputs, inputs), quantised, in the memory of ``into`` where that is given."""
         if bits == 16:
             return cls(weight)
-        quantise = _in_eight_bits if bits == 8 else _in_six_bits
-        parts = map(quantise, weight.split(max(1, _AT_ONCE // weight.shape[1])))
-        return cls(*map(torch.cat, zip(*parts, strict=True)))
+        if into is None:
+            outputs, inputs = weight.shape
+            with weight.device:
+                into = cls.empty(outputs, inputs, bits)
+        assert into.scales is not None
+        quantise, rows = _in_eight_bits if bits == 8 else _in_six_bits, max(1, _AT_ONCE // weight.shape[1])
+        for part, *targets in zip(weight.split(rows), into.values.split(rows), into.scales.split(rows), strict=True):
+            for target, result in zip(targets, quantise(part), strict=True):
+                target.copy_(result)
+        return into
 
     @classmethod
     def empty(cls, outputs: int, inputs: int, bits: int) -> HeldWeight:
@@ -158,16 +166,25 @@ def multiplies_eight_bits() -> bool:
 class Quantiser:
     """Converts a checkpoint's tensors to entries of a model's state; any thread may call it."""
 
-    def __init__(self, model: nn.Module) -> None:
-        """``model``: only its shapes count."""
+    def __init__(self, model: nn.Module, device: torch.device | None = None) -> None:
+        """``model``: only its shapes count.
+
+        ``device``: allocate the quantised weights there now. Allocated one by one, they would lie in what the full ones
+        before them left, and GPU memory that is partly in use cannot be freed: a gibibyte of S2 Pro's.
+        """
         self._parts = {f"{name}.weight": part for name, part in model.named_modules() if isinstance(part, HeldLinear)}
+        self._memory: dict[str, HeldWeight] = {}
+        if device is not None:
+            with device:
+                for name, part in self._parts.items():
+                    self._memory[name] = HeldWeight.empty(*held_by(part).shape, part.bits)
 
     def __call__(self, name: str, tensor: Tensor) -> dict[str, Tensor]:
         """The state's entries for a tensor; one that does not match the model's shapes is returned as it is."""
         part = self._parts.get(name)
         if part is None or tensor.shape != held_by(part).shape:
             return {name: tensor}
-        held = HeldWeight.of(tensor, part.bits)
+        held = HeldWeight.of(tensor, part.bits, self._memory.get(name))
         assert held.scales is not None
         return {name: held.values, name.removesuffix("weight") + "scales": held.scales}
 

@@ -42,6 +42,11 @@ async def plain_server(seconds: float = 0.5, sent: float = 1.0) -> AsyncIterator
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
+async def test_events_do_not_count_as_audio(studio: Served) -> None:
+    heard = await Address.of(studio.url).listen({"input": "Hello.", "stream_format": "sse"})
+    assert not heard.pieces and '"stream_format": "audio"' in heard.error
+
+
 async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Path) -> None:
     out = tmp_path / "peers.json"
     async with plain_server() as other:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from engine.checkpoint import open_source
 from engine.codec import CodecConfig
 from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
-from engine.runtime import memory_plan
+from engine.runtime import memory_plan, setup
 from engine.runtime.memory_plan import (
     GIB,
     UNPLANNED,
@@ -156,3 +157,26 @@ def test_what_does_not_fit_is_refused_with_the_arithmetic(tmp_path: Path) -> Non
     write_checkpoint(tmp_path)
     with pytest.raises(ConfigError, match=r"weights 0\.\d\d \+ codec .* = .* GiB, but 0\.00 GiB may be used; lower"):
         Engine.start(EngineConfig(str(tmp_path), memory_bytes=2**20))
+
+
+def test_where_memory_runs_out_while_loading_an_engine_loads_again_with_less(
+    tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_codec, steps = setup._streams, list[str]()
+    failed = False
+
+    def streams(codec: Any, plan: Any, precision: Any) -> Any:
+        nonlocal failed
+        if not failed:
+            failed = True
+            raise torch.OutOfMemoryError("there is none")
+        return load_codec(codec, plan, precision)
+
+    monkeypatch.setattr(setup, "_streams", streams)
+    config = EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, memory_bytes=2 * GIB)
+    engine = Engine.start(config, lambda step, done: steps.append(step))
+    engine.stop()
+    assert "memory ran out, loading again with 1.5 GiB" in steps and steps[-1] == "ready"
+    failed = False
+    with pytest.raises(ConfigError, match=r"but 0\.50 GiB may be used"):  # there is nothing smaller
+        Engine.start(replace(config, memory_bytes=GIB, prefix_bytes=GIB // 2))
