@@ -12,5 +12,5 @@ from studio.library import store
 
 def hasten() -> None:
     """Have files and databases, in this process, leave the time of writing to the system."""
-    os.fsync = lambda handle: None
+    os.fsync = lambda fd: None
     store.SYNCHRONOUS = "off"
