@@ -92,8 +92,8 @@ def _empty_library() -> bytes:
         return store.path.read_bytes()
 
 
-def _prepare(home: Path) -> None:
-    """An empty library, unless the test has made its folder itself."""
+def prepared(home: Path) -> Path:
+    """The folder, with an empty library unless the test has made the folder itself."""
     if not home.exists():
         make_private_folder(home)
         make_private_file(home / "library.db")
@@ -102,6 +102,7 @@ def _prepare(home: Path) -> None:
             make_private_file(home / "reserve")
             with open(home / "reserve", "wb") as file:
                 os.posix_fallocate(file.fileno(), 0, RESERVED)
+    return home
 
 
 @contextlib.contextmanager
@@ -112,7 +113,7 @@ def serve(
 
     On ``port`` if nobody has taken it meanwhile, else on a free one.
     """
-    _prepare(Path(settings.home))
+    prepared(Path(settings.home))
     app = create_app(settings.model_copy(update={"page": page}), start_engine)
     here = settings.model_copy(update={"host": "127.0.0.1", "port": port})
     try:
