@@ -11,7 +11,7 @@ from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS,
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
 from studio.projects.casting.characters import NARRATOR_SELF, VOICE_GENDERS, gender_of_name
-from studio.projects.casting.speaker_turns import into_turns
+from studio.projects.casting.speaker_turns import into_turns, with_colons
 from studio.projects.documents.passages import PAUSE_WITHIN, Document, Passage
 from studio.speech.dialogue import fold_speaker, speaker_names
 
@@ -74,6 +74,7 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
     some 1.5 s of a core for a million letters. Raises InvalidDocument.
     """
     if find_speakers and document.prose:
+        document = replace(document, passages=tuple(with_colons(document.passages)))
         for name in _script_names(document, only_scripts=True):
             casting.character(name)
     own = Counter((each.speaker, each.voice) for each in document.passages if each.speaker and each.voice)
@@ -92,6 +93,7 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
 def speakers_in(document: Document) -> Document:
     """As `divided`, to list possible speakers: also names that occur several times before a colon in prose."""
     casting = Casting({})
+    document = replace(document, passages=tuple(with_colons(document.passages)))
     for name in _script_names(document, only_scripts=False):
         casting.character(name)
     return divided(document, casting, find_speakers=True) if document.prose else document

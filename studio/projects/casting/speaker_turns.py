@@ -1,10 +1,10 @@
-"""Splits passages of a script at speakers' names before colons, and its stage directions from what is spoken."""
+"""Splits passages of scripts and plays at speakers' names, and their stage directions from what is spoken."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from studio.projects.documents.passages import PAUSE_WITHIN, Passage
@@ -25,6 +25,37 @@ _WITHIN_SENTENCE = re.compile(
     r"[a-z]{2,}ing\b|(?:aside|beat|coughs|laughs|pause|sighs)\Z"
 )
 """Words in parentheses that are a direction even within a sentence: "laughing …", "pause"; others are spoken."""
+
+_PLAY_NAME = re.compile(
+    r"\s*(?!(?:ACT|BOOK|CHAPTER|PART|SCENE|VOLUME)\b)([^\W\d_][\w '’-]{1,39})\.(?:[ \t]*\n|[ \t]+)(?=\S)"
+)
+_WORDS_IN_A_PLAYS_NAME = 4
+PLAY_SHARE = 0.5
+"""A text is a play if at least this share of its paragraphs begins with a name in capitals and a full stop."""
+
+
+def with_colons(passages: Sequence[Passage]) -> Sequence[Passage]:
+    """A play's passages with a colon after each speaker's name, and stage directions on lines of their own without
+    brackets: many plays have "ROMEO." on a line of its own, or before the words. Any other text's as they are."""
+    is_text = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
+    names = [_name_in_capitals(p.text) if is_own else None for p, is_own in zip(passages, is_text, strict=True)]
+    if sum(map(bool, names)) < PLAY_SHARE * max(1, sum(is_text)):
+        return passages
+    return [
+        replace(passage, text=f"{name[1]}: {passage.text[name.end() :]}" if name else _without_brackets(passage.text))
+        for passage, name in zip(passages, names, strict=True)
+    ]
+
+
+def _without_brackets(text: str) -> str:
+    direction = _DIRECTION.fullmatch(text)
+    return (direction and direction["line"]) or text
+
+
+def _name_in_capitals(text: str) -> re.Match[str] | None:
+    match = _PLAY_NAME.match(text)
+    is_name = match is not None and match[1].isupper() and len(match[1].split()) <= _WORDS_IN_A_PLAYS_NAME
+    return match if is_name else None
 
 
 def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[Passage]:

@@ -51,6 +51,26 @@ def test_every_name_of_a_script_is_listed_and_becomes_a_character(steered: Any) 
     ]  # fmt: skip
 
 
+def test_names_in_capitals_with_a_full_stop_are_the_speakers_of_a_play(steered: Any) -> None:
+    play = (
+        "ACT I. SCENE II.\n\nEnter OLD MAN.\n\nOLD MAN.\nNobody is here.\nNobody.\n\n"
+        "[They all leave.]\n\nANNE. Wait!\n\nOLD MAN.\n(turning) No."
+    )
+    letter = "NASA. It is an agency.\n\nIt rained.\n\nI was late.\n\nP. Smith wrote."
+    served, _ = steered()
+    with served.client() as client:
+        assert client.post(f"{PROJECTS}/characters", json={"input": letter}).json()["data"] == []
+        body = {"input": play, "speakers": True, "cast": {"old man": "bert"}, "split_by": "paragraph"}
+        project = client.post(PROJECTS, json=body).json()
+        cast = client.get(f"{PROJECTS}/{project['id']}/cast").json()["data"]
+    assert [(one["name"], one["voice"]) for one in cast] == [("OLD MAN", "bert"), ("ANNE", None)]
+    names = {None: None} | {one["id"]: one["name"] for one in cast}
+    assert [(names[part["character"]], part["text"]) for part in parts_of(served, project)][-6:] == [
+        (None, "Enter OLD MAN."), ("OLD MAN", "Nobody is here.\nNobody."), (None, "They all leave."),
+        ("ANNE", "Wait!"), (None, "(turning)"), ("OLD MAN", "No."),
+    ]  # fmt: skip
+
+
 def test_stage_directions_of_a_script_are_the_narrators(steered: Any) -> None:
     play = (
         "GUARD: Halt.\n[He sets down his lantern.]\nWho goes?\nTOM: (low) Me.\n(They leave.)\n\nGUARD: [whisper]\nGone."
