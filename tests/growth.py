@@ -58,12 +58,14 @@ def cost(work: Work, told: str) -> float:
 
 def check(work: Work, make: Callable[[int], str], size: int) -> None:
     """Makes the input larger until there is something to measure."""
-    while cost(work, make(size)) < LEAST and size < LARGEST:
+    while (once := cost(work, make(size))) < LEAST and size < LARGEST:
         size *= 4
     found = []
     for each in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
-        for _ in range(TRIES):
-            once, twice = cost(work, make(each)), cost(work, make(2 * each))
+        for attempt in range(TRIES):
+            if attempt or each != size:
+                once = cost(work, make(each))
+            twice = cost(work, make(2 * each))
             found.append(f"{each}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
             if twice <= TIMES * max(once, LEAST):
                 return

@@ -1,4 +1,4 @@
-"""The models that listen to clips, spared what they repeat: many tests bring the same few clips.
+"""What listens to clips and measures them, spared what they repeat: many tests bring the same few clips.
 
 What they hear stays the same: each clip is heard once by a process of the tests.
 """
@@ -10,16 +10,19 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from studio.voices import advisor
 from studio.voices.hearing.denoiser import DeepFilterNet
 from studio.voices.hearing.voiceprint import Voiceprints
+from studio.voices.measure import Figures
 
 SHORT = 500_000
 """Samples: longer clips are rare, and not kept."""
 
 
 def hasten() -> None:
-    """Have noise reduction and voiceprints, in this process, remember what they have made of a clip."""
-    plain_call, plain_spans = DeepFilterNet.__call__, Voiceprints.spans
+    """Have noise reduction, voiceprints and measurements, in this process, remember what they have made of a clip."""
+    plain_call, plain_spans, plain_measure = DeepFilterNet.__call__, Voiceprints.spans, advisor.measure
+    measured: dict[Hashable, Figures] = {}
     heard: dict[Hashable, np.ndarray] = {}
 
     def call(model: DeepFilterNet, pcm: np.ndarray) -> np.ndarray:
@@ -36,6 +39,13 @@ def hasten() -> None:
             heard[key] = plain_spans(prints, pcm, rate, most)
         return heard[key].copy()
 
+    def measure(pcm: np.ndarray, rate: int) -> Figures:
+        key = _digest(pcm), pcm.shape, rate
+        if key not in measured:
+            measured[key] = plain_measure(pcm, rate)
+        return measured[key]
+
+    advisor.measure = measure
     DeepFilterNet.__call__ = call  # type: ignore[method-assign, assignment]
     Voiceprints.spans = spans  # type: ignore[method-assign, assignment]
 

@@ -40,7 +40,8 @@ def page(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return create_app(Settings(page=False, home=str(tmp_path_factory.mktemp("docs"))))
+    home, voices = str(tmp_path_factory.mktemp("docs")), str(tmp_path_factory.mktemp("voices"))
+    return create_app(Settings(page=False, home=home, voices=voices))
 
 
 def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
+SYNCHRONOUS = "full"
+"""SQLite's `pragma synchronous`: a commit waits for the disk, so that it survives a loss of power."""
 BUSY_SECONDS = 60
 """Seconds that a call waits for another writer."""
 MOST_WRITERS = 16
@@ -307,7 +309,7 @@ class Store:
     def _connect(self) -> _Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, factory=_Connection)
         connection.can_write = os.access(self.path, os.W_OK)
-        connection.execute("pragma synchronous = full")
+        connection.execute(f"pragma synchronous = {SYNCHRONOUS}")
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection

@@ -10,8 +10,9 @@ import pytest
 
 from engine import Engine
 from studio.settings import Settings
-from tests.fleet.frontends.several import Several, until
+from tests.fleet.frontends.several import Several
 from tests.studio.server import serve
+from tests.waiting import wait_until_true
 
 pytestmark = pytest.mark.ray
 
@@ -44,7 +45,7 @@ def test_a_take_is_ended_by_way_of_another_process_and_its_row_is_free(studio: S
             assert other.delete(f"/v1/requests/{answer.headers['x-request-id']}").status_code == 200
             with pytest.raises(httpx.RemoteProtocolError):
                 answer.read()
-        until(lambda: other.get("/health").json()["load"]["running"] == 0)
+        wait_until_true(lambda: other.get("/health").json()["load"]["running"] == 0)
 
 
 def test_the_rows_of_a_process_that_dies_are_free_and_takes_of_the_other_go_on(studio: Several) -> None:
@@ -57,4 +58,4 @@ def test_the_rows_of_a_process_that_dies_are_free_and_takes_of_the_other_go_on(s
             with pytest.raises(httpx.TransportError):
                 lost.read()
             assert len(on.read()) > 150 * 2000
-        until(lambda: other.get("/health").json()["load"]["running"] == 0)
+        wait_until_true(lambda: other.get("/health").json()["load"]["running"] == 0)

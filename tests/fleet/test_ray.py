@@ -25,6 +25,8 @@ from tests.tiny import FEW_CODEBOOKS
 pytestmark = pytest.mark.ray
 
 FRAMES = 100
+PAUSE_SECONDS = 0.3
+"""Between a caller's takes: who speaks all the time takes the processor from the replicas that start."""
 CHANGE_SECONDS = 150.0
 """Within which a replica that was lost is there again, on a machine with other things to do."""
 
@@ -171,9 +173,10 @@ async def test_an_update_under_takes_fails_none_of_them(
             heard = await hear(fleet, take(seed, frames))
             assert np.array_equal(heard.codes, whole.codes), "no frame lost, none twice"
             moved += sorted({chunk.resumed_at for chunk in heard.chunks if chunk.resumed_at})
+            await asyncio.sleep(PAUSE_SECONDS)
         return moved
 
-    moved = await asyncio.gather(speak_on(3, 40), speak_on(5, 40), speak_on(7, 1800))
+    moved = await asyncio.gather(speak_on(3, 40), speak_on(5, 40), speak_on(7, 900))
     await updating
     print(f"takes moved during the update, short, short and long, at their frames {moved}")
     after = await both(fleet)

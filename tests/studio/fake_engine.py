@@ -35,7 +35,7 @@ FRAME = 2048
 
 
 class FakeEngine:
-    """Speaks six frames a word. The public attributes steer it, from any thread, while it runs."""
+    """The public attributes steer it, from any thread, while it runs."""
 
     def __init__(self, config: EngineConfig, rows: int = 2) -> None:
         self.config = config
@@ -59,6 +59,8 @@ class FakeEngine:
         self.later_frames_gate = threading.Event()
         """Cleared: takes wait after their first frame."""
         self.later_frames_gate.set()
+        self.frames_a_word = 6
+        """Fewer where only the words matter: then `quality.LETTERS_A_SECOND` has to allow it."""
         self.dead: str | None = None
         self.spoilt: list[str] = []
         """How the next takes go wrong, one entry a take: short, silent, nan, loop, late nan; mute has no frame at all;
@@ -100,7 +102,7 @@ class FakeEngine:
             admitted = time.perf_counter() - handed_over
             await self._until(self.first_frame_gate.is_set)
             first = time.perf_counter() - handed_over
-            wanted = {"mute": 0, "short": 1}.get(fault, 6 * len(utterance.text.split()))
+            wanted = {"mute": 0, "short": 1}.get(fault, self.frames_a_word * len(utterance.text.split()))
             frames = min(wanted, utterance.max_frames)
             if not frames:
                 now = time.perf_counter() - handed_over
@@ -144,7 +146,7 @@ class FakeEngine:
             raise CannotAlign(self.info.cannot_align)
         self.aligned.append(text)
         await asyncio.sleep(0)
-        whole, heard = 6 * len(text.split()) * FRAME / RATE, codes.shape[1] * FRAME / RATE
+        whole, heard = self.frames_a_word * len(text.split()) * FRAME / RATE, codes.shape[1] * FRAME / RATE
         return np.minimum(np.linspace(0.0, whole, len(text) + 1), heard)
 
     def stats(self) -> EngineStats:

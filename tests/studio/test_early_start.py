@@ -9,35 +9,37 @@ from pathlib import Path
 
 from studio.paths import ROOT
 
-TOLD = """import json, sys
-from studio.start import startup as app
-before = set(sys.modules)
-{}
-print(json.dumps(sorted(set(sys.modules) - before)))"""
 ENGINE = """
-from importlib.util import find_spec
-from pkgutil import walk_packages
 app.Engine.start(app.EngineConfig({!r}), lambda doing, fraction: None).stop()
 import engine
 for module in walk_packages(engine.__path__, "engine."):  # a GPU's, too
     if find_spec("triton"):
         __import__(module.name)
 """
-WEB = """
-import fleet.frontends.worker_pool
-app.create_app(app.Settings())
-"""
+ALONE = "app.create_app(app.Settings(page=False))"
+WORKER = "import fleet.frontends.worker_main, fleet.frontends.worker_pool"
+PAGE = "app.create_app(app.Settings())"
 
 
-def modules(program: str) -> set[str]:
-    """Of other packages than Python's own: what a program imports that has imported `app`."""
-    command = [sys.executable, "-c", TOLD.format(program)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    tops = {name: name.partition(".")[0] for name in found}
-    return {name for name, top in tops.items() if top not in sys.stdlib_module_names and "_sysconfigdata" not in top}
+def modules(*steps: str) -> list[set[str]]:
+    """What a program has imported after each of its steps since it imported `app`, of packages other than Python's."""
+    program = "import json, sys\nfrom importlib.util import find_spec\nfrom pkgutil import walk_packages\n"
+    program += "from studio.start import startup as app\nbefore = set(sys.modules)\n"
+    program += "\n".join(f"{step}\nprint(json.dumps(sorted(set(sys.modules) - before)))" for step in steps)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [
+        {name for name in json.loads(line) if _is_foreign(name)} for line in done.stdout.splitlines()[-len(steps) :]
+    ]
 
 
-def test_the_engine_and_the_web_layer_import_nothing_in_common(quick_checkpoint: Path) -> None:
-    engine, web = modules(ENGINE.format(str(quick_checkpoint))), modules(WEB)
+def _is_foreign(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top not in sys.stdlib_module_names and "_sysconfigdata" not in top
+
+
+def test_a_start_imports_nothing_twice_no_ray_and_a_page_only_if_it_has_one(quick_checkpoint: Path) -> None:
+    (engine,) = modules(ENGINE.format(str(quick_checkpoint)))
+    alone, worker, web = modules(ALONE, WORKER, PAGE)
+    assert {"fastapi", "sqlite_utils"} <= alone and not {"fleet", "ray", "gradio", "pandas"} & alone
+    assert not {"ray", "gradio", "pandas"} & worker, "nor does a speech process need a page"
     assert "gradio" in web and "fastapi" in web and not engine & web

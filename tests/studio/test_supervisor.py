@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.worker import stored_take
 from tests.studio.projects.test_projects import made, parts_of, until
 from tests.studio.server import Served, serve
+from tests.waiting import wait_until, wait_until_true
 
 Steer = Callable[..., Steered]
 
@@ -61,9 +61,7 @@ def background(served: Served) -> dict[str, dict[str, Any]]:
 
 
 def until_well(served: Served, name: str, failures: int) -> None:
-    deadline = time.monotonic() + 10
-    while background(served)[name] != {"ok": True, "failures": failures}:
-        assert time.monotonic() < deadline, background(served)
+    wait_until(lambda work: work[name] == {"ok": True, "failures": failures}, lambda: background(served))
 
 
 def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_written(
@@ -111,9 +109,7 @@ def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch:
     monkeypatch.setattr(PartQueue, "done", full)
     served, _ = steered()
     project = made(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
-    deadline = time.monotonic() + 10
-    while background(served)["projects"]["failures"] < 3:
-        assert time.monotonic() < deadline
+    wait_until(lambda work: work["projects"]["failures"] >= 3, lambda: background(served))
     assert not background(served)["projects"]["ok"]
     assert any("no room left" in (part["error"] or "") for part in parts_of(served, project))
     with served.client() as client:
@@ -150,9 +146,7 @@ def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, st
     library.voices.edit("aaron", VoiceFields(favourite=True))
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
     served, engine = steered(home=str(tmp_path / "home"))
-    deadline = time.monotonic() + 10
-    while len(engine.encoded) < 2 or not background(served)["warming"]["failures"]:
-        assert time.monotonic() < deadline
+    wait_until(lambda work: len(engine.encoded) == 2 and work["warming"]["failures"], lambda: background(served))
     assert [text for *_, text in engine.encoded] == ["My name is anna.", "My name is bert."]
     with served.client() as client:
         assert "Aaron" in client.get("/v1/diagnostics").json()["background"]["warming"]["error"]
@@ -229,7 +223,6 @@ def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
         kept = stored_take("req_1", "secret words", "anna")
         audio = library.files.put(b"secret sound")
         insert_take(db, NewTake(dataclasses.replace(kept, deleted=1.0)), audio)
-    deadline = time.monotonic() + 10
-    while left or library.files.path(audio).exists():  # a purge that had begun before may have cleared it already
-        assert time.monotonic() < deadline
+    # A purge that had begun before may have cleared it already.
+    wait_until_true(lambda: not left and not library.files.path(audio).exists())
     until_well(served, "clearing", 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import hashlib
 import os
 import subprocess
@@ -19,12 +21,29 @@ KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fish-
 MOST_KEPT = 100
 
 
+@functools.cache
 def sources() -> str:
-    """A digest of all that decides what is compiled, and by what."""
+    """A digest of all that decides what is compiled, and by what: of what the compiling program imports."""
     digest = hashlib.sha256(f"{triton.__version__} {torch.__version__} {sys.version}".encode())
-    for path in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "tests/engine").rglob("*.py")]):
+    for path in sorted(imported(ROOT / "tests/engine/kernels/compiling.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]
+
+
+def imported(program: Path) -> set[Path]:
+    """It and the files of the project that it imports, those that they import, and so on, without the engine's door."""
+    found, left = set[Path](), [program]
+    while left:
+        path = left.pop()
+        if path in found or path == ROOT / "engine/__init__.py" or not path.is_file():
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                folders = [ROOT / module.replace(".", "/") for module in modules]
+                left += [each for folder in folders for each in (folder.with_suffix(".py"), folder / "__init__.py")]
+    return found
 
 
 def compiled(tmp_path: Path, how: str, capability: int) -> str:

@@ -16,10 +16,10 @@ from torch import Tensor
 from engine import Engine
 from engine.model.prompt import PrefillChunk
 from engine.runtime.plain_frame import PlainFrame
-from tests.engine.speaking import first_chunk, hear, running_engine, seeded, until
+from tests.engine.speaking import Take, first_chunk, hear, running_engine, seeded, until
 
 TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 30, 5, 1))]
-SPEAKING = seeded("Speaks all the time.", seed=9, frames=400)
+SPEAKING = seeded("Speaks all the time.", seed=9, frames=150)
 
 
 def draw_first_frames_apart(engine: Engine) -> list[int]:
@@ -61,13 +61,23 @@ def standing_still(engine: Engine) -> Iterator[None]:
         goes_on.set()
 
 
+@pytest.fixture(scope="module")
+def alone(quick_checkpoint: Path) -> list[Take]:
+    """The takes of TAKES and SPEAKING, one after another."""
+
+    async def heard() -> list[Take]:
+        return [await hear(engine, take) for take in (*TAKES, SPEAKING)]
+
+    with running_engine(quick_checkpoint, max_rows=4) as engine:
+        return asyncio.run(heard())
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 async def test_who_comes_says_the_same_beside_others_and_they_do_not_hear_it(
-    tiny_checkpoint: Path, at_once: int
+    quick_checkpoint: Path, alone: list[Take], at_once: int
 ) -> None:
-    with running_engine(tiny_checkpoint, max_rows=4) as engine:
-        expected = [await hear(engine, take) for take in TAKES]
-        unbroken = await hear(engine, SPEAKING)
+    *expected, unbroken = alone
+    with running_engine(quick_checkpoint, max_rows=4) as engine:
         drawn = draw_first_frames_apart(engine)
         chunks, first = await first_chunk(engine, SPEAKING)
         heard = []

@@ -10,8 +10,9 @@ import pytest
 from studio.api_key import read_keys
 from studio.settings import Settings
 from tests.fleet.frontends.engines import held
-from tests.fleet.frontends.several import Several, several, until
+from tests.fleet.frontends.several import Several, several
 from tests.studio.sounds import tone, wav
+from tests.waiting import wait_until_true
 
 KEYS = [f"key-{number}" for number in range(20)]
 
@@ -34,7 +35,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
         yield studio
         pids, folder = studio.pids, studio.processes._folder
     assert folder is not None and not Path(folder).exists()
-    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    wait_until_true(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 @pytest.fixture
@@ -43,4 +44,4 @@ def key(studio: Several, request: pytest.FixtureRequest) -> Iterator[str]:
     studio.ready(2)
     found = KEYS.pop()
     yield found
-    until(lambda: not any(studio.spoken_by(number) for number in range(2)))
+    wait_until_true(lambda: not any(studio.spoken_by(number) for number in range(2)))

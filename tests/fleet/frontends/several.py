@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,7 @@ from studio.speech.speech_service import SpeechService
 from studio.start.startup import create_app
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import NO_TLS
-
-SECONDS = 60.0
+from tests.waiting import wait_until_true
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Several:
 
     def ready(self, count: int) -> None:
         """Wait until so many accept connections."""
-        until(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
+        wait_until_true(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
 
 
 def _has_connection(pid: int, port: int) -> bool:
@@ -64,13 +62,6 @@ def _has_connection(pid: int, port: int) -> bool:
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     sockets = {f"socket:[{row[9]}]" for row in rows if int(row[2].partition(":")[2], 16) == port}
     return any(os.readlink(each) in sockets for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink())
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -30,8 +30,8 @@ from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.voices.resolver import VoiceResolver
 from tests.fleet.frontends.engines import broken
-from tests.fleet.frontends.several import until
 from tests.studio.fake_engine import FakeEngine
+from tests.waiting import wait_until_true
 
 HERE = Settings(host="127.0.0.1", port=0)
 
@@ -138,7 +138,7 @@ def test_a_studio_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
             studio.send_signal(signal.SIGKILL)
             with pytest.raises(httpx.TransportError):
                 answer.read()
-        until(lambda: not any(Path("/proc", pid).exists() for pid in pids))
-        until(lambda: not Path(folder).exists())
+        wait_until_true(lambda: not any(Path("/proc", pid).exists() for pid in pids))
+        wait_until_true(lambda: not Path(folder).exists())
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{url}/health")

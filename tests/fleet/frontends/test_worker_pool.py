@@ -21,8 +21,9 @@ from studio.api.fish.message_pack import pack, unpack
 from studio.settings import Settings
 from tests.fleet.frontends.conftest import KEYS
 from tests.fleet.frontends.engines import reluctant
-from tests.fleet.frontends.several import Several, several, until
+from tests.fleet.frontends.several import Several, several
 from tests.studio.sounds import tone, wav
+from tests.waiting import wait_until_true
 
 SPEECH = "/v1/audio/speech"
 BOTH = (0, 1)
@@ -64,7 +65,7 @@ def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) 
             assert refused.headers["retry-after"] == "1"
         with studio.client_at(0, headers=bearer("key-0")) as client:
             assert client.post(SPEECH, json=said()).status_code == 200, "another caller has a share of their own"
-    until(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+    wait_until_true(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
     with studio.client_at(1, headers=bearer(key)) as client:
         assert client.post(SPEECH, json=said()).status_code == 200, "who left has given the places back"
 
@@ -89,7 +90,7 @@ def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str
         assert ended.status_code == 200 and ended.json()["cancelled"]
         with pytest.raises(httpx.RemoteProtocolError):
             answer.read()
-        until(lambda: client.delete(f"/v1/requests/{request_id}").status_code == 404)
+        wait_until_true(lambda: client.delete(f"/v1/requests/{request_id}").status_code == 404)
         assert client.get(f"/v1/takes/{request_id}").json()["state"] == "cancelled"
 
 
@@ -101,7 +102,7 @@ def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, ke
     with under_way(studio, key, 0) as (one, _), under_way(studio, key, 1) as (other, _):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
-                until(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})
+                wait_until_true(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})
                 assert client.get("/v1/queue", headers=bearer("key-0")).json()["requests"] == []
                 assert client.delete(f"/v1/takes/{one}").status_code == 409, "it is still being spoken"
 
@@ -156,7 +157,7 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
                 assert next(answer.iter_raw())[:4] == b"RIFF"
             refused = client.post("/v1/tts", json={"text": "hello", "reference_id": "nobody"})
             assert (refused.status_code, set(refused.json())) == (400, {"status", "message"})
-        until(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+        wait_until_true(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
         url = studio.url.replace("http", "ws") + "/v1/tts/live"
         with connect(url, proxy=None, additional_headers=head) as socket:
             socket.send(pack({"event": "start", "request": {"text": "hello", "format": "wav", "reference_id": voice}}))
@@ -189,9 +190,9 @@ def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio
         os.kill(victim, signal.SIGKILL)
         with pytest.raises(httpx.TransportError):
             lost.read()
-        until(lambda: not studio.spoken_by(0))
+        wait_until_true(lambda: not studio.spoken_by(0))
         with studio.client_at(1, headers=bearer(key)) as client:
-            until(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one goes on
+            wait_until_true(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one goes on
             take = client.get(f"/v1/takes/{broken}").json()
             assert (take["state"], take["error"]) == ("failed", "the process that generated it has ended")
             assert client.post(SPEECH, json=said()).status_code == 200, "the place is free again"
@@ -212,7 +213,7 @@ def test_a_process_that_stands_still_is_replaced(studio: Several, key: str, monk
     monkeypatch.setattr(worker_handle, "SILENT_SECONDS", 3.0)
     victim = studio.pids[1]
     os.kill(victim, signal.SIGSTOP)
-    until(lambda: victim not in studio.pids)
+    wait_until_true(lambda: victim not in studio.pids)
     studio.ready(2)
 
 
@@ -225,7 +226,7 @@ def test_a_process_that_is_asked_to_end_is_replaced_when_its_streams_have_ended(
             assert client.delete(f"/v1/requests/{request_id}").status_code == 200
         with pytest.raises(httpx.RemoteProtocolError):
             answer.read()
-    until(lambda: victim not in studio.pids)
+    wait_until_true(lambda: victim not in studio.pids)
     studio.ready(2)
 
 
@@ -242,9 +243,9 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
 
     monkeypatch.setattr(WorkerHandle, "_handle", noted)
     settings = Settings(home=str(tmp_path / "home"), model="test/model", max_rows=8)
-    with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
+    with several(settings, lambda: partial(reluctant, str(tmp_path)), count=1) as studio:
         leaving = studio.pids[0]
         os.kill(leaving, signal.SIGTERM)
-        until(lambda: heard.count(leaving) > 1 or leaving not in studio.pids)
+        wait_until_true(lambda: heard.count(leaving) > 1 or leaving not in studio.pids)
         (tmp_path / "may-stop").touch()
         assert heard.count(leaving) > 1

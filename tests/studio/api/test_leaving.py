@@ -7,7 +7,6 @@ import json
 import socket
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -27,6 +26,7 @@ from studio.start.startup import create_app
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.projects.test_projects import made, until
+from tests.waiting import wait_until_true
 
 
 class Held:
@@ -155,19 +155,12 @@ def test_audio_books_leave_room_for_speech_and_end_with_their_callers(
     callers = [socket.create_connection((host, int(port))) for _ in range(45)]  # more than there are threads
     for caller in callers:
         caller.sendall(asked)
-    soon(lambda: len(endless) == 2)
+    wait_until_true(lambda: len(endless) == 2)
     with served.client() as client:
         speech = {"input": "Two words", "response_format": "wav"}
         assert client.post("/v1/audio/speech", json=speech).status_code == 200
     assert len(endless) == 2 and not any(book.closed for book in endless)
     for caller in callers:
         caller.close()
-    soon(lambda: all(book.closed for book in endless))
+    wait_until_true(lambda: all(book.closed for book in endless))
     assert len(endless) <= 4, "those who waited for the first two have left too"
-
-
-def soon(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -8,7 +8,6 @@ import select
 import socket
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from tests.studio.projects.test_projects import made, until
 from tests.studio.server import Served, serve
 from tests.studio.sounds import data_url, tone, wav
 from tests.studio.work.hanging import children, hang
+from tests.waiting import wait_until_true
 
 CALLERS = 60
 ADDRESSES = 3
@@ -145,13 +145,6 @@ def figures(client: httpx.Client, queue: str) -> tuple[int, int]:
     return work["running"], work["waiting"]
 
 
-def soon(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 LISTS = ("/v1/takes?limit=200", "/v1/audio/voices", "/v1/projects?limit=200")
 
 
@@ -172,7 +165,7 @@ def with_book(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
     home = str(tmp_path_factory.mktemp("home"))
     with serve(Settings(model="test/model", voices=str(voices_folder), home=home), start) as served:
-        soon(lambda: len(engines[0].encoded) == BUNDLED)
+        wait_until_true(lambda: len(engines[0].encoded) == BUNDLED)
         with served.client() as client:
             speech = client.post("/v1/audio/speech", json={"input": "Two words.", "response_format": "wav"})
             sample = client.get("/v1/voices/anna/samples").json()["data"][0]["id"]
@@ -219,11 +212,11 @@ def test_sixty_callers_who_leave_hold_up_nobody_and_nothing_is_made_for_them(
         request.read()
         callers = [sent(served, request, number) for number in range(CALLERS)]
         queue = QUEUES[route]
-        soon(lambda: figures(client, queue)[0] > 0 and figures(client, queue)[1] > 1)
+        wait_until_true(lambda: figures(client, queue)[0] > 0 and figures(client, queue)[1] > 1)
         assert counts(client) == before, "all of it is held, and the plain routes answer"
         for caller in callers:
             caller.close()
-        soon(lambda: figures(client, queue) == (0, 0))
+        wait_until_true(lambda: figures(client, queue) == (0, 0))
         gate.is_open.set()
         assert counts(client) == before
 
@@ -238,12 +231,12 @@ def test_a_document_is_read_in_a_process_that_ends_with_its_caller(
         request = client.build_request("POST", "/v1/projects", files=files)
         request.read()
         callers = [sent(served, request, number) for number in range(CALLERS)]
-        soon(lambda: len(children()) == 2)
+        wait_until_true(lambda: len(children()) == 2)
         assert counts(client)["/v1/projects?limit=200"] == 0
         for caller in callers:
             caller.close()
-        soon(lambda: figures(client, "documents") == (0, 0))
-        soon(lambda: not children())
+        wait_until_true(lambda: figures(client, "documents") == (0, 0))
+        wait_until_true(lambda: not children())
         assert counts(client)["/v1/projects?limit=200"] == 0
 
 
@@ -254,7 +247,7 @@ def test_a_full_queue_is_refused_with_its_limit_and_a_time(steered: Callable[...
         request = client.build_request("POST", "/v1/projects", json=body)
         for number in range(CALLERS):
             open_ones.enter_context(sent(served, request, number))
-        soon(lambda: figures(client, "documents") == (2, 30))
+        wait_until_true(lambda: figures(client, "documents") == (2, 30))
         full = client.post("/v1/projects", json=body)
         assert full.status_code == 429 and int(full.headers["retry-after"]) > 0
         assert "30 are waiting, which is the limit" in full.json()["error"]["message"]
@@ -267,19 +260,19 @@ def test_one_caller_leaves_half_of_a_queue_to_others(steered: Callable[..., Stee
         request = client.build_request("POST", "/v1/projects", json={"input": "It swam."})
         for _ in range(20):
             open_ones.enter_context(sent(served, request, 0))
-        soon(lambda: figures(client, "documents") == (2, 14))
+        wait_until_true(lambda: figures(client, "documents") == (2, 14))
         with httpx.Client(base_url=served.url, transport=httpx.HTTPTransport(local_address="127.0.0.2")) as same:
             refused = same.post("/v1/projects", json={"input": "It swam."})
         assert refused.status_code == 429 and "16 of your documents" in refused.json()["error"]["message"]
         open_ones.enter_context(sent(served, request, 1))
-        soon(lambda: figures(client, "documents") == (2, 15))
+        wait_until_true(lambda: figures(client, "documents") == (2, 15))
 
 
 def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_known_one(
     steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, engine = steered(max_waiting=1)
-    soon(lambda: len(engine.encoded) == BUNDLED)  # which is work of the same queue
+    wait_until_true(lambda: len(engine.encoded) == BUNDLED)  # which is work of the same queue
     speech = {"input": "Hi.", "ref_audio": data_url(wav(tone(2))), "ref_text": "Hello.", "response_format": "wav"}
     with served.client() as client:
         assert client.post("/v1/audio/speech", json=speech).status_code == 200
@@ -291,11 +284,11 @@ def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_k
                 request = client.build_request("POST", "/v1/audio/speech", content=other)
                 request.headers["content-type"] = "application/json"
                 open_ones.enter_context(sent(served, request, number))
-            soon(lambda: figures(client, "encodings") == (8, 1))
+            wait_until_true(lambda: figures(client, "encodings") == (8, 1))
             assert client.post("/v1/audio/speech", json=speech).status_code == 200
             refused = client.post("/v1/audio/speech", json=speech | {"ref_text": "Hello."[::-1]})
             assert refused.status_code == 429 and refused.headers["retry-after"]
-        soon(lambda: figures(client, "encodings") == (0, 0))
+        wait_until_true(lambda: figures(client, "encodings") == (0, 0))
 
 
 def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
@@ -314,4 +307,4 @@ def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
         assert b" 503 " in answered[0].recv(4096)
         assert counts(client) == before
         other.execute("rollback")
-        soon(lambda: client.get(f"/v1/takes/{ids['take_id']}").json()["starred"] is True)
+        wait_until_true(lambda: client.get(f"/v1/takes/{ids['take_id']}").json()["starred"] is True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from studio.settings import Settings
 from tests.studio.clips import WORDS, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
+from tests.waiting import wait_until
 
 Calls = Iterator[tuple[str, str, dict[str, Any]]]
 
@@ -51,9 +51,8 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
     client.post("/v1/audio/voices", data={"name": "Eve", "ref_text": WORDS, "consent": "I agree."}, files=clip)
     take = client.post("/v1/audio/speech", json={"input": "Two words."}).headers["x-request-id"]
     project = client.post("/v1/projects", files={"file": ("a.txt", b"One.\n\nTwo.")}, data={"start": "true"}).json()
-    while (state := client.get(f"/v1/projects/{project['id']}").json()["state"]) == "running":
-        time.sleep(0.02)
-    assert state == "done"
+    at = f"/v1/projects/{project['id']}"
+    assert wait_until(lambda state: state != "running", lambda: client.get(at).json()["state"]) == "done"
     part = client.get(f"/v1/projects/{project['id']}/parts").json()["data"][0]
     note = {"take": part["chosen"], "at": 0}
     consent = client.get("/v1/audio/voice_consents").json()["data"][0]["id"]
@@ -156,10 +155,7 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
                 given += len(paths)
                 assert "secret" not in "".join(json.loads(line[6:])[0]["path"] for line in paths)
         assert given >= 5
-        deadline = time.monotonic() + 20
-        while files_of(temporary) != before:
-            assert time.monotonic() < deadline, files_of(temporary) - before
-            time.sleep(0.05)
+        wait_until(lambda files: files == before, lambda: files_of(temporary))
         assert orphans(served) == set()
         monkeypatch.setattr(client_files, "RESULT_SECONDS", 600)
         assert "event: complete" in called(client, "/voice_export", ["anna"])

@@ -22,11 +22,12 @@ from studio.library.migrations.schema import MIGRATIONS
 from studio.library.pronunciations.entries import GLOBAL, Pronunciation
 from studio.library.takes.take import Take
 from tests.studio.clips import new_sample
+from tests.studio.server import prepared
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    return Library(tmp_path / "home")
+    return Library(prepared(tmp_path / "home"))
 
 
 def files(library: Library) -> set[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,16 +18,11 @@ from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.studio.server import Served, serve
+from tests.waiting import wait_until
 
 AUDIO8 = "audio8-0.6b"
 STATE, LIST = "/v1/engine/model", "/v1/engine/models"
 DOWNLOAD = f"{LIST}/{AUDIO8}/download"
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _frozen() -> None:
-    """Each switch collects garbage: what other tests have left need not be looked through again and again."""
-    gc.freeze()
 
 
 @pytest.fixture
@@ -71,6 +64,7 @@ class Studio:
 def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Studio]]:
     """Makes one from settings."""
     monkeypatch.setattr("studio.engine_host.LAST_USE_SECONDS", 0.0)  # the test keeps the engines that were stopped
+    monkeypatch.setattr("studio.engine_host.release_memory", lambda: None)  # which hold none
     with contextlib.ExitStack() as stack:
 
         def make(broken: dict[str, Exception] | None = None, **settings: Any) -> Studio:
@@ -93,12 +87,7 @@ def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 def until(client: httpx.Client, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The state of the models once it is so."""
-    for _ in range(3000):
-        state = client.get(STATE).json()
-        if holds(state):
-            return state
-        time.sleep(0.02)
-    raise AssertionError(state)
+    return wait_until(holds, lambda: client.get(STATE).json())
 
 
 def downloaded(client: httpx.Client) -> dict[str, Any]:

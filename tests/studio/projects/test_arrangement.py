@@ -185,6 +185,7 @@ def test_of_two_at_once_one_splits_and_a_part_that_goes_while_it_is_spoken_holds
     engine.first_frame_gate.clear()
     project = made(served, items=[{"input": "One two."}, {"input": "Three."}, {"input": "Four."}], start=True)
     until(served, project, speaking=1)
+    served.until(running=1)
     first = parts_of(served, project)[0]
 
     def split(_: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from studio.speech.planning import planner
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, ask, made, parts_of, until
 from tests.studio.server import Served
+from tests.waiting import wait_until_true
 
 Steer = Callable[..., Steered]
 
@@ -29,12 +29,6 @@ Steer = Callable[..., Steered]
 def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Studios that look often at what others on their library have done."""
     monkeypatch.setattr("studio.projects.worker.RENEW_SECONDS", 0.05)
-
-
-def until_true(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline
 
 
 @pytest.mark.usefixtures("watchful")
@@ -97,7 +91,7 @@ def test_a_studio_takes_over_what_a_killed_one_was_speaking(
         library: Library = served.app.state.studio.library
         for _ in range(2):  # as long as it lives, it keeps them
             ends = leases(library)
-            until_true(lambda: min(leases(library)) > max(ends))  # noqa: B023
+            wait_until_true(lambda: min(leases(library)) > max(ends))  # noqa: B023
         assert engine.utterances == []
         process.kill()
         until(served, project, "done")

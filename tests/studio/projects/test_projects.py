@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +15,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.documents import docx, epub, page
 from tests.studio.server import Served
+from tests.waiting import wait_until
 
 PROJECTS = "/v1/projects"
 FRAME, RATE = 2048, 44_100
@@ -48,14 +48,13 @@ def change(served: Served, project: Json, part: Json, **body: object) -> httpx.R
 
 
 def until(served: Served, project: Json, *states: str, **parts: int) -> Json:
-    """Wait until the project is in one of these states, and so many of its parts are; fails after ten seconds."""
-    deadline = time.monotonic() + 10
+    """Wait until the project is in one of these states, and so many of its parts are; fails after a minute."""
+
+    def is_so(now: Json) -> bool:
+        return (not states or now["state"] in states) and now["parts"] | parts == now["parts"]
+
     with served.client() as client:
-        while True:
-            now = client.get(f"{PROJECTS}/{project['id']}").json()
-            if (not states or now["state"] in states) and now["parts"] | parts == now["parts"]:
-                return now
-            assert time.monotonic() < deadline, f"wanted {states} {parts}, still {now}"
+        return wait_until(is_so, lambda: client.get(f"{PROJECTS}/{project['id']}").json())
 
 
 def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
@@ -242,12 +241,14 @@ def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
     engine.later_frames_gate.clear()
     project = made(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
     until(served, project, speaking=1, queued=3)  # one of the two places stays free
+    served.until(running=1)
     assert ask(served, project, "pause")["state"] == "paused"
     engine.later_frames_gate.set()
     until(served, project, "paused", done=1, queued=3)
     engine.later_frames_gate.clear()
     assert ask(served, project, "resume")["state"] == "running"
     now = until(served, project, speaking=1, queued=2)
+    served.until(running=1)
     assert now["eta_s"] is not None
     cancelled = ask(served, project, "cancel")
     assert (cancelled["state"], cancelled["parts"]["new"], cancelled["eta_s"]) == ("incomplete", 3, None)
@@ -315,6 +316,7 @@ def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored
     engine.first_frame_gate.clear()
     project = made(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
     until(served, project, speaking=1)
+    served.until(running=1)
     at = f"{PROJECTS}/{project['id']}"
     with served.client() as client:
         assert_envelope(client.post(f"{at}/restore"), 404, "project")

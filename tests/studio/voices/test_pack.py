@@ -26,19 +26,19 @@ from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_p
 from tests.studio.clips import WORDS, spoken
 from tests.studio.documents import spoilt
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.server import Served
+from tests.studio.server import Served, prepared
 
 Entries = dict[str, bytes]
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    return Library(tmp_path / "one")
+    return Library(prepared(tmp_path / "one"))
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Library:
-    return Library(tmp_path / "two")
+    return Library(prepared(tmp_path / "two"))
 
 
 def make(library: Library) -> Voice:

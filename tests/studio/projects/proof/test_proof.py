@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import threading
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.studio.conftest import Steered
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
 from tests.studio.server import Served
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def proof(served: Served, project: Json, method: str = "GET", path: str = "", **
 
 
 def until_checked(served: Served, project: Json, *states: str) -> Json:
-    deadline = time.monotonic() + 20
-    while (now := proof(served, project))["state"] in ("waiting", "running") or now["state"] not in states:
-        assert time.monotonic() < deadline, now
-    return now
+    def is_over(now: Json) -> bool:
+        return now["state"] not in ("waiting", "running") and now["state"] in states
+
+    return wait_until(is_over, lambda: proof(served, project))
 
 
 def checked(served: Served, project: Json, **body: object) -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from engine import ModelCard
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.projects.test_projects import until
 from tests.studio.server import Served
 from tests.studio.speech.test_socket import open_socket, send, sentence
 
@@ -114,9 +114,7 @@ def project_says(served: Served, engine: FakeEngine, normalize: bool | None) -> 
         body = {"items": [{"input": "At 8 pm"}], "start": True, "normalize": normalize}
         project = client.post("/v1/projects", json=body).json()
         assert project["settings"]["normalize"] is normalize
-        deadline = time.monotonic() + 10
-        while client.get(f"/v1/projects/{project['id']}").json()["state"] != "done":
-            assert time.monotonic() < deadline
+    until(served, project, "done")
     return texts(engine)[said]
 
 
@@ -124,10 +122,7 @@ def test_a_project_that_is_read_otherwise_has_to_be_spoken_again(steered: Steer)
     served, _ = with_card(steered)
     with served.client() as client:
         project = client.post("/v1/projects", json={"items": [{"input": "At 8 pm"}], "start": True}).json()
-        deadline = time.monotonic() + 10
-        while (now := client.get(f"/v1/projects/{project['id']}").json())["state"] != "done":
-            assert time.monotonic() < deadline
-        assert now["parts"]["stale"] == 0
+        assert until(served, project, "done")["parts"]["stale"] == 0
         changed = client.patch(f"/v1/projects/{project['id']}", json={"normalize": False}).json()
         assert changed["parts"]["stale"] == 1
         assert client.patch(f"/v1/projects/{project['id']}", json={"normalize": None}).json()["parts"]["stale"] == 0

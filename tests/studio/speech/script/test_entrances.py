@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,11 @@ import pytest
 
 from engine import EngineConfig, ModelCard
 from studio.settings import Settings
+from studio.speech import quality
 from studio.speech.text import Sentences, Words, has_words, read_script
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.projects.test_projects import until
 from tests.studio.server import serve
 from tests.studio.speech.test_socket import open_socket, send
 
@@ -68,11 +69,13 @@ def paged(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         engines.append(FakeEngine.start(config, progress))
         engines[0].info = replace(engines[0].info, card=CARD)
+        engines[0].frames_a_word = 1
         return engines[0]
 
     home = str(tmp_path_factory.mktemp("home"))
     settings = Settings(model="test/model", voices=str(voices_folder), home=home, max_rows=1)
-    with serve(settings, start, page=True) as served:
+    with pytest.MonkeyPatch.context() as patch, serve(settings, start, page=True) as served:
+        patch.setattr(quality, "LETTERS_A_SECOND", 1000.0)
         yield served, engines[0]
 
 
@@ -144,9 +147,7 @@ def test_the_parts_of_a_project_are_handed_over_in_the_same_words(paged: Steered
         def speak() -> None:
             body = {"items": [{"input": text} for text in texts()], "start": True}
             project = client.post("/v1/projects", json=body).json()
-            deadline = time.monotonic() + 30
-            while client.get(f"/v1/projects/{project['id']}").json()["state"] != "done":
-                assert time.monotonic() < deadline
+            until(served, project, "done")
 
         assert sorted(handed_over(engine, speak)) == sorted(text for parts in alone for text in parts)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.studio.server import Served
 from tests.studio.voices.whisper import write_model
+from tests.waiting import wait_until
 
 Steer = Callable[..., tuple[Served, FakeEngine]]
 ROUTE = "/v1/recogniser"
@@ -41,12 +41,7 @@ def hub(weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 def until(client: httpx.Client, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    for _ in range(3000):
-        told = client.get(ROUTE).json()
-        if holds(told):
-            return told
-        time.sleep(0.02)
-    raise AssertionError(told)
+    return wait_until(holds, lambda: client.get(ROUTE).json())
 
 
 def files_in(home: Path) -> set[str]:

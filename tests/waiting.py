@@ -1,0 +1,25 @@
+"""Wait until something in another thread or process is so, and leave the processor to it meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+State = TypeVar("State")
+PAUSE = 0.01
+"""Seconds between two looks: looking all the time takes the processor from what is waited for."""
+
+
+def wait_until(holds: Callable[[State], object], look: Callable[[], State], seconds: float = 60.0) -> State:
+    """The state that ``look`` returns, as soon as it ``holds``; fails with the last one after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not holds(state := look()):
+        assert time.monotonic() < deadline, f"still {state}"
+        time.sleep(PAUSE)
+    return state
+
+
+def wait_until_true(look: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for what has no state to show."""
+    wait_until(bool, look, seconds)
