@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 import sys
 import types
@@ -24,6 +25,15 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
+WITHOUT = "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"
+"""The lists under a window's address are pages too, and cost more than the studio's; and processes in reserve."""
+WITHOUT_IN_PLAYWRIGHT = (
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay"),
+    *("HttpsFirstBalancedModeAutoEnable", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"),
+    *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled"),
+    "PreconnectToSearch",
+)
+"""What Playwright has Chromium leave out: of two such flags only the last counts."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -35,23 +45,33 @@ FLAGS = (
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
     "--process-per-site",  # what a page has compiled serves the next one
+    f"--disable-features={','.join((*WITHOUT, *WITHOUT_IN_PLAYWRIGHT))}",
 )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _page_files() -> Iterator[None]:
-    """The page's files are read, bundled and packed once a run, not once a studio."""
-    from studio.ui.bundle import (
-        PageFiles,  # Gradio takes seconds to import, and who only hands out the tests needs none
-    )
+    """The page's files are read, bundled and packed once a run, not once a studio; its app is made once a studio."""
+    # Gradio takes seconds to import, and the process that only hands out the tests needs none.
+    from gradio.blocks import Blocks
+    from gradio.routes import App
+
+    from studio.ui.bundle import PageFiles
     from studio.ui.page import PAGE_FILES, STYLE_SHEETS
 
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().texts)
     served = files.app()
+
+    def create_app(blocks: Blocks, **options: Any) -> App | None:
+        """None for the one that Gradio makes as soon as a page is described, and that a mounted page has no use for."""
+        return None if options == {"mcp_server": False} else App.create_app(blocks, **options)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PageFiles, "read", lambda *what: files)
         patch.setattr(PageFiles, "app", lambda self: served)
+        patch.setattr("gradio.blocks.App", SimpleNamespace(create_app=create_app))
         yield
+    gc.freeze()  # else pytest looks through millions of objects at the end, for seconds
 
 
 @pytest.fixture(scope="session")
