@@ -162,6 +162,7 @@ def test_speak_waits_for_a_clip_that_is_being_opened(steered: Steer, open_page: 
     screen.speak.click()
     expect(screen.status).to_contain_text("Opening the file")
     screen.page.get_by_label(WORDS).fill("A lower tone.")
+    screen.page.wait_for_function("window.studio.fields.values.clipText === 'A lower tone.'")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.page.evaluate("goOn()")
     sent = posted(request.value)
