@@ -26,7 +26,7 @@ pytestmark = pytest.mark.ray
 
 FRAMES = 100
 PAUSE_SECONDS = 0.3
-"""Between a caller's takes: who speaks all the time takes the processor from the replicas that start."""
+"""Between a caller's takes: without them, callers would take the processor from the replicas that start."""
 CHANGE_SECONDS = 150.0
 """Within which a replica that was lost is there again, on a machine with other things to do."""
 

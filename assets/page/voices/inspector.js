@@ -13,7 +13,7 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 /**
- * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (what is to be said of a voice that is
+ * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (about a voice that is
  * no longer shown), "deleted" {voice, seconds} (for which it can be restored) and "closed" {id}.
  */
 export class Inspector extends EventTarget {

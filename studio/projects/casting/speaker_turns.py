@@ -27,8 +27,10 @@ _WITHIN_SENTENCE = re.compile(
 """Words in parentheses that are a direction even within a sentence: "laughing …", "pause"; others are spoken."""
 
 _PLAY_NAME = re.compile(
-    r"\s*(?!(?:ACT|BOOK|CHAPTER|PART|SCENE|VOLUME)\b)([^\W\d_][\w '’-]{1,39})\.(?:[ \t]*\n|[ \t]+)(?=\S)"
+    r"\s*(?!(?:ACT|BOOK|CANTO|CHAPTER|PART|SCENE|SONNET|VOLUME|[CDILMVX]+)\b)"
+    r"([^\W\d_][\w '’-]{1,39})\.(?:[ \t]*\n|[ \t]+)(?=\S)"
 )
+"""Not a heading, nor a Roman numeral."""
 _WORDS_IN_A_PLAYS_NAME = 4
 PLAY_SHARE = 0.5
 """A text is a play if at least this share of its paragraphs begins with a name in capitals and a full stop."""

@@ -57,9 +57,11 @@ def test_names_in_capitals_with_a_full_stop_are_the_speakers_of_a_play(steered: 
         "[They all leave.]\n\nANNE. Wait!\n\nOLD MAN.\n(turning) No."
     )
     letter = "NASA. It is an agency.\n\nIt rained.\n\nI was late.\n\nP. Smith wrote."
+    sonnets = "XVII.\nWho will believe?\n\nXVIII.\nShall I?\n\nXIX.\nDevouring Time."
     served, _ = steered()
     with served.client() as client:
-        assert client.post(f"{PROJECTS}/characters", json={"input": letter}).json()["data"] == []
+        for prose in (letter, sonnets):
+            assert client.post(f"{PROJECTS}/characters", json={"input": prose}).json()["data"] == []
         body = {"input": play, "speakers": True, "cast": {"old man": "bert"}, "split_by": "paragraph"}
         project = client.post(PROJECTS, json=body).json()
         cast = client.get(f"{PROJECTS}/{project['id']}/cast").json()["data"]
