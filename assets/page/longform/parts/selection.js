@@ -8,6 +8,8 @@ export class Selection extends EventTarget {
   #ids = new Set();
   /** The index of the part that was ticked last: a range begins there. @type {number | null} */
   #anchor = null;
+  /** The last press: a range's ids come from the server, and a later press must not be undone by it. @type {Promise<void>} */
+  #pressed = Promise.resolve();
 
   /**
    * part: finds what the page shows; idsBetween: of the parts from one index to another.
@@ -42,11 +44,14 @@ export class Selection extends EventTarget {
    * @param {boolean} isSelected
    * @param {boolean} isRange
    */
-  async press(id, index, isSelected, isRange) {
+  press(id, index, isSelected, isRange) {
     const from = this.#anchor;
     this.#anchor = index;
     const isLong = isRange && from !== null && from !== index;
-    this.set(isLong ? await this.idsBetween(Math.min(from, index), Math.max(from, index)) : [id], isSelected);
+    const ids = isLong ? this.idsBetween(Math.min(from, index), Math.max(from, index)) : [id];
+    const pressed = Promise.all([ids, this.#pressed]).then(([these]) => this.set(these, isSelected));
+    this.#pressed = pressed.catch(() => {}); // its caller hears of it
+    return pressed;
   }
 
   /**
