@@ -45,7 +45,7 @@ def test_a_run_that_is_too_short_fails() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 def test_it_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voices_folder: Path) -> None:
     environment = os.environ | {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder)}
-    environment["STUDIO_MAX_CONTEXT"] = "400"  # positions: a random model speaks until there are no more
+    environment["STUDIO_MAX_CONTEXT"] = "400"  # positions; random weights fill them all, as they never end a take
     command = [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.05"]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr

@@ -176,7 +176,7 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     port = free_port()
-    short = "512"  # positions: a random model speaks until there are no more
+    short = "512"  # positions; random weights fill them all, as they never end a take
     home = tmp_path / "home"
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
     with command(**settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:
