@@ -243,7 +243,7 @@ export class PartsPanel {
 
   async #selectAll(isSelected) {
     if (!isSelected) return this.selection.clear();
-    this.selection.set(await readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
+    await this.selection.setInTurn(readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
   }
 
   async #speakSelected() {

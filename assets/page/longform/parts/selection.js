@@ -48,8 +48,18 @@ export class Selection extends EventTarget {
     const from = this.#anchor;
     this.#anchor = index;
     const isLong = isRange && from !== null && from !== index;
-    const ids = isLong ? this.idsBetween(Math.min(from, index), Math.max(from, index)) : [id];
-    const pressed = Promise.all([ids, this.#pressed]).then(([these]) => this.set(these, isSelected));
+    return this.setInTurn(isLong ? this.idsBetween(Math.min(from, index), Math.max(from, index)) : [id], isSelected);
+  }
+
+  /**
+   * `set` once the ids are known, and not before an earlier press has taken effect. Raises Refusal.
+   *
+   * @param {string[] | Promise<string[]>} ids
+   * @param {boolean} isSelected
+   * @returns {Promise<void>}
+   */
+  setInTurn(ids, isSelected) {
+    const pressed = Promise.all([ids, this.#pressed]).then(([known]) => this.set(known, isSelected));
     this.#pressed = pressed.catch(() => {}); // its caller hears of it
     return pressed;
   }
