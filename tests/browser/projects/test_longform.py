@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Dialog, FilePayload, Locator, Route, expect
+from playwright.sync_api import Dialog, FilePayload, Locator, expect
 
 from engine import ModelCard
 from tests.browser.screen import Held, Screen, go
 from tests.browser.test_looks import serious_violations
-from tests.studio.documents import epub, page, png
+from tests.studio.documents import epub, page
 from tests.studio.fake_engine import FakeEngine, with_card
 from tests.studio.server import Served
 
@@ -341,65 +341,4 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
     area.locator("[data-part=filter]").select_option(label="All parts")
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")
     expect(rows.nth(3)).to_contain_text("Not spoken")
-    assert serious_violations(screen) == []
-
-
-def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(
-    studio: Served, open_page: Open
-) -> None:
-    screen = open_page(studio).ready()
-    area = area_of(screen)
-    book = epub(
-        {"a.xhtml": page("<h1>One</h1><p>Hello you.</p>")}, "A Book", author=("Ann",), language="en", cover=png()
-    )
-    import_file(area, {"name": "book.epub", "mimeType": "application/epub+zip", "buffer": book})
-    area.get_by_role("button", name="Speak all parts").click()
-    expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
-    area.get_by_role("button", name="Files").click()
-    expect(area.locator("[data-panel=files]").get_by_label("Author")).to_have_value("Ann")
-    expect(area.get_by_role("img", name="Cover")).to_be_visible()
-    area.get_by_label("Loudness").select_option("podcast")
-    area.get_by_role("button", name="Measure loudness").click()
-    expect(area.locator("[data-part=measured]")).to_contain_text("In the files: −16.")
-    area.get_by_label("Choose a cover").set_input_files(
-        {"name": "x.png", "mimeType": "image/png", "buffer": b"no picture"}
-    )
-    expect(area.locator("[data-part=told]")).to_contain_text("not a readable JPEG or PNG")
-    assert not serious_violations(screen)
-    area.get_by_role("button", name="Remove the cover").click()
-    expect(area.get_by_role("img", name="Cover")).to_be_hidden()
-    for name, file_name in (("MP3 by chapter", "A Book mp3.zip"), ("EPUB to read along", "A Book.epub")):
-        assert downloaded(screen, area, name) == file_name
-    area.get_by_role("button", name="All projects").click()
-
-    import_file(area, table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
-    row = area.locator(".long-parts > li")
-    menu, again = (
-        row.get_by_role("button", name="Arrange part 1"),
-        screen.page.get_by_role("menuitem", name="Speak sentence again"),
-    )
-    menu.click()
-    expect(again).to_be_disabled()
-    screen.page.keyboard.press("Escape")
-    expect(menu).to_be_focused()
-    area.get_by_role("button", name="Speak all parts").click()
-    expect(row).to_contain_text("Done")
-    menu.click()
-    again.click()
-    expect(row).to_contain_text("First put the cursor in the sentence")
-    row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
-    held: list[Route] = []
-    screen.page.route("**/mend", lambda route: held.append(route))
-    menu.click()
-    with screen.page.expect_request("**/mend") as asked:
-        again.click()
-    sent = asked.value.post_data_json or {}
-    assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
-    expect(row).to_contain_text("Speaking the sentence …")
-    menu.click()
-    expect(again).to_be_disabled()
-    screen.page.keyboard.press("Escape")
-    held[0].continue_()
-    expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
-    expect(row).to_contain_text("Done")
     assert serious_violations(screen) == []
