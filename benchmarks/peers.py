@@ -16,7 +16,6 @@ import argparse
 import asyncio
 import json
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,8 +26,9 @@ import httpx
 
 from benchmarks.common.material import clip, data_url, sentence
 from benchmarks.common.report import Report, percentile, table
+from benchmarks.serving.crowd import Crowd
 from benchmarks.serving.listener import Address, Listener
-from benchmarks.serving.loads import CLIP_WORDS, failures, summary, watched
+from benchmarks.serving.loads import CLIP_WORDS, failures, summary
 
 VOICE = "benchmarks-peers"
 STEP = 4 * 2048 / 44_100
@@ -46,15 +46,19 @@ class Peer:
     fields: dict[str, Any]
     _numbers: Iterator[int] = field(default_factory=lambda: count(100))
 
-    async def hear(self, frames: int, **fields: Any) -> Listener:
-        """One take of a new text of about 100 characters."""
+    def request(self, frames: int, **fields: Any) -> dict[str, Any]:
+        """A new text of about 100 characters."""
         whole = (
             {"input": sentence(next(self._numbers)), "max_new_tokens": frames}
             | {"stream": True, "stream_format": "audio"}
             | self.fields
             | fields
         )
-        return await self.address.listen({name: value for name, value in whole.items() if value is not None})
+        return {name: value for name, value in whole.items() if value is not None}
+
+    async def hear(self, frames: int, **fields: Any) -> Listener:
+        """One take."""
+        return await self.address.listen(self.request(frames, **fields))
 
     async def upload(self) -> str:
         """Create VOICE from a clip of ten seconds; returns the reason for a failure, else a blank."""
@@ -106,15 +110,12 @@ async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> lis
     return rows
 
 
-async def crowd(peer: Peer, streams: int, frames: int, **fields: Any) -> dict[str, Any]:
+async def at_once(peer: Peer, crowd: Crowd, streams: int, frames: int, **fields: Any) -> dict[str, Any]:
     """Many takes started at once."""
-    await asyncio.gather(*(peer.hear(min(SHORT, frames), **fields) for _ in range(streams)))
-    began = time.perf_counter()
-    async with watched() as client:
-        listeners = await asyncio.gather(*(peer.hear(frames, **fields) for _ in range(streams)))
-    row = {"streams": streams, "voice": fields.get("voice", "-")} | summary(
-        listeners, time.perf_counter() - began, client
-    )
+    await crowd.listen(peer.address, [peer.request(min(SHORT, frames), **fields) for _ in range(streams)])
+    load = await crowd.listen(peer.address, [peer.request(frames, **fields) for _ in range(streams)])
+    listeners = load.listeners
+    row = {"streams": streams, "voice": fields.get("voice", "-")} | summary(load)
     lengths = [listener.seconds for listener in listeners if not listener.error]
     return row | {
         "shortest_s": percentile(lengths, 0, 2),
@@ -138,9 +139,11 @@ async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace)
             figures: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
             figures["alone"] = await alone(peer, options, not refusal)
             table(f"{url}: one caller; the very first take spoke after {figures['very_first_ms']} ms", figures["alone"])
-            figures["crowds"] = [await crowd(peer, streams, options.frames) for streams in options.streams]
-            if not refusal:
-                figures["crowds"].append(await crowd(peer, max(options.streams), options.frames, voice=VOICE))
+            with Crowd() as crowd:
+                figures["crowds"] = [await at_once(peer, crowd, streams, options.frames) for streams in options.streams]
+                if not refusal:
+                    voiced = await at_once(peer, crowd, max(options.streams), options.frames, voice=VOICE)
+                    figures["crowds"].append(voiced)
             table(f"{url}: takes of at most {options.frames} frames at once", figures["crowds"])
         finally:
             if not refusal:

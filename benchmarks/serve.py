@@ -17,6 +17,7 @@ import httpx
 
 from benchmarks.common.report import Report, table
 from benchmarks.serving.api_server import StudioProcess
+from benchmarks.serving.crowd import Crowd
 from benchmarks.serving.listener import Address
 from benchmarks.serving.loads import Service, bare_client, cancel, one_caller, poisson, together
 
@@ -24,20 +25,21 @@ from benchmarks.serving.loads import Service, bare_client, cancel, one_caller, p
 async def measure(port: int, frame_rate: float, options: argparse.Namespace, report: Report) -> None:
     """All stages, one after the other."""
     base = f"http://127.0.0.1:{port}"
-    async with httpx.AsyncClient(base_url=base, timeout=120) as http:
-        service = Service(Address("127.0.0.1", port), http, frame_rate)
-        report.add({"all_graphs_s": round(await service.all_graphs(), 2)})
-        await alone(service, options, report)
-        await arrivals(service, options, report)
-        await crowds(service, options, report)
-        cancels = await cancel(service, options.cancels)
-        report.add(cancels)
-        table("Hanging up in the middle of a stream, until the row is free", [cancels])
+    with Crowd() as crowd:
+        async with httpx.AsyncClient(base_url=base, timeout=120) as http:
+            service = Service(Address("127.0.0.1", port), http, frame_rate)
+            report.add({"all_graphs_s": round(await service.all_graphs(), 2)})
+            await alone(service, crowd, options, report)
+            await arrivals(service, crowd, options, report)
+            await crowds(service, crowd, options, report)
+            cancels = await cancel(service, options.cancels)
+            report.add(cancels)
+            table("Hanging up in the middle of a stream, until the row is free", [cancels])
 
 
-async def alone(service: Service, options: argparse.Namespace, report: Report) -> None:
+async def alone(service: Service, crowd: Crowd, options: argparse.Namespace, report: Report) -> None:
     """The client's own cost, and one caller at a time."""
-    report.add(await bare_client())
+    report.add(await bare_client(crowd))
     report.add({"upload_ms": round(await service.upload_voice() * 1e3, 1)})
     rows = await one_caller(service, options.repeat, options.frames)
     saved, known, new, plain = (row["first_ms_p50"] for row in rows)
@@ -54,12 +56,12 @@ async def alone(service: Service, options: argparse.Namespace, report: Report) -
     table(f"One caller, takes of {options.frames} frames, clips of 10 s; the client takes {_own(report)}", rows)
 
 
-async def arrivals(service: Service, options: argparse.Namespace, report: Report) -> None:
+async def arrivals(service: Service, crowd: Crowd, options: argparse.Namespace, report: Report) -> None:
     """Poisson arrivals in a saved voice."""
     rows = []
     for rate in options.rates:
         await service.idle()
-        row, why = await poisson(service, rate, options.seconds)
+        row, why = await poisson(service, crowd, rate, options.seconds)
         rows.append({"rate": rate} | row)
         report.add({f"ttfa_ms_{share}_{rate:g}rps": row[f"first_ms_{share}"] for share in ("p50", "p95", "p99")})
         report.add(
@@ -69,11 +71,11 @@ async def arrivals(service: Service, options: argparse.Namespace, report: Report
     table(f"Requests a second at random for {options.seconds:g} s, takes of 2 to 6 s", rows)
 
 
-async def crowds(service: Service, options: argparse.Namespace, report: Report) -> None:
+async def crowds(service: Service, crowd: Crowd, options: argparse.Namespace, report: Report) -> None:
     """Concurrent streams: all started at once, and the largest number of them within a second, too."""
     rows, reasons = [], []
     for streams, spread in (*((streams, 0.0) for streams in options.streams), (max(options.streams), 1.0)):
-        row, why = await together(service, streams, options.stream_seconds, spread)
+        row, why = await together(service, crowd, streams, options.stream_seconds, spread)
         rows.append(row)
         reasons += why
         name = f"{streams}" if not spread else f"{streams}_staggered"

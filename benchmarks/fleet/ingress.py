@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.fleet.crowd import Crowd, silence
-from benchmarks.serving.loads import Client, Service, failures, summary
+from benchmarks.serving.crowd import Crowd, evenly, silence
+from benchmarks.serving.loads import Service, failures, summary
 
 PACED = "-m", "benchmarks.fleet.paced_app"
 IN_HAND = 1.0
@@ -43,8 +43,9 @@ async def most_streams(service: Service, processes: int, of_one: int | None) -> 
 async def _try(service: Service, crowd: Crowd, streams: int) -> dict[str, Any]:
     await service.idle()
     requests = [service.request(service.frames(CROWD_SECONDS), voice="random") for _ in range(streams)]
-    listeners, wall, share = await crowd.listen(service.address, requests, SPREAD_SECONDS)
-    row = {"streams": streams} | summary(listeners, wall, Client(core_percent=100 * share))
+    load = await crowd.listen(service.address, requests, evenly(streams, SPREAD_SECONDS))
+    listeners = load.listeners
+    row = {"streams": streams} | summary(load)
     row["silence_s"] = round(
         max((silence(listener, IN_HAND) for listener in listeners if not listener.error), default=0.0), 3
     )

@@ -31,11 +31,11 @@ import torch
 
 from benchmarks.common.material import clip
 from benchmarks.common.report import Report, percentile, table
-from benchmarks.fleet.crowd import Crowd, silence
 from benchmarks.fleet.ingress import FOUR, IN_HAND, PACED, REPLICAS, most_streams
 from benchmarks.serving.api_server import StudioProcess
+from benchmarks.serving.crowd import Crowd, silence
 from benchmarks.serving.listener import Address, Listener
-from benchmarks.serving.loads import CLIP_WORDS, VOICE, Client, Service, failures, summary
+from benchmarks.serving.loads import CLIP_WORDS, VOICE, Service, failures, summary
 
 COUNTED_SECONDS = 2.0
 """Seconds after its start by which a studio has started its speech processes."""
@@ -141,10 +141,10 @@ async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[
             await service.idle()
             await service.address.listen(service.request(8, voice=VOICE))
             requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(streams)]
-            listeners, wall, share = await crowd.listen(service.address, requests)
-            if why := failures(listeners):
+            load = await crowd.listen(service.address, requests)
+            if why := failures(load.listeners):
                 raise RuntimeError(f"takes failed: {why}")
-            rows.append({"streams": streams} | summary(listeners, wall, Client(core_percent=100 * share)))
+            rows.append({"streams": streams} | summary(load))
     return sorted(rows, key=lambda row: row["xrt"])[1]
 
 

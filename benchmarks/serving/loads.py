@@ -6,8 +6,7 @@ import asyncio
 import random
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -16,6 +15,7 @@ import httpx
 
 from benchmarks.common.material import clip, data_url, sentence
 from benchmarks.common.report import percentile
+from benchmarks.serving.crowd import Crowd, Load, evenly
 from benchmarks.serving.listener import Address, Listener
 
 CLIP_WORDS = sentence(1, 150)
@@ -70,36 +70,9 @@ class Service:
         return time.perf_counter() - started
 
 
-@dataclass
-class Client:
-    """The share of a core that this process, the client, used during a load, and its event loop's worst delay."""
-
-    late_ms: float = 0.0
-    core_percent: float = 0.0
-
-
-@asynccontextmanager
-async def watched() -> AsyncIterator[Client]:
-    """Measure the client; the figures are complete once the context ends."""
-    client = Client()
-
-    async def tick() -> None:
-        while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.005)
-            client.late_ms = max(client.late_ms, 1e3 * (time.perf_counter() - before - 0.005))
-
-    ticking = asyncio.create_task(tick())
-    began, spent = time.perf_counter(), time.process_time()
-    try:
-        yield client
-    finally:
-        ticking.cancel()
-        client.core_percent = 100 * (time.process_time() - spent) / (time.perf_counter() - began)
-
-
-def summary(listeners: list[Listener], wall: float, client: Client) -> dict[str, Any]:
-    """The measurements of many listeners, in one row."""
+def summary(load: Load) -> dict[str, Any]:
+    """The measurements of a crowd, in one row."""
+    listeners = load.listeners
     whole = [listener for listener in listeners if not listener.error]
     first = [listener.first * 1e3 for listener in whole]
     plays = [listener.playback() for listener in whole]
@@ -116,9 +89,9 @@ def summary(listeners: list[Listener], wall: float, client: Client) -> dict[str,
         "starved": sum(underruns > 0 for underruns, _ in plays),
         "prebuffer_ms": round(max(still, default=0.0), 1),
         "prebuffer_ms_p95": percentile(still, 0.95),
-        "xrt": round(sum(listener.seconds for listener in whole) / wall, 2),
-        "client_core_%": round(client.core_percent, 1),
-        "client_late_ms": round(client.late_ms, 1),
+        "xrt": round(sum(listener.seconds for listener in whole) / load.seconds, 2),
+        "client_core_%": round(load.core_percent, 1),
+        "client_late_ms": round(load.late_ms, 1),
     }
 
 
@@ -165,40 +138,31 @@ async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[st
     return rows
 
 
-async def poisson(service: Service, rate: float, seconds: float) -> tuple[dict[str, Any], list[str]]:
+async def poisson(service: Service, crowd: Crowd, rate: float, seconds: float) -> tuple[dict[str, Any], list[str]]:
     """Requests at random, ``rate`` a second, in a cached voice; takes of 2 to 6 s."""
     chance = random.Random(0)
-    moments, moment = [], chance.expovariate(rate)
-    while moment < seconds:
-        moments.append((moment, chance.uniform(2, 6)))
+    moments: list[float] = []
+    lengths: list[float] = []
+    moment = chance.expovariate(rate)
+    while moment < seconds or not moments:
+        moments.append(moment)
+        lengths.append(chance.uniform(2, 6))
         moment += chance.expovariate(rate)
     await service.address.listen(service.request(8, voice=VOICE))
-    began = time.perf_counter()
-
-    async def come(moment: float, length: float) -> Listener:
-        await asyncio.sleep(moment - (time.perf_counter() - began))
-        return await service.address.listen(service.request(service.frames(length), voice=VOICE))
-
-    async with watched() as client:
-        listeners = await asyncio.gather(*(come(*arguments) for arguments in moments))
-    return summary(listeners, time.perf_counter() - began, client), failures(listeners)
+    requests = [service.request(service.frames(length), voice=VOICE) for length in lengths]
+    load = await crowd.listen(service.address, requests, moments)
+    return summary(load), failures(load.listeners)
 
 
-async def together(service: Service, streams: int, seconds: float, spread: float) -> tuple[dict[str, Any], list[str]]:
+async def together(
+    service: Service, crowd: Crowd, streams: int, seconds: float, spread: float
+) -> tuple[dict[str, Any], list[str]]:
     """This many streams in a cached voice, started evenly within ``spread`` seconds."""
     await service.idle()
     await service.address.listen(service.request(8, voice=VOICE))
     requests = [service.request(service.frames(seconds), voice=VOICE) for _ in range(streams)]
-    began = time.perf_counter()
-
-    async def come(number: int) -> Listener:
-        await asyncio.sleep(spread * number / streams)
-        return await service.address.listen(requests[number])
-
-    async with watched() as client:
-        listeners = await asyncio.gather(*(come(number) for number in range(streams)))
-    row = {"streams": streams, "spread_s": spread} | summary(listeners, time.perf_counter() - began, client)
-    return row, failures(listeners)
+    load = await crowd.listen(service.address, requests, evenly(streams, spread))
+    return {"streams": streams, "spread_s": spread} | summary(load), failures(load.listeners)
 
 
 async def cancel(service: Service, times: int) -> dict[str, Any]:
@@ -227,7 +191,7 @@ async def cancel(service: Service, times: int) -> dict[str, Any]:
     }
 
 
-async def bare_client(times: int = 50) -> dict[str, float | None]:
+async def bare_client(crowd: Crowd, times: int = 50) -> dict[str, float | None]:
     """An upper bound of the client's own share: ms to the first byte of a server of three lines in this process."""
     sound = bytes(2048)
     head = b"HTTP/1.1 200 OK\r\nX-Sample-Rate: 24000\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -245,8 +209,8 @@ async def bare_client(times: int = 50) -> dict[str, float | None]:
         address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
         request = {"input": sentence(0)}
         alone = [(await address.listen(request)).first * 1e3 for _ in range(times)]
-        crowd = await asyncio.gather(*(address.listen(request) for _ in range(64)))
+        load = await crowd.listen(address, [request] * 64)
     return {
         "client_ms": percentile(alone, 0.5, 2),
-        "client_ms_64_at_once": percentile((listener.first * 1e3 for listener in crowd), 0.95, 2),
+        "client_ms_64_at_once": percentile((listener.first * 1e3 for listener in load.listeners), 0.95, 2),
     }

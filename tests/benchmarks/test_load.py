@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from benchmarks.bench_gpu import figures
+from benchmarks.serving.crowd import Crowd
 from benchmarks.serving.listener import Address, Listener
 from benchmarks.serving.loads import VOICE, Service, bare_client, cancel, one_caller, poisson, together
 from tests.studio.server import Served
@@ -37,25 +38,28 @@ def test_a_player_runs_dry_when_less_has_come_than_was_played(
 
 async def test_every_load_is_answered_whole(studio: Served) -> None:
     port = urlsplit(studio.url).port or 0
-    async with httpx.AsyncClient(base_url=studio.url, timeout=60) as http:
-        service = Service(Address("127.0.0.1", port), http, frame_rate=21.5)
-        await service.upload_voice()
-        try:
-            rows = await one_caller(service, repeat=1, frames=4)
-            assert [(row["failed"], row["why_failed"]) for row in rows] == [(0, "-")] * 4
-            row, why = await together(service, 2, seconds=0.5, spread=0.0)
-            assert (row["requests"], row["failed"], why) == (2, 0, [])
-            row, why = await poisson(service, rate=4, seconds=0.5)
-            assert row["requests"] > 0 and not why
-            assert (await cancel(service, 2))["counted_as_cancelled"] == 2
-            refused = await service.address.listen({"input": "", "voice": VOICE})
-            assert "400" in refused.error and "blank" in refused.error
-        finally:
-            await http.delete(f"/v1/audio/voices/{VOICE}")
+    with Crowd(2) as crowd:
+        async with httpx.AsyncClient(base_url=studio.url, timeout=60) as http:
+            service = Service(Address("127.0.0.1", port), http, frame_rate=21.5)
+            await service.upload_voice()
+            try:
+                rows = await one_caller(service, repeat=1, frames=4)
+                assert [(row["failed"], row["why_failed"]) for row in rows] == [(0, "-")] * 4
+                row, why = await together(service, crowd, 2, seconds=0.5, spread=0.0)
+                assert (row["requests"], row["failed"], why) == (2, 0, [])
+                row, why = await poisson(service, crowd, rate=4, seconds=0.5)
+                assert row["requests"] > 0 and not why
+                assert (await cancel(service, 2))["counted_as_cancelled"] == 2
+                refused = await service.address.listen({"input": "", "voice": VOICE})
+                assert "400" in refused.error and "blank" in refused.error
+            finally:
+                await http.delete(f"/v1/audio/voices/{VOICE}")
 
 
 async def test_the_clients_own_share_is_measured() -> None:
-    assert (await bare_client(3))["client_ms"]
+    with Crowd(1) as crowd:
+        share = await bare_client(crowd, 3)
+    assert share["client_ms"] and share["client_ms_64_at_once"]
 
 
 def test_figures_are_found_where_their_stage_has_them() -> None:
