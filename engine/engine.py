@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
-import torch
 
 from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
@@ -19,14 +17,9 @@ from engine.engine_errors import CannotAlign, EngineError, EngineStopped, Invali
 from engine.model.prompt import build_prompt, timbre_of
 from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
-from engine.runtime.memory import free_memory, release_memory
-from engine.runtime.memory_plan import GIB
 from engine.runtime.row import Row
-from engine.runtime.setup import Progress, assemble, place_of
+from engine.runtime.setup import Progress, assemble
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Utterance
-
-_LESS = GIB // 2
-"""Bytes that an engine does without, after memory has run out."""
 
 
 class Engine:
@@ -47,10 +40,10 @@ class Engine:
         """Load the checkpoint, warm up and return a ready engine. Blocking: seconds.
 
         ``progress`` is called at each step, and aborts the start by raising. If the GPU's memory runs out, the engine
-        loads again with less of it, and so perhaps with fewer rows. Raises CheckpointError, ConfigError.
+        loads again in a smaller size. Raises CheckpointError, ConfigError.
         """
         tell = progress or (lambda doing, done: None)
-        checkpoint, info, loop, clip_encoder, missing_graphs = _assemble_what_fits(config, tell)
+        checkpoint, info, loop, clip_encoder, missing_graphs = assemble(config, tell)
         engine = cls(checkpoint, info, loop, clip_encoder)
         loop.start()
         try:
@@ -170,20 +163,3 @@ class Engine:
         utterance = Utterance("Warm up.", (reference,), Sampling(seed=0), max_frames=4)
         async for _ in self.speak(utterance):
             pass
-
-
-def _assemble_what_fits(
-    config: EngineConfig, tell: Progress
-) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
-    """What `assemble` returns. A plan does not know what an allocator, a driver and other programs take besides."""
-    while True:
-        try:
-            return assemble(config, tell)
-        except torch.OutOfMemoryError:
-            budget = config.memory_bytes or free_memory(place_of(config).device)
-            if budget is None:
-                raise
-        release_memory()  # here, since the exception holds what was loaded
-        budget -= _LESS
-        config = replace(config, memory_bytes=budget)
-        tell(f"memory ran out, loading again with {budget / GIB:.1f} GiB", 0.0)

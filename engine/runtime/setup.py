@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +21,7 @@ from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
 from engine.runtime.graphs import COMPACT_PREFILL_SIZES, PREFILL_SIZES, ClipGraphs, GraphSet, capture, capture_missing
 from engine.runtime.loop import Loop
+from engine.runtime.memory import release_memory
 from engine.runtime.memory_plan import (
     GIB,
     UNPLANNED,
@@ -117,12 +118,36 @@ class Sizing:
         return size, self.plan(size)
 
 
-def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
+Assembled = tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]
+
+
+def assemble(config: EngineConfig, tell: Progress) -> Assembled:
     """Load the config's checkpoint; the loop is not started yet. Raises CheckpointError, ConfigError.
 
-    The last item makes the engine faster, and is to run once it is ready: see `Loop.run_in_gaps`.
+    The last item makes the engine faster, and is to run once it is ready: see `Loop.run_in_gaps`. A plan does not know
+    what an allocator, a driver and other programs take besides; if the GPU's memory runs out, the next smaller size is
+    loaded.
     """
     plan = _plan(config, tell)
+    while True:
+        try:
+            return _load(config, plan, tell)
+        except torch.OutOfMemoryError:
+            pass
+        release_memory()  # here, since the exception holds what was loaded
+        ran_out = plan.memory
+        config = replace(config, memory_bytes=ran_out.total - 1)
+        try:
+            plan = _plan(config, tell)
+        except ConfigError:
+            raise ConfigError(
+                f"the GPU's memory ran out, although this needs {ran_out}, which was free; "
+                "close other programs that use the GPU, or lower max_rows or max_context"
+            ) from None
+        tell(f"memory ran out, loading again with {plan.memory.total / GIB:.1f} GiB", 0.0)
+
+
+def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
     card = plan.source.card()
     tell(f"memory: {plan.memory}", 0.0)
     with _kept_kernels(plan) as kept:  # the compiler processes start while weights load

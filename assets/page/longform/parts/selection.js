@@ -10,6 +10,8 @@ export class Selection extends EventTarget {
   #anchor = null;
   /** The last press: a range's ids come from the server, and a later press must not be undone by it. @type {Promise<void>} */
   #pressed = Promise.resolve();
+  /** How often all have been cleared, which overrules presses that still wait for their ids. */
+  #cleared = 0;
 
   /**
    * part: finds what the page shows; idsBetween: of the parts from one index to another.
@@ -59,7 +61,10 @@ export class Selection extends EventTarget {
    * @returns {Promise<void>}
    */
   setInTurn(ids, isSelected) {
-    const pressed = Promise.all([ids, this.#pressed]).then(([known]) => this.set(known, isSelected));
+    const cleared = this.#cleared;
+    const pressed = Promise.all([ids, this.#pressed]).then(([known]) => {
+      if (cleared === this.#cleared) this.set(known, isSelected);
+    });
     this.#pressed = pressed.catch(() => {}); // its caller hears of it
     return pressed;
   }
@@ -75,6 +80,7 @@ export class Selection extends EventTarget {
   }
 
   clear() {
+    this.#cleared += 1;
     this.set(this.ids, false);
   }
 
