@@ -32,10 +32,10 @@ from engine.kernels import (
 from engine.kernels.compilation.compiling import launched_alike, layers_alike
 from engine.kernels.gemv import GEMV_ROWS
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
-from engine.model.held_weight import HeldWeight, give, held_by
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
+from engine.model.stored_weight import StoredWeight, set_weight, weight_of
 
 Sharing = Literal["none", "pairs", "prompts"]
 """Which rows share a slot: none; pairs, with which the residual codes of a frame begin; runs of prompts."""
@@ -45,7 +45,7 @@ Sharing = Literal["none", "pairs", "prompts"]
 class Weight:
     """The weight of a product (outputs, inputs); packed12: the copy for few rows."""
 
-    held: HeldWeight
+    held: StoredWeight
     packed12: Packed12 | None = None
 
     @property
@@ -54,7 +54,7 @@ class Weight:
         return self.held.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, held: HeldWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
+    def of(cls, held: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
         if twelve_bits == "none" or held.scales is not None or not Packed12.fits(held.values, gated):
             return cls(held)
         return cls(held, Packed12.of(held.values, tiled=gated and twelve_bits == "tiles"))
@@ -79,18 +79,18 @@ class FusedLayer:
         """Share a block's weights; its w1 and w3 become views of the joined tensor, so that memory has only one
         copy."""
         attention, ffn = block.attention, block.feed_forward
-        gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
+        gate_up = weight_of(ffn.w1).joined(weight_of(ffn.w3))
         for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
-            give(part, half)
+            set_weight(part, half)
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=Weight.of(held_by(attention.wqkv), twelve_bits),
+            qkv=Weight.of(weight_of(attention.wqkv), twelve_bits),
             qkv_bias=attention.wqkv.bias,
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=Weight.of(held_by(attention.wo), twelve_bits),
+            output=Weight.of(weight_of(attention.wo), twelve_bits),
             ffn_norm=block.ffn_norm.weight,
             gate_up=Weight.of(gate_up, twelve_bits, gated=True),
-            down=Weight.of(held_by(ffn.w2), twelve_bits),
+            down=Weight.of(weight_of(ffn.w2), twelve_bits),
         )
 
 
@@ -225,11 +225,11 @@ class FusedFrame:
         if model.weights != "bf16":  # twelve bits would hardly save anything
             twelve_bits = "none"
         head = model.head()
-        self._head, self._text = Weight.of(HeldWeight(head), twelve_bits), head
+        self._head, self._text = Weight.of(StoredWeight(head), twelve_bits), head
         if model.slow_output is not None:
             semantic = torch.arange(model.config.semantic_start, model.config.semantic_end + 1)
             self._text = model.text(semantic).to(device)
-        self._fast_head = Weight.of(HeldWeight(model.fast_output.weight), twelve_bits)
+        self._fast_head = Weight.of(StoredWeight(model.fast_output.weight), twelve_bits)
         self.slow = FusedTransformer(model.slow, context, kernel_attention, batch_invariant, twelve_bits)
         self._fast = FusedTransformer(model.fast, books, kernel_attention, batch_invariant, twelve_bits)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)

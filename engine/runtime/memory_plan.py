@@ -16,9 +16,9 @@ from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
-from engine.model.held_weight import multiplies_eight_bits
 from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes
+from engine.model.stored_weight import multiplies_eight_bits
 
 GIB = 2**30
 MARGIN = GIB // 4
