@@ -43,11 +43,11 @@ class CodecJob:
 
         Frames that were delivered are decoded only for the stream's state.
         """
-        row, delivered = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
+        row, delivered = self.row, min(max(self.row.prompt.delivered - self.first_frame, 0), self.frames)
         if delivered and delivered == self.frames and not self.finish_reason:
             return None
         pcm = pcm[delivered * (len(pcm) // self.frames) :] if delivered else pcm
-        first, resumed_at = self.first_frame + delivered, row.prompt.heard or None
+        first, resumed_at = self.first_frame + delivered, row.prompt.delivered or None
         return AudioChunk(pcm, self.codes[:, delivered:], first, row.timing(), self.finish_reason, resumed_at)
 
 

@@ -276,7 +276,7 @@ class Loop:
 
         The remainder is decoded with the first new frames, so that rounding is the same.
         """
-        row.frames.extend(row.prompt.codes[:, row.prompt.asked :].astype(np.int16).T)
+        row.frames.extend(row.prompt.codes[:, row.prompt.delivered_from :].astype(np.int16).T)
         while len(row.frames) >= (size := chunk_size(row.chunks, self._ramp)):
             self._codec.put(CodecJob(row, np.stack(row.frames[:size], 1), row.sent, None))
             del row.frames[:size]

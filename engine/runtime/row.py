@@ -63,7 +63,7 @@ class Row:
         """Seconds of audio that its listener has still to play; 0 before the first chunk."""
         if not self.first_chunk:
             return 0.0
-        return (self.sent - self.prompt.heard) * frame_seconds - (now - self.first_chunk)
+        return (self.sent - self.prompt.delivered) * frame_seconds - (now - self.first_chunk)
 
     def timing(self) -> Timing:
         start = self.submitted
