@@ -25,7 +25,7 @@ from engine.runtime.scheduler import (
     Plan,
     Scheduler,
     chunk_size,
-    is_ahead,
+    has_buffered,
     is_chunk_due,
     ramp_of,
 )
@@ -209,7 +209,7 @@ class Loop:
         if not self._steps_left or not self._commands.empty():
             return
         now, rows = time.perf_counter(), self._scheduler.rows()
-        if all(is_ahead(row, self._frame_seconds, now, GAP_LEAD) for row in rows):
+        if all(has_buffered(row, self._frame_seconds, now, GAP_LEAD) for row in rows):
             self._steps_left = next(self._gap_work, 0)
             self._timing.held_up(time.perf_counter())
 
@@ -288,7 +288,7 @@ class Loop:
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        is_awaited = not is_ahead(row, self._frame_seconds, time.perf_counter(), PATIENCE)
+        is_awaited = not has_buffered(row, self._frame_seconds, time.perf_counter(), PATIENCE)
         job = CodecJob(row, codes, row.sent, reason, is_awaited)
         (self._due if is_awaited or reason else self._gathered).append(job)
         row.sent, row.chunks = row.drawn, row.chunks + 1

@@ -59,7 +59,7 @@ class Row:
         """Number of frames that the take has so far."""
         return self.sent + len(self.frames)
 
-    def in_hand(self, frame_seconds: float, now: float) -> float:
+    def buffered_seconds(self, frame_seconds: float, now: float) -> float:
         """Seconds of audio that its listener has still to play; 0 before the first chunk."""
         if not self.first_chunk:
             return 0.0

@@ -160,10 +160,10 @@ def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, n
     size = chunk_size(row.chunks, ramp)
     if frame_seconds is None:
         return len(row.frames) >= size
-    in_hand = row.in_hand(frame_seconds, now)
-    return in_hand < LOW_LEAD or len(row.frames) >= (size if in_hand >= PATIENCE else min(size, SOON_FRAMES))
+    buffered = row.buffered_seconds(frame_seconds, now)
+    return buffered < LOW_LEAD or len(row.frames) >= (size if buffered >= PATIENCE else min(size, SOON_FRAMES))
 
 
-def is_ahead(row: Row, frame_seconds: float | None, now: float, seconds: float) -> bool:
+def has_buffered(row: Row, frame_seconds: float | None, now: float, seconds: float) -> bool:
     """Whether the listener has this many seconds buffered; False without ``frame_seconds``, when nothing is known."""
-    return frame_seconds is not None and row.in_hand(frame_seconds, now) >= seconds
+    return frame_seconds is not None and row.buffered_seconds(frame_seconds, now) >= seconds
