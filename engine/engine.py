@@ -73,7 +73,7 @@ class Engine:
             with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
-        self._loop.look_for_room()  # callers retry while the engine is full, and building a prompt takes milliseconds
+        self._loop.check_room()  # callers retry while the engine is full, and building a prompt takes milliseconds
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:

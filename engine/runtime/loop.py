@@ -68,7 +68,7 @@ class Loop:
         self._due: list[CodecJob] = []  # jobs for the codec at the end of the turn …
         self._gathered: list[CodecJob] = []  # … and jobs that wait to be batched
         self._turns = 0
-        self._finished = self._cancelled = self._frames = self._book_errors = 0
+        self._finished = self._cancelled = self._frames = self._accounting_errors = 0
         self._busy = 0.0
         self._gap_work: Iterator[int] = iter(())
         self._steps_left = 0  # of the gap work
@@ -78,15 +78,15 @@ class Loop:
         self._codec.start()
         self._thread.start()
 
-    def look_for_room(self) -> None:
+    def check_room(self) -> None:
         """Check that `submit` would accept a row now, before building one. Raises EngineFull, EngineStopped."""
         with self._lock:
-            self._refuse()
+            self._check_accepting()
 
     def submit(self, row: Row) -> None:
         """Queue a row. Raises EngineFull, EngineStopped."""
         with self._lock:
-            self._refuse()
+            self._check_accepting()
             self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
 
@@ -120,7 +120,7 @@ class Loop:
             prefix_misses=self._runner.prefixes.misses,
             prefix_bytes=self._runner.prefixes.nbytes,
             codec_streams=self._codec.open_streams,
-            book_errors=self._book_errors + self._codec.book_errors,
+            book_errors=self._accounting_errors + self._codec.accounting_errors,
             graphs_left=self._steps_left,
         )
 
@@ -159,7 +159,7 @@ class Loop:
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
 
-    def _refuse(self) -> None:
+    def _check_accepting(self) -> None:
         """Raises EngineFull, EngineStopped if no more rows are accepted; called with the lock held."""
         if self._death is not None:
             raise EngineStopped(self._death)
@@ -215,13 +215,13 @@ class Loop:
 
     def _check_accounting(self) -> None:
         """While no rows are active, compare counts with what is actually held; log and correct a difference."""
-        books: tuple[tuple[str, tuple[object, object]], ...] = (
+        counts: tuple[tuple[str, tuple[object, object]], ...] = (
             ("bytes of known voices", self._runner.prefixes.recount()),
             ("free slots", self._scheduler.recount()),
         )
-        for name, (counted, actual) in books:
+        for name, (counted, actual) in counts:
             if counted != actual:
-                self._book_errors += 1
+                self._accounting_errors += 1
                 log.error("%s: %s counted, %s held; the count has been corrected", name, counted, actual)
         self._codec.check()
 

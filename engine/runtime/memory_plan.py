@@ -27,7 +27,7 @@ UNPLANNED = GIB // 2
 """Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
 CACHED = GIB // 4
 """Bytes of layers in float32 up to which a CPU is fast enough with them: the bundled model has 42 MiB."""
-VOICES, VOICES_COMPACT = 2**29, 2**27
+PREFIX_CACHE_BYTES, PREFIX_CACHE_BYTES_COMPACT = 2**29, 2**27
 """Default bytes for known voices: a ten-second voice takes 38 MB with S2 Pro."""
 
 
@@ -137,11 +137,11 @@ def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
     return "int8" if is_large and multiplies_eight_bits() else "bf16"
 
 
-def voices_bytes(prefix_bytes: int | None, size: Size) -> int:
+def prefix_cache_bytes(prefix_bytes: int | None, size: Size) -> int:
     """Bytes for known voices: as set, else the default of an engine of this size."""
     if prefix_bytes is not None:
         return prefix_bytes
-    return VOICES_COMPACT if size.compact else VOICES
+    return PREFIX_CACHE_BYTES_COMPACT if size.compact else PREFIX_CACHE_BYTES
 
 
 def plan_memory(
@@ -179,7 +179,7 @@ def plan_memory(
             f"{rows} row{'s' * (rows > 1)} of {context} positions",
             KVCache.nbytes(config.slow, rows, context, dtype, spare=True),
         ),
-        ("known voices", voices_bytes(prefix_bytes, size)),
+        ("known voices", prefix_cache_bytes(prefix_bytes, size)),
         (f"{rows} codec stream{'s' * (rows > 1)}", rows * _stream_bytes(plain)),
     ]
     if codec_graphs:

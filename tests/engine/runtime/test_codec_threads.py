@@ -23,7 +23,7 @@ from tests.engine.speaking import hear, running_engine, seeded
 class Streams:
     """Room for all; a batch with the held row in it takes until it is let go."""
 
-    side_by_side = True
+    is_concurrent = True
 
     def __init__(self) -> None:
         self.held: Hashable = None
