@@ -43,7 +43,7 @@ from studio.supervisor import first_of, is_set
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import read_aliases
-from studio.voices.fetch import Fetcher
+from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.resolver import VoiceResolver
 
 WRITE_SECONDS = 10.0
@@ -136,7 +136,7 @@ def _voices(settings: Settings) -> VoiceResolver:
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
     """A service like the studio's own, except that the studio counts and lists its takes."""
     retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
-    fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
+    fetcher = ClipFetcher(settings.ref_folder, settings.ref_networks)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     return SpeechService(host, voices, limits, retention, fetcher, partial(ReportingRegister, channel))
 

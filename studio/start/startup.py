@@ -94,7 +94,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
             yield
         finally:
             await end_tasks(*tasks)
-            await studio.recogniser_fetch.cancel()
+            await studio.recogniser_download.cancel()
             await studio.models.close()
             await studio.proofs.close()
             await asyncio.to_thread(host.stop)

@@ -39,7 +39,7 @@ from studio.voices.editing import (
     remove_sample,
     sample_number,
 )
-from studio.voices.hearing.recogniser import Heard
+from studio.voices.hearing.recogniser import Transcription
 from studio.voices.intake import Intake
 from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.packs.pack import MEDIA_TYPE as PACK_TYPE
@@ -251,7 +251,7 @@ class VoiceRoutes:
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, caller = form.text("ref_text", "transcript"), request.state.caller
 
-        async def hear() -> tuple[float, Heard]:
+        async def hear() -> tuple[float, Transcription]:
             clip = (await self._judge(form, text, caller)).clip
             transcription = await self._clips.transcriber.transcribe(
                 clip, caller, clean_language(form.text("language"))
