@@ -145,7 +145,7 @@ class ProjectRoutes:
         body = as_model(await read_json(request), SpeakBody)
         return self._answer(
             await to_thread.run_sync(
-                self._service.ask, project_id, request.state.owner_filter, body.parts, body.chapter
+                self._service.queue_parts, project_id, request.state.owner_filter, body.parts, body.chapter
             )
         )
 

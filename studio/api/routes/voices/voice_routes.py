@@ -35,9 +35,9 @@ from studio.voices.editing import (
     duplicate,
     edit_sample,
     find_sample,
-    go_back,
     remove_sample,
-    sample_number,
+    restore_revision,
+    sample_at,
 )
 from studio.voices.hearing.recogniser import Transcription
 from studio.voices.intake import Intake
@@ -186,7 +186,7 @@ class VoiceRoutes:
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
         """Return to the samples of an old revision; this creates a new revision."""
-        return await self._revised(request, reference, go_back, revision)
+        return await self._revised(request, reference, restore_revision, revision)
 
     async def duplicate(self, reference: str, request: Request) -> Response:
         """Copy the voice under a new name."""
@@ -207,7 +207,7 @@ class VoiceRoutes:
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as the model gets it, with cut and gain applied: a WAV file."""
         voice = await self._get(request, reference)
-        chosen = sample_number(voice, sample)
+        chosen = sample_at(voice, sample)
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
         return Response(wav, media_type="audio/wav", headers=_GUARDED)
