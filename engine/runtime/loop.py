@@ -22,7 +22,7 @@ from engine.runtime.scheduler import (
     LEAST_MARGIN,
     PATIENCE,
     LaunchTiming,
-    Plan,
+    LoopTurn,
     Scheduler,
     chunk_size,
     has_buffered,
@@ -225,13 +225,13 @@ class Loop:
                 log.error("%s: %s counted, %s held; the count has been corrected", name, counted, actual)
         self._codec.check()
 
-    def _turn(self, plan: Plan) -> None:
-        for row in plan.admitted:
+    def _turn(self, turn: LoopTurn) -> None:
+        for row in turn.admitted:
             self._replay_resumed(row)
-        joining = tuple(self._runner.prefill(plan.prefill)) if plan.prefill else ()
+        joining = tuple(self._runner.prefill(turn.prefill)) if turn.prefill else ()
         for row in joining:
             row.state = State.SPEAKING
-        speaking = plan.speaking + joining
+        speaking = turn.speaking + joining
         first = self._runner.launch_first() if joining else None
         frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the previous frame while the device computes this one
@@ -239,7 +239,7 @@ class Loop:
         results = list(frames.read()) if frames else []
         if self._runner.ahead:
             self._timing.frame_started(len(self._launched.rows) if self._launched else 0, time.perf_counter())
-        self._has_read = bool(plan.prefill) and first is None
+        self._has_read = bool(turn.prefill) and first is None
         self._settle_all(results)
         self._turns += 1
         self._put(self._turns % GATHERING_TURNS == 0)

@@ -60,7 +60,7 @@ class MemoryPlan:
             )
 
 
-class Size(NamedTuple):
+class EngineSize(NamedTuple):
     """Automatic choices for what is not set."""
 
     rows: int
@@ -94,10 +94,10 @@ def sizes(
     most_context: int,
     quantise: bool,
     compact: bool,
-) -> list[Size]:
+) -> list[EngineSize]:
     """Sizes to try, the best first, respecting the settings.
 
-    quantise: weights may be quantised if that is not set; compact: the compact form (see `Size`) is possible.
+    quantise: weights may be quantised if that is not set; compact: the compact form (see `EngineSize`) is possible.
     """
     kinds = [kind for kind in _KINDS if compact or not kind[1]]
     if weights or not quantise:
@@ -105,7 +105,7 @@ def sizes(
     elif not compact:
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
-        Size(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
+        EngineSize(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
         for kind, is_compact, candidates in kinds
         for some, long in candidates
     ]
@@ -113,8 +113,8 @@ def sizes(
 
 
 def largest(
-    tries: Sequence[Size], plan: Callable[[Size], MemoryPlan], budget: int | None, spare: int
-) -> tuple[Size, MemoryPlan]:
+    tries: Sequence[EngineSize], plan: Callable[[EngineSize], MemoryPlan], budget: int | None, spare: int
+) -> tuple[EngineSize, MemoryPlan]:
     """The first size that fits the budget, leaves this much to spare and has room for the clip encoder.
 
     Else the first that leaves this much to spare, or the last one if it fits without. Raises ConfigError with its
@@ -137,7 +137,7 @@ def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
     return "int8" if is_large and multiplies_eight_bits() else "bf16"
 
 
-def prefix_cache_bytes(prefix_bytes: int | None, size: Size) -> int:
+def prefix_cache_bytes(prefix_bytes: int | None, size: EngineSize) -> int:
     """Bytes for known voices: as set, else the default of an engine of this size."""
     if prefix_bytes is not None:
         return prefix_bytes
@@ -148,7 +148,7 @@ def plan_memory(
     config: ModelConfig,
     codec: CodecConfig,
     dtype: torch.dtype,
-    size: Size,
+    size: EngineSize,
     prefix_bytes: int | None,
     codec_graphs: Precision | None,
     twelve_bits: TwelveBits = "none",

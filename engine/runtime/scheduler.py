@@ -38,7 +38,7 @@ such as of a frame behind a prompt's positions, predicts nothing about the next.
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoopTurn:
     """One turn of the loop: some prefill for the rows that still need it, then one frame for every active row.
 
     The frame includes rows whose prompts are read to the end in this turn.
@@ -62,7 +62,7 @@ class Scheduler:
     def submit(self, row: Row) -> None:
         self._waiting.append(row)
 
-    def plan(self) -> Plan:
+    def plan(self) -> LoopTurn:
         """Admit rows to free slots, then plan the turn."""
         first = len(self._running)
         while self._waiting and self._free:
@@ -71,7 +71,7 @@ class Scheduler:
             self._running.append(row)
         admitted = tuple(self._running[first:])
         prefill = tuple(row for row in self._running if row.state is State.PREFILL)
-        return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING), admitted)
+        return LoopTurn(prefill, tuple(row for row in self._running if row.state is State.SPEAKING), admitted)
 
     def remove(self, row: Row) -> None:
         """Take a row out, wherever it is, and free its slot. Removing it again does nothing."""

@@ -25,8 +25,8 @@ from engine.runtime.memory import release_memory
 from engine.runtime.memory_plan import (
     GIB,
     UNPLANNED,
+    EngineSize,
     MemoryPlan,
-    Size,
     largest,
     plan_memory,
     prefix_cache_bytes,
@@ -54,7 +54,7 @@ class _Plan:
     device: torch.device
     codec_device: torch.device
     dtype: torch.dtype
-    size: Size
+    size: EngineSize
     fallback_reason: str | None
     """Why the fused kernels are not used; None if they are."""
     kernel: bool
@@ -101,18 +101,18 @@ class Sizing:
             weights = weights_on_cpu(model, codec)
         self._tries = sizes(config.max_rows, config.max_context, weights, rows, model.max_context, on_gpu, compact)
 
-    def plan(self, size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
+    def plan(self, size: EngineSize, twelve_bits: TwelveBits = "none") -> MemoryPlan:
         place, prefix_bytes = self._place, self._config.prefix_bytes
         fixed = self._model, self._codec, place.dtype, size, prefix_bytes, self.precision
         return plan_memory(*fixed, twelve_bits, on_gpu=place.device.type == "cuda")
 
-    def largest(self, budget: int | None) -> tuple[Size, MemoryPlan]:
+    def largest(self, budget: int | None) -> tuple[EngineSize, MemoryPlan]:
         """The best that a budget, in bytes, has room for. Raises ConfigError."""
         config = self._config
         is_set = (config.max_rows and config.max_context) or self._place.device.type == "cpu"
         return largest(self._tries, self.plan, budget, spare=0 if is_set else UNPLANNED)
 
-    def smallest(self) -> tuple[Size, MemoryPlan]:
+    def smallest(self) -> tuple[EngineSize, MemoryPlan]:
         """The one that needs the least."""
         size = self._tries[-1]
         return size, self.plan(size)
@@ -292,7 +292,7 @@ def _check(
 
 
 def _twelve_bits(
-    config: EngineConfig, dtype: torch.dtype, fallback_reason: str | None, size: Size
+    config: EngineConfig, dtype: torch.dtype, fallback_reason: str | None, size: EngineSize
 ) -> tuple[TwelveBits, ...]:
     """The ways to copy weights in twelve bits, memory permitting, each with more copies than the previous one."""
     if not config.twelve_bits or dtype != torch.bfloat16 or fallback_reason is not None or config.reproducible:

@@ -219,7 +219,7 @@ class ProjectRoutes:
             document = await to_thread.run_sync(body.of_items)
         chapters = None if body.chapters is None else tuple(body.chapters)
         return DocumentImport(
-            document, kind, body.cut, body.cast or {}, notes, body.speakers, name, chapters, body.with_cover
+            document, kind, body.splitting, body.cast or {}, notes, body.speakers, name, chapters, body.with_cover
         )
 
     def _answer(self, project: Project, status: int = 200) -> JSONResponse:
