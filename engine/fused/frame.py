@@ -45,19 +45,19 @@ Sharing = Literal["none", "pairs", "prompts"]
 class Weight:
     """The weight of a product (outputs, inputs); packed12: the copy for few rows."""
 
-    held: StoredWeight
+    stored: StoredWeight
     packed12: Packed12 | None = None
 
     @property
     def gemv_weights(self) -> Tensor:
         """The weights that GEMV reads."""
-        return self.held.values if self.packed12 is None else self.packed12.words
+        return self.stored.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, held: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
-        if twelve_bits == "none" or held.scales is not None or not Packed12.fits(held.values, gated):
-            return cls(held)
-        return cls(held, Packed12.of(held.values, tiled=gated and twelve_bits == "tiles"))
+    def of(cls, stored: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
+        if twelve_bits == "none" or stored.scales is not None or not Packed12.fits(stored.values, gated):
+            return cls(stored)
+        return cls(stored, Packed12.of(stored.values, tiled=gated and twelve_bits == "tiles"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,7 +109,7 @@ class FusedTransformer:
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
-        self._is_quantised = any(layer.gate_up.held.scales is not None for layer in self._layers)
+        self._is_quantised = any(layer.gate_up.stored.scales is not None for layer in self._layers)
         self._table = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
 
     def __call__(
@@ -174,7 +174,7 @@ class FusedTransformer:
         """`linear` of an input that is normed already, unless GEMV does that."""
         return linear(
             ready,
-            weight.held,
+            weight.stored,
             norm=norm if self._has_gemv(ready) else None,
             eps=self._sizes.norm_eps,
             packed12=weight.packed12,
@@ -190,7 +190,7 @@ class FusedTransformer:
         if self._has_gemv(y):
             x = self._product(y, weight, residual=x, **fused)
             return x, x
-        return linear_norm(y, weight.held, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
+        return linear_norm(y, weight.stored, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
 
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """The final norm (rows, dim), written to ``out`` if given."""

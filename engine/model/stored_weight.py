@@ -148,13 +148,13 @@ def weight_of(part: nn.Linear | QuantisedLinear) -> StoredWeight:
     return StoredWeight(part.weight.detach())
 
 
-def set_weight(part: nn.Linear | QuantisedLinear, held: StoredWeight) -> None:
+def set_weight(part: nn.Linear | QuantisedLinear, stored: StoredWeight) -> None:
     """Set a product's weight, sharing its memory."""
     if isinstance(part, QuantisedLinear):
-        assert held.scales is not None
-        part.weight, part.scales = held.values, held.scales
+        assert stored.scales is not None
+        part.weight, part.scales = stored.values, stored.scales
     else:
-        part.weight.data = held.values
+        part.weight.data = stored.values
 
 
 def multiplies_eight_bits() -> bool:
@@ -186,9 +186,9 @@ class Quantiser:
         part = self._parts.get(name)
         if part is None or tensor.shape != weight_of(part).shape:
             return {name: tensor}
-        held = StoredWeight.of(tensor, part.bits, self._memory.get(name))
-        assert held.scales is not None
-        return {name: held.values, name.removesuffix("weight") + "scales": held.scales}
+        stored = StoredWeight.of(tensor, part.bits, self._memory.get(name))
+        assert stored.scales is not None
+        return {name: stored.values, name.removesuffix("weight") + "scales": stored.scales}
 
 
 @functools.lru_cache

@@ -45,9 +45,9 @@ class Norm:
 class CpuProduct:
     """The product of steps (steps, inputs) with a weight, held in float32 or in fewer bits."""
 
-    def __init__(self, held: StoredWeight) -> None:
-        self._quantised = held if held.scales is not None else None
-        self._columns = held.values if held.scales is not None else held.values.t()
+    def __init__(self, stored: StoredWeight) -> None:
+        self._quantised = stored if stored.scales is not None else None
+        self._columns = stored.values if stored.scales is not None else stored.values.t()
 
     def into(self, out: Tensor, x: Tensor) -> None:
         if self._quantised:
