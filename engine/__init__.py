@@ -4,6 +4,7 @@ from engine.checking.forced_logits import Agreement
 from engine.checking.model_check import CheckedTake, ModelReport, check_model
 from engine.checking.model_survey import ModelSurvey, Need, survey_model
 from engine.config import EngineConfig
+from engine.cores import available_cores
 from engine.direct_engine import DirectEngine
 from engine.engine import Engine
 from engine.engine_errors import (
@@ -64,6 +65,7 @@ __all__ = [
     "SpeechEngine",
     "Timing",
     "Utterance",
+    "available_cores",
     "check_model",
     "freeze_heap",
     "refuse_control_tokens",

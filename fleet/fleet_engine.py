@@ -57,6 +57,7 @@ class FleetEngine:
         """
         self._free = free
         self._is_stopped = False
+        self._stopping = threading.Lock()  # what was submitted before a stop is ended by it, and nothing comes after
         self._work: set[asyncio.Task[Any]] = set()  # that callers wait for
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
@@ -125,12 +126,15 @@ class FleetEngine:
 
     def stop(self) -> None:
         """End all running calls with EngineStopped and release the replicas. Blocks for seconds."""
-        if self._is_stopped:
-            return
-        self._is_stopped = True
-        self._run(self._close())
-        self._end_loop()
-        self._free()
+        with self._stopping:
+            if self._is_stopped:
+                return
+            self._is_stopped = True
+        try:
+            self._run(self._close())
+        finally:
+            self._end_loop()
+            self._free()
 
     async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
         """Deliver a take's chunks, and the error that ends it early."""
@@ -213,10 +217,11 @@ class FleetEngine:
         await self._replicas.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Any:
-        if self._is_stopped:
-            work.close()
-            raise EngineStopped(STOPPED)
-        return asyncio.run_coroutine_threadsafe(self._until_stopped(work), self._loop)
+        with self._stopping:
+            if self._is_stopped:
+                work.close()
+                raise EngineStopped(STOPPED)
+            return asyncio.run_coroutine_threadsafe(self._until_stopped(work), self._loop)
 
     async def _until_stopped(self, work: Coroutine[Any, Any, T]) -> T:
         """Await the work; a stop cancels it."""

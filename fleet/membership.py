@@ -7,7 +7,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -162,9 +162,8 @@ class Membership:
                 raise EngineStopped(f"no replica was available for {PATIENCE_SECONDS:g} s")
             avoid.clear()
             self._change.clear()
-            change = asyncio.create_task(_is_set(self._change))
-            await asyncio.wait({change}, timeout=ROUND_SECONDS)
-            change.cancel()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._change.wait(), ROUND_SECONDS)
         return name
 
     async def call(self, name: str, method: str, *arguments: object) -> Any:
@@ -245,10 +244,6 @@ class Membership:
             return
         self._members[name] = Member(info, heard_at=time.monotonic())
         self._change.set()
-
-
-async def _is_set(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:

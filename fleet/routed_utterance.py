@@ -31,6 +31,8 @@ LATE_TIMES = 5.0
 """On slow machines, the timeout is this many times the delay of the last item, if that is longer."""
 POLL_SECONDS = 0.25
 """How often to look for a free row."""
+_END = object()
+"""After the last item of a stream."""
 
 
 class RoutedUtterance:
@@ -104,7 +106,7 @@ class RoutedUtterance:
                 while True:
                     requested = time.monotonic()
                     item = await self._next_item(stream, name, limit)
-                    if item is ...:
+                    if item is _END:
                         return
                     self._replicas.mark_alive(name)
                     late = time.monotonic() - requested - HEARTBEAT_SECONDS
@@ -115,7 +117,7 @@ class RoutedUtterance:
                 stream.cancel()
 
     async def _next_item(self, stream: Stream, name: str, limit: float) -> Any:
-        """The next item; ... after the last. Raises ReplicaLost after ``limit`` seconds without an item.
+        """The next item; _END after the last. Raises ReplicaLost after ``limit`` seconds without an item.
 
         The timeout is longer if no other replica could continue, as this one may only be busy.
         """
@@ -149,4 +151,4 @@ class RoutedUtterance:
 
 
 async def _next(stream: Stream) -> Any:
-    return await anext(stream, ...)
+    return await anext(stream, _END)

@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from engine import ConfigError, EngineConfig, EngineStopped
+from engine import ConfigError, EngineConfig, EngineStopped, available_cores
 from fleet.autoscaling import Size, size_of
 from fleet.fleet_engine import FleetEngine
 from fleet.membership import Transport
@@ -83,14 +83,14 @@ def start_fleet(
         progress("starting Ray" if address is None else f"joining Ray at {address}", 0.0)
         if address is None:
             gpus = torch.cuda.device_count() if config.device != "cpu" else 0
-            size = size_of(engines, gpus, len(os.sched_getaffinity(0)), config, "this machine", may_grow=False)
+            size = size_of(engines, gpus, available_cores(), config, "this machine", may_grow=False)
             _start_ray(at_end, gpus)
         else:
             gpus, cores = _join_ray(at_end, address, environment)
             gpus = gpus if config.device != "cpu" else 0
             size = size_of(engines, gpus, cores, config, "the cluster", may_grow=True)
         if not gpus and config.threads is None:
-            config = replace(config, threads=max(1, (os.cpu_count() or 1) // (2 * size.most)))
+            config = replace(config, threads=max(1, available_cores() // (2 * size.most)))
         plan = f"{size} × {config} of {_code()}"
         if address is None or not _is_running(plan):
             deploy(config, plan, size, bool(gpus), progress)

@@ -7,10 +7,13 @@ import gc
 import sys
 import time
 import weakref
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import torch
+
+CONTAINER = Path("/sys/fs/cgroup")
 
 
 def trim_heap() -> None:
@@ -56,10 +59,10 @@ def release_memory() -> None:
     trim_heap()
 
 
-def free_memory(device: torch.device, held_bytes: int = 0) -> int | None:
+def free_memory(device: torch.device, held_bytes: int = 0, group: Path = CONTAINER) -> int | None:
     """Bytes that an engine may use, were this process's engine stopped, which holds ``held_bytes`` on a CPU.
 
-    None: not known.
+    ``group``: the folder with the limits of a container. None: not known.
     """
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
@@ -70,12 +73,17 @@ def free_memory(device: torch.device, held_bytes: int = 0) -> int | None:
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return None
-    try:  # of a container
-        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
-        free = min(free, limit - used)
-    except (OSError, ValueError):  # none, or "max"
-        pass
+    with suppress(OSError, ValueError):  # no limit, or "max"
+        free = min(free, _free_in_container(group))
     return max(0, free) + held_bytes
+
+
+def _free_in_container(group: Path) -> int:
+    """Bytes left by a container's limit; files in the page cache, such as checkpoints, give way. Raises OSError,
+    ValueError without a limit."""
+    limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+    statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    return limit - used + int(statistics.get("inactive_file", 0))
 
 
 @cache

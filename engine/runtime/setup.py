@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint, Source
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
 from engine.config import EngineConfig, ModelConfig, TwelveBits
+from engine.cores import available_cores
 from engine.engine_errors import ConfigError
 from engine.model_card import ModelCard
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
@@ -342,13 +342,8 @@ def _set_up_torch(device: torch.device, threads: int | None) -> None:
     that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
     """
     if threads or device.type == "cpu":
-        torch.set_num_threads(threads or max(1, _cores() // 2))
+        torch.set_num_threads(threads or max(1, available_cores() // 2))
     torch.backends.cudnn.allow_tf32 = False
-
-
-def _cores() -> int:
-    """Cores available to this process, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:

@@ -95,7 +95,10 @@ class WarningsToStudio(logging.Handler):
         self._channel, self._loop = channel, asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(
-                self._channel.send, Warned(f"{record.levelname} {record.name}: {record.getMessage()}")
-            )
+        if self._loop.is_closed():
+            return
+        try:
+            warned = Warned(f"{record.levelname} {record.name}: {record.getMessage()}")
+            self._loop.call_soon_threadsafe(self._channel.send, warned)
+        except (RuntimeError, TypeError, ValueError, KeyError):  # closed meanwhile; arguments that do not fit
+            self.handleError(record)

@@ -33,6 +33,7 @@ class WorkerHandle:
         self._process: Any = None
         self._starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._why: str | None = None
+        self._is_stopping = False
         self._silent = SILENT_SECONDS - FIRST_SECONDS
         """Seconds since the last message, counted by this loop: while the loop itself is stalled, none are counted."""
 
@@ -49,17 +50,24 @@ class WorkerHandle:
         arguments = self.name, self._order, theirs, self._sockets
         self._process = spawning.Process(target=run, args=arguments, name=self.name, daemon=True)
         try:
-            await asyncio.to_thread(self._process.start)
-        finally:
-            theirs.close()
-        self._state.channel = await Channel.open(ours, self._handle, self._end)
+            try:
+                await asyncio.to_thread(self._process.start)
+            finally:
+                theirs.close()
+            self._state.channel = await Channel.open(ours, self._handle, self._end)
+        except BaseException:
+            ours.close()
+            raise
+        if self._is_stopping:  # since before there was a channel
+            self._send(Stop())
 
     def accept(self) -> None:
         """Make the process accept connections."""
         self._send(Accept())
 
     def stop(self) -> None:
-        """Make the process end when its streams end."""
+        """Make the process end when its streams end, also one that is still being started."""
+        self._is_stopping = True
         self._send(Stop())
 
     def kill(self) -> None:

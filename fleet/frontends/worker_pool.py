@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import shutil
 import socket
-import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from engine import EngineConfig, SpeechEngine
+from engine import EngineConfig, SpeechEngine, available_cores
 from fleet.frontends.messages import Order
 from fleet.frontends.relay import Relayed
 from fleet.frontends.worker_handle import END_SECONDS, WorkerHandle
@@ -28,7 +26,7 @@ from studio.supervisor import HealthCheck, first_of, is_set
 log = logging.getLogger(__name__)
 
 CORES_EACH = 2
-"""Cores left free: one for the studio's process, one for the engine it hosts and everything else."""
+"""Cores that each speech process needs: its own, and one for its engine."""
 
 
 class ProcessEnded(StudioError):
@@ -41,10 +39,6 @@ def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
     engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
     count = min(engines, cores // CORES_EACH) if "cuda" in engine.info.device else 0
     return count if count > 1 else 0
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class WorkerPool:
@@ -79,7 +73,7 @@ class WorkerPool:
         """Once the engine is up, start the speech processes."""
         if not await self._service.host.comes_up():
             return
-        count = how_many(self._settings, self._service.host.engine(), _cores())
+        count = how_many(self._settings, self._service.host.engine(), available_cores())
         if not count:
             return
         watch = HealthCheck("speech processes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anyio import CapacityLimiter
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
@@ -61,6 +62,10 @@ NOT_OFFERED = {
 """Paths of Fish Audio and fish-speech that the studio lacks, and the alternatives."""
 
 
+PARTS_REGENERATED = 2
+"""At the same time, by request or by the check; others wait, so that live requests keep their rows."""
+
+
 def install_api(app: FastAPI, studio: Studio) -> None:
     """Add everything except the page; call this before a page is mounted at "/"."""
     settings, speech = studio.settings, studio.speech
@@ -70,6 +75,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     times = TakeWordTimes(studio.library, speech.host, speech.queues.alignments)
     likeness = TakeLikeness(studio.library, studio.library_prints, studio.clips, speech.queues.clips)
     regeneration = Regeneration(studio.history, times, studio.library, speech)
+    places = CapacityLimiter(PARTS_REGENERATED)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
         speech_routes(speech),
@@ -85,11 +91,11 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         ProjectRoutes(studio.projects, studio.cast).router(),
         ChapterRoutes(studio.projects).router(),
         CastRoutes(studio.library, studio.cast).router(),
-        ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration)).router(),
+        ArrangementRoutes(studio.projects, PartRegeneration(studio.library, regeneration, places)).router(),
         ProofRoutes(
             studio.library,
             studio.proofs,
-            ProofRegeneration(studio.library, speech, studio.proofs),
+            ProofRegeneration(studio.library, speech, studio.proofs, places),
             speech.queues.exports,
         ).router(),
         ProjectFiles(studio.projects, times, speech.queues).router(),

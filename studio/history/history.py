@@ -107,9 +107,13 @@ class History:
     async def sounds(self, wanted: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
         """The newest takes that have audio, with its file."""
         await self._settle()
-        takes = await to_thread.run_sync(self._library.takes.page, wanted, limit)
-        files = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
-        return [(take, path) for take, path in files if path.exists()]
+
+        def read() -> list[tuple[Take, Path]]:
+            takes = self._library.takes.page(wanted, limit)
+            files = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
+            return [(take, path) for take, path in files if path.exists()]
+
+        return await to_thread.run_sync(read)
 
     async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
         """Star or unstar a take. Raises NotFound, UnderWay."""

@@ -10,7 +10,15 @@ from studio.library import Library
 from studio.library.checks import clean_text
 from studio.library.projects.part_arrangement import new_part_id
 from studio.library.projects.part_filter import ALL_PARTS
-from studio.library.projects.project_records import MAX_CREDITS, NewPart, Part, Project, ProjectSettings
+from studio.library.projects.project_records import (
+    MAX_CREDITS,
+    MAX_PART_TEXT,
+    MAX_PARTS,
+    NewPart,
+    Part,
+    Project,
+    ProjectSettings,
+)
 from studio.library.projects.project_repository import PartChanges
 from studio.paths import json_beside
 from studio.speech.text import sentences_of
@@ -52,6 +60,19 @@ def texts_of(title: str, settings: ProjectSettings) -> Texts:
     return filled_in(settings.opening_credits, title, settings), filled_in(settings.closing_credits, title, settings)
 
 
+def check_texts(texts: Texts, parts: int) -> None:
+    """Raise InvalidRequest for credits that are too long, or where the project would have this many parts with them."""
+    for field, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
+        if len(text) > MAX_PART_TEXT:
+            raise InvalidRequest(
+                f"with its placeholders filled in, {field} has {len(text)} characters; at most {MAX_PART_TEXT} are "
+                "allowed",
+                field,
+            )
+    if parts > MAX_PARTS:
+        raise InvalidRequest(f"with credits the project has {parts} parts; at most {MAX_PARTS} are allowed", "parts")
+
+
 @dataclass(frozen=True, slots=True)
 class CreditChanges:
     """What becomes of the two parts, and the settings that name them."""
@@ -73,13 +94,16 @@ class Credits:
         self._projects, self._arrangement = library.projects, library.arrangement
 
     def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
-        """What a new title and new settings change.
+        """What a new title and new settings change. Raises InvalidRequest.
 
         A new part's id is in the settings before the part is there, so that none is ever added twice.
         """
         now = texts_of(title, settings)
         ids = [settings.opening_part, settings.closing_part]
         parts = tuple(self._part(before.id, owner_filter, part_id) for part_id in ids)
+        added = sum(bool(text) - bool(part) for text, part in zip(now, parts, strict=True))
+        if added > 0 or now != texts_of(before.title, before.settings):
+            check_texts(now, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
         opening, closing = (
             part.id if part else new_part_id() if text else None for text, part in zip(now, parts, strict=True)
         )

@@ -18,16 +18,13 @@ from studio.library.projects.row_mapping import clean_part
 from studio.library.takes.take import Take
 from studio.projects.part_generation import origin_of, request_of
 
-AT_ONCE = 2
-"""Parts regenerated at the same time; others wait, so that live requests keep their rows."""
-
 
 class PartRegeneration:
     """Used from one event loop."""
 
-    def __init__(self, library: Library, regeneration: Regeneration) -> None:
-        self._projects, self._queue, self._regeneration = library.projects, library.part_queue, regeneration
-        self._places = CapacityLimiter(AT_ONCE)
+    def __init__(self, library: Library, regeneration: Regeneration, places: CapacityLimiter) -> None:
+        """``places``: how many parts are regenerated at the same time, here and elsewhere."""
+        self._library, self._regeneration, self._places = library, regeneration, places
 
     async def add_take(
         self,
@@ -59,18 +56,27 @@ class PartRegeneration:
         if changed.text != part.text:
             changed = replace(changed, recipe=settings.recipe(changed.text, part.voice))
         new = replace(result.new, take=changed)
-        await to_thread.run_sync(self._queue.regenerated, new, take.id, len(request.text), part.text)
-        return await to_thread.run_sync(self._projects.part, project_id, owner_filter, part_id)
+        await to_thread.run_sync(self._library.part_queue.regenerated, new, take.id, len(request.text), part.text)
+        return await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
-        self._projects.check(project_id, owner_filter, "edit")
-        project = self._projects.get(project_id, owner_filter)
-        part = self._projects.part(project_id, owner_filter, part_id)
+        project, part, take = spoken_part(self._library, project_id, owner_filter, part_id)
         if text.strip() != part.text:
             raise Changed("the text of this part has changed; reload it and try again", "text")
-        if part.state != "done" or part.take is None:
-            raise Changed("this part has no audio of its current text and voice; generate all of it first", "part")
-        return project, part, part.take
+        return project, part, take
+
+
+def spoken_part(
+    library: Library, project_id: str, owner_filter: str | None, part_id: str
+) -> tuple[Project, Part, Take]:
+    """A part to be regenerated, with its project and its take. Blocking. Raises NotFound, and Changed if it has no
+    audio of its current text."""
+    library.projects.check(project_id, owner_filter, "edit")
+    project = library.projects.get(project_id, owner_filter)
+    part = library.projects.part(project_id, owner_filter, part_id)
+    if part.state != "done" or part.take is None:
+        raise Changed("this part has no audio of its current text and voice; generate all of it first", "part")
+    return project, part, part.take
 
 
 def _text_of(selection: Selection) -> str:

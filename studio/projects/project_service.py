@@ -18,7 +18,7 @@ from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.cast_service import MOST_PROPOSED
 from studio.projects.casting.voice_proposals import Role, proposed_voices
-from studio.projects.credits import Credits
+from studio.projects.credits import Credits, check_texts, texts_of
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.passages import PAUSE_WITHIN, SCENE_PAUSE
@@ -117,6 +117,8 @@ class ProjectService:
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
+        texts = texts_of(title, settings)
+        check_texts(texts, len(parts) + sum(map(bool, texts)))  # before anything is stored
         extras = (document.cover, document.skipped, document.cast)
         project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
         if settings.opening_credits or settings.closing_credits:

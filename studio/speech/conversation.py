@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
 
 import numpy as np
@@ -174,8 +174,9 @@ class _Begun:
         return sound
 
     async def aclose(self) -> None:
-        if self._first is not None:
-            self._first.cancel()
-            with suppress(asyncio.CancelledError):
+        try:
+            if self._first is not None:
+                self._first.cancel()
                 await asyncio.gather(self._first, return_exceptions=True)
-        await self._sounds.aclose()
+        finally:
+            await self._sounds.aclose()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from anyio import CapacityLimiter
 
+from engine import available_cores
 from studio.audio.formats import open_encoder
 from studio.audio.limiter import Limiter
 from studio.audio.tempo import Tempo
@@ -72,5 +72,5 @@ class Encoding:
 
 @lru_cache(maxsize=1)
 def _threads() -> CapacityLimiter:
-    """As many simultaneous encodings as there are cores; more would only take turns."""
-    return CapacityLimiter(os.cpu_count() or 1)
+    """As many simultaneous encodings as this process has cores; more would only take turns."""
+    return CapacityLimiter(available_cores())

@@ -132,7 +132,7 @@ class SpeechService:
             self.background.append(self.recorder.watch)
         self.queues = WorkQueues(host.max_waiting)
         self._planner = Planner(voices, self.queues.texts)
-        self._references = References(self.queues.encodings, fetcher or Fetcher())
+        self._references = References(self.queues.downloads, self.queues.encodings, fetcher or Fetcher())
 
     @property
     def status(self) -> HostStatus:
@@ -150,7 +150,7 @@ class SpeechService:
     @property
     def in_use(self) -> int:
         """How many takes, clips and word times the engine is busy with or awaited for."""
-        queues = (self.queues.encodings, self.queues.alignments)
+        queues = (self.queues.downloads, self.queues.encodings, self.queues.alignments)
         beside = sum(queue.figures["running"] + queue.figures["waiting"] for queue in queues)
         return self.register.active_count + beside
 

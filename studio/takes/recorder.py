@@ -105,12 +105,17 @@ class Recorder:
                 log.error("%d takes were not saved: the disk was too slow at shutdown", left)
 
     def hold(self, size: int) -> bool:
-        """Reserve memory, in bytes; False when none is left. A negative size releases memory."""
+        """Reserve memory, in bytes; False when none is left."""
         with self._lock:
-            if size > 0 and self._held + size > MAX_HELD:
+            if self._held + size > MAX_HELD:
                 return False
             self._held += size
             return True
+
+    def release(self, size: int) -> None:
+        """Give back reserved memory, in bytes."""
+        with self._lock:
+            self._held -= size
 
     def put(self, ended: Recording) -> None:
         """Queue a take for writing; never blocks."""
@@ -281,6 +286,6 @@ class Recording:
 
     def free(self) -> None:
         """Discard the audio and release its memory."""
-        self._recorder.hold(-self.size)
+        self._recorder.release(self.size)
         self._sound.clear()
         self.size = 0

@@ -151,12 +151,11 @@ def _noise(figures: Figures) -> Iterator[Finding]:
 
 
 def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[Finding]:
-    trims = []
     if figures.head > 1:
-        trims.append(replace(cut, start=round(cut.start + figures.head - TAIL / 2, 3)))
+        trimmed = replace(cut, start=round(cut.start + figures.head - TAIL / 2, 3))
         message = f"{figures.head:.1f} s of silence at the beginning."
         values = {"seconds": round(figures.head, 1)}
-        yield Finding("head_silence", "hint", message, "trim the beginning", trims[-1], values)
+        yield Finding("head_silence", "hint", message, "trim the beginning", trimmed, values)
     if figures.tail > 1:
         end = round(cut.start + clip.seconds - figures.tail + TAIL, 3)
         message = f"{figures.tail:.1f} s of silence at the end."

@@ -32,8 +32,9 @@ class References:
     last one leaves, it is cancelled, and the engine drops a clip that it has not started.
     """
 
-    def __init__(self, queue: WorkQueue, fetcher: Fetcher, limit: int = 256) -> None:
-        """``queue``: where clips are downloaded, decoded and encoded."""
+    def __init__(self, downloads: WorkQueue, queue: WorkQueue, fetcher: Fetcher, limit: int = 256) -> None:
+        """``downloads``: where clips are downloaded; ``queue``: where they are decoded and encoded."""
+        self._downloads = downloads
         self._queue = queue
         self._fetcher = fetcher
         self._limit = limit
@@ -51,12 +52,14 @@ class References:
         codec = engine.info.codec_fingerprint
         if isinstance(clip, str) and is_inline(clip):
             clip = await self._fetcher.fetch(clip)  # the request contains it, so this is quick
-        if isinstance(clip, bytes) and (cached := self._lookup(await to_thread.run_sync(_key, clip, text, codec))):
+        elif isinstance(clip, str):  # in a queue of its own: a slow server holds nobody else's clip up
+            async with self._downloads.turn(caller, patient):
+                clip = await self._fetcher.fetch(clip)
+        key = await to_thread.run_sync(_key, clip, text, codec)
+        if cached := self._lookup(key):
             return cached
         async with self._queue.turn(caller, patient) as turn:
-            data = clip if isinstance(clip, bytes) else await self._fetcher.fetch(clip)
-            key = await to_thread.run_sync(_key, data, text, codec)
-            return self._lookup(key) or await self._encoded(key, engine, data, text, turn)
+            return self._lookup(key) or await self._encoded(key, engine, clip, text, turn)
 
     def _lookup(self, key: str) -> Reference | None:
         if key in self._known:

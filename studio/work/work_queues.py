@@ -31,8 +31,14 @@ ALIGNMENTS = Kind(
 TEXTS = Kind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
 
 
+def downloads(waiting: int) -> Kind:
+    """The clips of speech requests that are given by their address."""
+    remedy = "send the clip itself in the request, or an address that answers faster"
+    return Kind("downloads", "the clip", "requests with a clip's address", "downloaded", 8, waiting, 30, remedy)
+
+
 def encodings(waiting: int) -> Kind:
-    """The clips of speech requests: fetched, decoded and encoded before these get a place in the engine's queue.
+    """The clips of speech requests: decoded and encoded before these get a place in the engine's queue.
 
     As many at once as the engine encodes together.
     """
@@ -56,6 +62,7 @@ class WorkQueues:
         """Files that are sent as they are made."""
         self.alignments = WorkQueue(ALIGNMENTS)
         self.texts = WorkQueue(TEXTS)
+        self.downloads = WorkQueue(downloads(encodings_waiting))
         self.encodings = WorkQueue(encodings(encodings_waiting))
 
     @property

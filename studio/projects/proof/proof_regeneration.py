@@ -10,19 +10,18 @@ from anyio import CapacityLimiter, to_thread
 
 from engine import EngineError
 from studio.audio.encode import WAV_HEADER
-from studio.errors import Changed, StudioError
+from studio.errors import StudioError
 from studio.library import Library
 from studio.library.projects.project_records import ClaimedPart, Part, Project
 from studio.library.projects.proof_records import Checked, ProofFinding
 from studio.library.projects.proof_repository import drifts
 from studio.library.takes.take import NewTake, Take
 from studio.projects.part_generation import generate_part
+from studio.projects.part_regeneration import spoken_part
 from studio.projects.proof.part_check import VERSION
 from studio.projects.proof.proof_runs import ProofRuns
 from studio.speech.speech_service import SpeechService
 
-AT_ONCE = 2
-"""Parts regenerated at the same time; others wait, so that live requests keep their rows."""
 MAX_TRIES = 8
 
 
@@ -42,9 +41,9 @@ class Improved:
 class ProofRegeneration:
     """Used from one event loop."""
 
-    def __init__(self, library: Library, service: SpeechService, runs: ProofRuns) -> None:
-        self._library, self._service, self._runs = library, service, runs
-        self._places = CapacityLimiter(AT_ONCE)
+    def __init__(self, library: Library, service: SpeechService, runs: ProofRuns, places: CapacityLimiter) -> None:
+        """``places``: how many parts are regenerated at the same time, here and elsewhere."""
+        self._library, self._service, self._runs, self._places = library, service, runs, places
 
     async def improve(
         self, project_id: str, owner_filter: str | None, part_id: str, tries: int, caller: str
@@ -55,7 +54,9 @@ class ProofRegeneration:
         NotOffered, TooCostly, and what SpeechService.speak raises at the first try.
         """
         async with self._places:
-            project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id)
+            project, part, take = await to_thread.run_sync(
+                spoken_part, self._library, project_id, owner_filter, part_id
+            )
             language = project.settings.language
             before = await to_thread.run_sync(self._library.proofs.checked, take.id, VERSION)
             if before is None:
@@ -78,14 +79,6 @@ class ProofRegeneration:
             await to_thread.run_sync(self._keep, project_id, take, new, checked, part.text)
         part = await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
         return Improved(part, len(results), was, weight if is_better else was, is_better)
-
-    def _load(self, project_id: str, owner_filter: str | None, part_id: str) -> tuple[Project, Part, Take]:
-        self._library.projects.check(project_id, owner_filter, "edit")
-        project = self._library.projects.get(project_id, owner_filter)
-        part = self._library.projects.part(project_id, owner_filter, part_id)
-        if part.state != "done" or part.take is None:
-            raise Changed("this part has no audio of its current text and voice; generate it first", "part")
-        return project, part, part.take
 
     async def _weight(self, project_id: str, take: Take, checked: Checked) -> int:
         """Of all findings, those against the median too."""

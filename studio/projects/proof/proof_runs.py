@@ -10,6 +10,7 @@ import logging
 import sqlite3
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -89,7 +90,10 @@ class ProofRuns:
         except BaseException:
             del self._runs[project_id]
             raise
+        if not run.is_under_way:  # cancelled meanwhile
+            return
         run.task = asyncio.create_task(self._guarded(run, project_id, caller))
+        run.task.add_done_callback(partial(_log_unexpected, project_id))
         await asyncio.sleep(0)  # until it has a place in the queue, or is refused one
         if run.task.done() and (refusal := run.task.exception()):
             del self._runs[project_id]
@@ -100,10 +104,12 @@ class ProofRuns:
     async def cancel(self, project_id: str) -> None:
         """Stop the run of a project; what was checked stays."""
         run = self.run_of(project_id)
-        if run.task is not None and run.is_under_way:
+        if not run.is_under_way:
+            return
+        if run.task is not None:
             run.task.cancel()
             await asyncio.gather(run.task, return_exceptions=True)
-            run.state, run.error = "cancelled", None
+        run.state, run.error = "cancelled", None
 
     async def close(self) -> None:
         """Stop all runs."""
@@ -158,6 +164,12 @@ class ProofRuns:
                 "check again to continue"
             ) from error
         await to_thread.run_sync(self._library.proofs.keep, item.take.id, checked)
+
+
+def _log_unexpected(project_id: str, task: asyncio.Task[None]) -> None:
+    """Log the error of a run that ended by one which nothing expects; a run's errors are otherwise its result."""
+    if not task.cancelled() and (error := task.exception()) and not isinstance(error, StudioError):
+        log.error("the check of %s ended unexpectedly", project_id, exc_info=error)
 
 
 def _check(recogniser: Recogniser, name: str, audio: Path | np.ndarray, take: Take, language: str) -> Checked:

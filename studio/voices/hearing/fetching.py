@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -50,9 +51,10 @@ class RecogniserFetch:
         remove = partial(shutil.rmtree, self._part, ignore_errors=True)
         self._download = HubDownload(_FILES, lambda commit: self._part, self._use, remove)
         for left in self._models.glob(f".{self._folder.name}-*"):
-            written = max(path.stat().st_mtime for path in (left, *left.iterdir()))
-            if written < time.time() - _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):  # another studio on this library ends its download
+                written = max(path.stat().st_mtime for path in (left, *left.iterdir()))
+                if written < time.time() - _ABANDONED:
+                    shutil.rmtree(left, ignore_errors=True)
         if not transcriber.is_there and is_installed() and self._folder.is_dir():
             transcriber.use(self._name)
 

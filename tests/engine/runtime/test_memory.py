@@ -9,7 +9,10 @@ import threading
 import weakref
 from pathlib import Path
 
+import torch
+
 from engine import release_memory
+from engine.runtime.memory import free_memory
 
 ROOT = Path(__file__).parents[3]
 ENCODE = """
@@ -71,3 +74,16 @@ def test_what_an_engine_held_is_released_although_another_thread_collects_garbag
     others.join()
     release.join()
     assert held() is None
+
+
+def test_files_in_the_page_cache_do_not_count_as_a_container_s_memory_in_use(tmp_path: Path) -> None:
+    mib = 2**20
+    for name, text in {
+        "max": 64 * mib,
+        "current": 60 * mib,
+        "stat": f"anon {10 * mib}\ninactive_file {50 * mib}",
+    }.items():
+        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
+    assert free_memory(torch.device("cpu"), group=tmp_path) == 54 * mib
+    (tmp_path / "memory.max").write_text("max\n")
+    assert (free_memory(torch.device("cpu"), group=tmp_path) or 0) > 64 * mib

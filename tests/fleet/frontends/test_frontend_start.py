@@ -29,7 +29,7 @@ from studio.serving.server import ListeningServer
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.voices.resolver import VoiceResolver
-from tests.fleet.frontends.engines import broken
+from tests.fleet.frontends.engines import broken, held
 from tests.studio.fake_engine import FakeEngine
 from tests.waiting import wait_until_true
 
@@ -105,6 +105,20 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     process = WorkerHandle("speech process 1", order, public.first, service)
     await process.start()
     assert await process.ended() == "it could not start: the engines are elsewhere"
+    public.close()
+
+
+async def test_one_that_is_stopped_while_it_starts_ends_by_itself(tmp_path: Path) -> None:
+    settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
+    service = SpeechService(EngineHost(EngineConfig("test"), FakeEngine.start), VoiceResolver(Library(tmp_path)))
+    order = Order(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"))
+    public = PublicPort(settings)
+    process = WorkerHandle("speech process 1", order, public.first, service)
+    starting = asyncio.create_task(process.start())
+    await asyncio.sleep(0)  # until it has begun
+    process.stop()
+    await starting
+    assert await asyncio.wait_for(process.ended(), 60) == "it ended with code 0"
     public.close()
 
 

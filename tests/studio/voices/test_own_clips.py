@@ -14,7 +14,7 @@ from studio.errors import QueueFull
 from studio.voices.fetch import Fetcher
 from studio.voices.references import References
 from studio.work.work_queue import WorkQueue
-from studio.work.work_queues import encodings
+from studio.work.work_queues import downloads, encodings
 from tests.studio.sounds import tone, wav
 
 CLIP = wav(tone(1.5))
@@ -59,7 +59,8 @@ class Slow(Fetcher):
 
 def made(waiting: int = 8, limit: int = 256, fetcher: Fetcher | None = None) -> tuple[References, SpeechEngine, Any]:
     encoder = Encoder()
-    references = References(WorkQueue(encodings(waiting)), fetcher or Fetcher(), limit)
+    queues = WorkQueue(downloads(waiting)), WorkQueue(encodings(waiting))
+    references = References(*queues, fetcher or Fetcher(), limit)
     return references, cast(SpeechEngine, encoder), encoder
 
 
@@ -111,17 +112,19 @@ async def test_many_clips_push_out_none_that_is_being_encoded() -> None:
     assert sorted(encoder.begun) == ["Hello 0.", "Hello 1.", "Hello 2."]
 
 
-async def test_what_is_still_to_be_fetched_is_counted() -> None:
+async def test_what_is_still_to_be_fetched_is_counted_and_holds_up_no_clip_that_is_there() -> None:
     fetcher = Slow()
-    references, engine, _ = made(waiting=1, fetcher=fetcher)
+    references, engine, encoder = made(waiting=1, fetcher=fetcher)
     tasks = [
         asyncio.create_task(references.encode(engine, f"https://clips.example/{number}", "Hello.", str(number)))
         for number in range(9)
     ]
     while len(fetcher.asked) < 8:
         await asyncio.sleep(0)
-    with pytest.raises(QueueFull, match="requests with a clip of their own"):
+    with pytest.raises(QueueFull, match="requests with a clip's address"):
         await references.encode(engine, "https://clips.example/10", "Hello.", "late")
+    encoder.may.set()
+    assert (await references.encode(engine, CLIP, "Hello.", "another")).text == "Hello."
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

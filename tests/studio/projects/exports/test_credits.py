@@ -80,6 +80,19 @@ def test_a_template_that_cannot_be_filled_in_is_refused(steered: Steer, template
     assert texts(served, project) == [("", "Hello.")]
 
 
+def test_credits_that_become_too_long_for_a_part_are_refused_and_nothing_is_changed_or_stored(steered: Steer) -> None:
+    served, _ = steered()
+    long, items = {"title": "x" * 200, "opening_credits": "{title}. " * 30}, [{"input": "Hello."}]
+    with served.client() as client:
+        assert_envelope(client.post(PROJECTS, json={"items": items} | long), 400, "opening_credits")
+        assert client.get(PROJECTS).json()["data"] == []
+    project = made(served, items=items, title="A Book", opening_credits=long["opening_credits"])
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}"
+        assert_envelope(client.patch(url, json={"title": long["title"]}), 400, "opening_credits")
+        assert client.get(url).json()["title"] == "A Book"
+
+
 def test_settings_changed_at_the_same_moment_are_all_kept(steered: Steer) -> None:
     served, _ = steered()
     project = made(

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from studio.api_key import read_keys
+from studio.projects.proof import proof_runs
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
 from tests.studio.server import Served
-from tests.waiting import wait_until
+from tests.waiting import wait_until, wait_until_true
 
 
 @pytest.fixture
@@ -133,6 +134,21 @@ def test_a_recogniser_that_dies_loses_nothing(steered: Steer, script: Script, tm
     assert (proof(again, project)["state"], proof(again, project)["checked"]) == ("idle", 2)
     script.dies_at = -1
     assert checked(again, project)["checked"] == 3 and script.heard == ["one two", "three four", "five six"]
+
+
+def test_a_fault_of_the_check_itself_is_in_the_log(
+    steered: Steer, script: Script, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise IndexError("the ninth of eight")
+
+    served, _ = steered(transcriber=RECOGNISER)
+    project = spoken(served, "One two.")
+    monkeypatch.setattr(proof_runs, "check_take", broken)
+    proof(served, project, "POST", again=False)
+    assert "the log has the reason" in until_checked(served, project, "failed")["error"]
+    wait_until_true(lambda: f"the check of {project['id']} ended unexpectedly" in caplog.text)
+    assert "the ninth of eight" in caplog.text
 
 
 def test_a_check_is_cancelled_and_what_was_heard_is_kept(steered: Steer, script: Script) -> None:

@@ -1,0 +1,10 @@
+"""How many cores this process may use."""
+
+from __future__ import annotations
+
+import os
+
+
+def available_cores() -> int:
+    """Fewer than the machine has where a container or `taskset` restricts the process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
