@@ -24,29 +24,30 @@ lint:
 	$(PY) -m ruff format --check .
 	$(NODE) node_modules/eslint/bin/eslint.js assets/page tests/page eslint.config.js
 
-# Those of the page's scripts that have nothing to do with a document are checked more strictly.
+# Page scripts that do not use the DOM are checked more strictly.
 types:
 	@scripts/prepare checks
 	$(PY) -m mypy
 	$(NODE) node_modules/typescript/bin/tsc
 	$(NODE) node_modules/typescript/bin/tsc --project tsconfig.strict.json
 
-# The documentation as a website in site/; a dead link fails it, and the tests. The variable silences an advertisement.
+# The documentation as a website in site/. A dead link fails it, and the tests; with --quiet it would not, because
+# strict mode counts logged warnings. The variable silences an advertisement.
 docs:
 	@scripts/prepare docs
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
 
 test:
 	@scripts/prepare test
 	@scripts/programs
 	@scripts/test
 
-# The packages of the tests, for a browser presses Speak too, where there is one.
+# Needs the test packages: where a browser is installed, it presses Speak as well.
 bench:
 	@scripts/prepare test
 	@$(PY) -m benchmarks.bench
 
-# The packages of the tests, for upstream's loop is measured beside ours.
+# Needs the test packages: upstream's loop is measured as well.
 bench-gpu:
 	@scripts/prepare test
 	@$(PY) -m benchmarks.bench_gpu

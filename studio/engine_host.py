@@ -152,7 +152,10 @@ class EngineHost:
                 engine.result().stop()
 
     def hold(self, doing: str) -> None:
-        """Refuse work from now on, as during a start; takes under way go on. ``doing`` is told, and may be changed."""
+        """Refuse work from now on, as during a start; takes under way go on.
+
+        ``doing`` is shown to callers, and may be changed.
+        """
         if self._held is None:
             self._held, self._engine = self._engine, Future()
         self._status = HostStatus("starting", doing, 0.0)

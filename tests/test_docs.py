@@ -109,7 +109,7 @@ def test_readme_and_glossary_stay_short() -> None:
 
 def test_the_website_has_no_dead_link_and_needs_no_other_host(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)],
+        [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path)],
         cwd=ROOT,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
         check=False,

@@ -167,9 +167,8 @@ def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kept and sets:
             tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
-            # A reproducible take must not depend on its time either; and an encoder on demand frees memory, which is
-            # impossible
-            # during a capture.
+            # A reproducible take must not depend on when it is generated either, and an encoder on demand frees
+            # memory, which is impossible during a capture.
             all_first = config.reproducible or plan.size.compact
             progress = functools.partial(tell, "capturing graphs")
             capture(*sets, progress=progress, kept=kept, only_first=not all_first)

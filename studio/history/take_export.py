@@ -116,5 +116,5 @@ def _unique(name: str, names: dict[str, int]) -> str:
 
 
 def _samples(path: Path, media_type: str) -> int | None:
-    """The duration of a stored WAV in seconds."""
+    """Number of samples of a stored WAV; None for other formats."""
     return wav_samples(path.stat().st_size) if media_type == "audio/wav" else None

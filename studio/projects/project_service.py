@@ -37,9 +37,9 @@ def file_title(file_name: str) -> str:
 
 
 class ProjectService:
-    """Operations on projects; ``owner_filter`` is the owner filter, as in Projects.
+    """Operations on projects. ``owner_filter``: the owner whose rights apply; None, without keys, allows everything.
 
-    Call `create` from one event loop; the other methods block for milliseconds and may be called on any thread.
+    The async methods belong to one event loop; the others block for milliseconds and may be called on any thread.
     """
 
     def __init__(self, library: Library, worker: ProjectWorker, voices: VoiceResolver, documents: WorkQueue) -> None:

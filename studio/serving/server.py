@@ -141,5 +141,5 @@ class QuietServer(ListeningServer):
 
 
 def _is_a_fault(record: logging.LogRecord) -> bool:
-    """Whether uvicorn tells of a fault: of a stream that it has cancelled itself at a stop it logs a stack as well."""
+    """Whether uvicorn reports a fault: it also logs a stack for a stream that it has cancelled itself at a stop."""
     return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)

@@ -65,7 +65,7 @@ class Speech:
     seed: int
     voice: str
     revision: int | None
-    """The voice's id; None for an uploaded clip, for the random voice and for a dialogue."""
+    """The voice's revision; None for an uploaded clip, for the random voice and for a dialogue."""
     delivery: Delivery = field(repr=False)
     draft: Take = field(repr=False)
     request: SpeechRequest = field(repr=False)

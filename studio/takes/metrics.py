@@ -14,14 +14,14 @@ from studio.supervisor import HealthCheck
 
 SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60)
 _FIGURES: tuple[tuple[type[GaugeMetricFamily] | type[CounterMetricFamily], str, str], ...] = (
-    (GaugeMetricFamily, "running", "Utterances being spoken."),
-    (GaugeMetricFamily, "waiting", "Utterances in the queue."),
-    (CounterMetricFamily, "frames", "Frames made."),
-    (CounterMetricFamily, "busy_seconds", "Time spent computing."),
-    (GaugeMetricFamily, "prefix_bytes", "Memory of known voices."),
-    (CounterMetricFamily, "prefix_hits", "Takes whose voice was known."),
-    (CounterMetricFamily, "prefix_misses", "Takes whose voice was not."),
-    (CounterMetricFamily, "book_errors", "Caches that miscounted."),
+    (GaugeMetricFamily, "running", "Utterances being generated."),
+    (GaugeMetricFamily, "waiting", "Utterances queued."),
+    (CounterMetricFamily, "frames", "Frames generated."),
+    (CounterMetricFamily, "busy_seconds", "Seconds spent computing."),
+    (GaugeMetricFamily, "prefix_bytes", "Bytes in the prefix cache."),
+    (CounterMetricFamily, "prefix_hits", "Takes whose voice was in the prefix cache."),
+    (CounterMetricFamily, "prefix_misses", "Takes whose voice was not in the prefix cache."),
+    (CounterMetricFamily, "book_errors", "Accounting errors corrected in the caches."),
 )
 """Figures of EngineStats by metric name; several engines have one value each, without a sum."""
 
@@ -35,19 +35,24 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._registry.register(_EngineFigures(host))
         self._registry.register(_BackgroundFigures(background))
-        self._takes = Counter("studio_takes", "Takes that ended, by how.", ["state"], registry=self._registry)
-        help_text = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
+        self._takes = Counter("studio_takes", "Takes, by final state.", ["state"], registry=self._registry)
+        help_text = "Takes, by what was stored: all of it (kept), all but the audio (soundless), nothing (lost)."
         self._kept = Counter("studio_takes_kept", help_text, ["outcome"], registry=self._registry)
-        self._audio = Counter("studio_audio_seconds", "Sound made, in seconds.", registry=self._registry)
+        self._audio = Counter("studio_audio_seconds", "Seconds of audio generated.", registry=self._registry)
         self._first = Histogram(
             "studio_first_audio_seconds",
-            "From a request understood to its first encoded bytes.",
+            "Seconds from accepting a request to its first encoded bytes.",
             buckets=SECONDS,
             registry=self._registry,
         )
-        self._queue = Histogram("studio_queue_seconds", "Wait for a row.", buckets=SECONDS, registry=self._registry)
+        self._queue = Histogram(
+            "studio_queue_seconds", "Seconds spent waiting for a row.", buckets=SECONDS, registry=self._registry
+        )
         self._rtf = Histogram(
-            "studio_rtf", "Seconds of work for a second of sound.", buckets=RATIOS, registry=self._registry
+            "studio_rtf",
+            "Real-time factor: seconds of generation per second of audio.",
+            buckets=RATIOS,
+            registry=self._registry,
         )
 
     def recorded(self, outcome: str) -> None:
@@ -76,11 +81,11 @@ class _EngineFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         ready = self._host.status.state == "ready"
-        yield GaugeMetricFamily("studio_ready", "1 when the studio can speak.", value=float(ready))
+        yield GaugeMetricFamily("studio_ready", "1 if the engine is ready.", value=float(ready))
         if not ready:
             return
         engine = self._host.engine()
-        yield GaugeMetricFamily("engine_rows", "Utterances that can be spoken at a time.", value=engine.info.max_rows)
+        yield GaugeMetricFamily("engine_rows", "Maximum number of concurrent utterances.", value=engine.info.max_rows)
         stats = engine.stats()
         labels = ["replica"] if stats.replicas else []
         for kind, name, help_text in _FIGURES:
@@ -97,8 +102,10 @@ class _BackgroundFigures(Collector):
         self._background = background
 
     def collect(self) -> Iterator[Metric]:
-        fine = GaugeMetricFamily("studio_background_ok", "1 while this work goes well.", labels=["work"])
-        failures = CounterMetricFamily("studio_background_failures", "What went wrong in it.", labels=["work"])
+        fine = GaugeMetricFamily("studio_background_ok", "1 if this background task is healthy.", labels=["work"])
+        failures = CounterMetricFamily(
+            "studio_background_failures", "Failures of this background task.", labels=["work"]
+        )
         for check in self._background:
             fine.add_metric([check.name], float(check.status.error is None))
             failures.add_metric([check.name], check.status.failures)

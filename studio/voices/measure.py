@@ -79,7 +79,7 @@ def speech_level(pcm: np.ndarray, rate: int) -> float:
 
 
 def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
-    """RMS in dB of every FRAME_SECONDS, (frames,); the remainder at the end is part of the last frame."""
+    """RMS in dB of every FRAME_SECONDS, (frames,). A shorter remainder is dropped, unless it is all there is."""
     size = round(FRAME_SECONDS * rate)
     whole = max(len(pcm) // size, 1)
     frames = pcm[: whole * size].reshape(whole, -1).astype(np.float64)

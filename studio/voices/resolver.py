@@ -59,7 +59,7 @@ class VoiceResolver:
         self.library = library
         self._preferred = preferred or {}
         self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
-        self._codes: dict[_CodesKey, np.ndarray] = {}  # of recently used samples
+        self._codes: dict[_CodesKey, np.ndarray] = {}  # first in, first out
 
     def seen_by(self, caller: str | None) -> VoiceResolver:
         """The same, with the rights of a caller, as in `Library.seen_by`."""

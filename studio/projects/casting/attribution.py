@@ -347,7 +347,7 @@ class _Turns:
         return next((person for person in self.recent if not person.gender), None)
 
     def _mention(self, text: str) -> None:
-        """The subject of a sentence, which is named first in it, counts as its last."""
+        """Note the people a text names. A sentence's subject, named first in it, counts as its most recent mention."""
         for sentence in _SENTENCES.findall(text):
             subject = self._subject(sentence)
             for person in reversed(self.characters.mentioned(sentence)):

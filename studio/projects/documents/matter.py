@@ -1,4 +1,4 @@
-"""Chapters of a document as they are offered for import: front and back matter are told by their titles."""
+"""Chapters of a document as they are offered for import: front and back matter are recognised by their titles."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ five: what is found here is only worth a question to the recogniser."""
 QUIET = 5.0
 """Natural logarithm below the loudest frame: quieter frames are like one another, and say nothing."""
 MOST = 2
-"""Places that are told, the likeliest ones."""
+"""Maximum number of spans returned, likeliest first."""
 
 
 def repeated_spans(pcm: np.ndarray) -> list[tuple[float, float]]:

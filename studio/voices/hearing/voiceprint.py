@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     import torch
 
 RATE = 16_000
-"""Hz, that the encoder hears."""
+"""Hz: the encoder's sample rate."""
 SHORTEST = 1.0
-"""Seconds of speech from which a voice can be told."""
+"""Seconds of speech needed to identify a voice."""
 _OF_CLIP = 8
-"""Spans of a clip: enough to tell that two people speak."""
+"""Spans of a clip: enough to notice that two people speak."""
 _BANDS, _WINDOW, _HOP = 40, 400, 160
 _FRAMES, _APART = 160, 50
-"""Of a span that is read at once, 1.6 s; and by how many the spans are apart at least."""
+"""Frames of one span, 1.6 s, and the least distance between spans."""
 _LEVEL = 10 ** (-30 / 20)
 _LAYERS, _WIDTH = 3, 256
 NO_SPANS = np.zeros((0, _WIDTH), np.float32)
-"""The prints of what has none."""
+"""The prints of audio that has none."""
 _OTHER, _SAME = 0.56, 0.89
 """Mean cosine of two people, and of two recordings of one person (LibriSpeech test, 40 people)."""
 _ONE_PERSON = 0.69
