@@ -48,7 +48,10 @@ _SENTENCE_END = re.compile(
     re.IGNORECASE,
 )
 _DECORATED = re.compile(r"(?:#{1,6}[ \t]+|([*_=~—–-]{1,10})[ \t]*)(\S.*?)[ \t]*(?:#*|[*_=~—–-]{1,10})")
-_SCENE = re.compile(r"(?:([*#~•·⁂⁎❦❧◆◇○●☆★✦※＊=_—–-])\s*){3,}|[⁂❦❧※]|#|\*|\[?\s*\.\s*\.\s*\.\s*\]?(?<=\])")
+_SCENE = re.compile(
+    r"([*#~•·⁂⁎❦❧◆◇○●☆★✦※＊=_—–-])(?:\s*\1){2,}|[⁂❦❧※#*~]"
+    r"|[*=_~—–-]{1,10}\s?(?=[^oO]{0,9}[oO])[oO0](?:\s?[oO0]){0,8}\s?[*=_~—–-]{1,10}|o(?:\s?[oO0]){1,8}\s?o"  # -o0o-
+)
 SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
 """The end of a sentence at the end of a line, with closing quotation marks or emphasis."""
 
@@ -120,9 +123,9 @@ def undecorated(line: str) -> str:
 
 
 def is_scene_break(line: str) -> bool:
-    """Whether a line is a scene break: ``* * *``, ``---``, ``⁂``, ``#``."""
+    """Whether a line is a scene break: ``* * *``, ``---``, ``⁂``, ``#``, ``~``, ``-o0o-``."""
     line = line.strip()
-    return 0 < len(line) <= MAX_TITLE and _SCENE.fullmatch(line) is not None and len(set(line) - {" ", "\t"}) <= 1
+    return len(line) <= MAX_TITLE and _SCENE.fullmatch(line) is not None
 
 
 def _folded(line: str) -> str:

@@ -12,7 +12,7 @@ from studio.projects.documents import Passage, into_parts, kind_of, read_documen
 from studio.projects.documents.parts import PartSplitting, SplitBy
 from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.documents.subtitles import write_srt
-from tests.studio.documents import docx, epub, page, spoilt
+from tests.studio.documents import docx, epub, page, pdf, spoilt
 
 LOCK = (
     '<encryption><EncryptedData xmlns="http://www.w3.org/2001/04/xmlenc#">'
@@ -232,6 +232,18 @@ def test_a_book_of_front_matter_alone_is_read() -> None:
     document = read_document(epub({"a.xhtml": page("<p>It was dark.</p>")}, guide=guide), "epub")
     assert [passage.text for passage in document.passages] == ["It was dark."]
     assert document.skipped == ("The table of contents (nav.xhtml) is left out.",)
+
+
+@pytest.mark.parametrize("mark", ["~", "-o0o-"])
+def test_a_scene_break_is_one_in_every_format(mark: str) -> None:
+    lines = ["It was dark.", mark, "It was light."]
+    word = "".join(f"<w:p><w:r><w:t>{line}</w:t></w:r></w:p>" for line in lines)
+    web = page("".join(f"<p>{line}</p>" for line in lines))
+    text = "\n\n".join(lines).encode()
+    books = {"txt": text, "md": text, "docx": docx(word), "epub": epub({"a.xhtml": web}), "pdf": pdf([lines])}
+    for kind, data in books.items():
+        passages = read_document(data, kind).passages
+        assert [(each.text, each.pause) for each in passages] == [(lines[0], SCENE_PAUSE), (lines[2], None)], kind
 
 
 SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"

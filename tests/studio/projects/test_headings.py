@@ -160,6 +160,8 @@ def test_signs_around_a_heading_are_none_of_it() -> None:
         assert undecorated(line) == line
 
 
-def test_scenes_are_parted_by_a_line_of_one_sign() -> None:
-    breaks = ["* * *", "***", "      *      *      *", "---", "— — —", "⁂", "#", "*", "_____", "~~~", "◆ ◆ ◆"]
-    assert [line for line in [*breaks, "-", "Hi", "...", "", "1"] if is_scene_break(line)] == breaks
+def test_scenes_are_parted_by_a_line_of_one_sign_or_an_ornament() -> None:
+    breaks = ["* * *", "***", "      *      *      *", "---", "— — —", "⁂", "#", "*", "_____", "~~~", "~", "◆ ◆ ◆"]
+    breaks += ["-o0o-", "—o—", "--oOo--", "~ o ~", "*o*", "oOo", "o o o"]
+    prose = ["-", "Hi", "...", "", "1", "o", "oo", "- 0 -", "—Oh—", "Ooo", "OOO", "—O God", "-o0o- and", "~5"]
+    assert [line for line in [*breaks, *prose] if is_scene_break(line)] == breaks

@@ -313,10 +313,11 @@ class PageReader(MarkupParser):
         if self._text:
             lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
             text = "\n".join(line for line in lines if line)
-        if any(sign.isalnum() for sign in text):
+        is_break = is_scene_break(text)
+        if not is_break and any(sign.isalnum() for sign in text):
             self._keep_text(text)
         else:
-            if is_scene_break(text):
+            if is_break:
                 self._keep(Paragraph(""))
             self._earlier_ids += [name for name, _ in self._ids]
         self._ids.clear()

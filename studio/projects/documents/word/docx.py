@@ -124,16 +124,16 @@ class _DocxReader:
             if self._styles.find(paragraph.style).name.startswith("toc "):
                 self._has_contents = self._has_contents or bool(text)
                 continue
-            if any(map(str.isalnum, text)):
+            if is_scene_break(text):
+                begins = was_bare = False
+                yield None
+            elif any(map(str.isalnum, text)):
                 text = f"{self._number(paragraph)} {text}".strip()
                 level = self._level(paragraph)
                 # A heading of any level directly below a chapter's heading continues its title.
                 begins = level in levels or is_heading(text) or (begins and level > 0) or (was_bare and is_title(text))
                 was_bare = begins and is_bare_heading(text)
                 yield Passage(text, chapter=text if begins else "")
-            elif is_scene_break(text):
-                begins = was_bare = False
-                yield None
             for note in paragraph.notes:
                 for words in notes.get(note, ()):
                     if any(map(str.isalnum, words)):
