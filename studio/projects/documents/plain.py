@@ -65,8 +65,8 @@ def _without_ruby(text: str) -> str:
     return _RUBY.sub("", text) if "《" in text or "［＃" in text else text
 
 
-def unwrap(lines: Iterable[str], half_words: HalfWords | None = None) -> str:
-    """Join wrapped lines; newlines stay before a speaker's name and after short lines.
+def unwrap(lines: Iterable[str], half_words: HalfWords | None = None, wrapped: int = WRAPPED) -> str:
+    """Join wrapped lines; newlines stay before a speaker's name and after lines of less than ``wrapped`` characters.
 
     ``half_words`` joins hyphenated words.
     """
@@ -75,7 +75,7 @@ def unwrap(lines: Iterable[str], half_words: HalfWords | None = None) -> str:
     for line in (line.strip() for line in lines):
         if not line:
             continue
-        fits = (length >= WRAPPED or line[:1].islower()) and not begins_turn(line)
+        fits = (length >= wrapped or line[:1].islower()) and not begins_turn(line)
         if pieces and fits and half_words and half_words.are_one(pieces[-1], line):
             pieces[-1] = half_words.unhyphenated(pieces[-1], line)
         elif pieces:

@@ -41,6 +41,19 @@ def test_a_word_document_is_read_as_it_is_seen() -> None:
     ]  # fmt: skip
 
 
+def test_a_word_documents_verse_keeps_its_lines() -> None:
+    lines = ["And he who leaves the quiet harbour in the night", "Must find", "his way.", "The way is long."]
+    verse = "</w:t><w:br/><w:t>".join(lines[:3]) + "</w:t><w:cr/><w:t>" + lines[3]
+    over_pages = "It was</w:t><w:br w:type='page'/><w:t>Monday."
+    heading = "Chapter 1</w:t><w:br/><w:t>The Quay"
+    document = read_document(docx(p(heading) + p(verse) + p(over_pages)), "docx")
+    assert [(each.text, each.chapter) for each in document.passages] == [
+        ("Chapter 1 The Quay", "Chapter 1 The Quay"),
+        (f"{lines[0]}\nMust find his way.\nThe way is long.", ""),
+        ("It was Monday.", ""),
+    ]
+
+
 def archive(**files: str) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:

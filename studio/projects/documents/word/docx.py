@@ -106,7 +106,7 @@ class _DocxReader:
     def _title(self, body: list[WordParagraph]) -> str:
         """The first paragraph in the style Title."""
         titles = (paragraph.text for paragraph in body if self._styles.find(paragraph.style).name == "title")
-        return next((title for title in titles if title), "")
+        return next((" ".join(title.split()) for title in titles if title), "")
 
     def _level(self, paragraph: WordParagraph) -> int:
         """The level of a heading; 0 for body text."""
@@ -129,11 +129,12 @@ class _DocxReader:
                 yield None
             elif any(map(str.isalnum, text)):
                 text = f"{self._number(paragraph)} {text}".strip()
+                line = " ".join(text.split())
                 level = self._level(paragraph)
                 # A heading of any level directly below a chapter's heading continues its title.
-                begins = level in levels or is_heading(text) or (begins and level > 0) or (was_bare and is_title(text))
-                was_bare = begins and is_bare_heading(text)
-                yield Passage(text, chapter=text if begins else "")
+                begins = level in levels or is_heading(line) or (begins and level > 0) or (was_bare and is_title(line))
+                was_bare = begins and is_bare_heading(line)
+                yield Passage(line, chapter=line) if begins else Passage(text)
             for note in paragraph.notes:
                 for words in notes.get(note, ()):
                     if any(map(str.isalnum, words)):

@@ -10,10 +10,13 @@ from xml.etree.ElementTree import Element
 from studio.errors import InvalidDocument
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT
+from studio.projects.documents.plain import unwrap
 from studio.projects.documents.word.word_xml import FALLBACK, name_of, number, outline_level, steps, value
 
 _IGNORED = ("moveFrom", "rt", FALLBACK)
-_SIGNS = {"tab": " ", "br": " ", "cr": " ", "noBreakHyphen": "-"}
+_SIGNS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_LINE_BREAKS = ("", "textWrapping")
+"""Types of ``br``; others begin a page or a column."""
 _CONTEXT = 8
 """Pieces of text examined before a raised one."""
 
@@ -36,7 +39,9 @@ class WordParagraph:
 
     @property
     def text(self) -> str:
-        return " ".join("".join(self.texts).split())
+        """Its lines are those with a break between them, unless the second begins in lower case."""
+        lines = (" ".join(line.split()) for line in "".join(self.texts).split("\n"))
+        return unwrap(lines, wrapped=MAX_TEXT)
 
 
 def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator[WordParagraph]:
@@ -89,7 +94,9 @@ def _paragraph(root: Element, note: str) -> WordParagraph:
             case "vanish":
                 is_hidden = value(element) not in ("0", "false", "off")
             case "t" if not is_hidden:
-                _add(paragraph.texts, element.text or "", is_raised)
+                _add(paragraph.texts, (element.text or "").replace("\n", " "), is_raised)
+            case "br" if value(element, "type") not in _LINE_BREAKS:
+                paragraph.texts.append(" ")
             case "tab" | "br" | "cr" | "noBreakHyphen":
                 paragraph.texts.append(_SIGNS[kind])
             case "pStyle":
