@@ -11,7 +11,7 @@ import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
 
 const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // read here too, for the names in them
-const WITH_NOTES = ["epub", "docx"];
+const WITH_NOTES = ["md", "epub", "docx"];
 const MOST_NAMES = 24;
 const MOST_SHOWN = 60; // characters; the others get the proposed voices
 const MOST_CAST = 1000; // of a request

@@ -109,7 +109,7 @@ class ProjectBody(SettingsBody):
         "length", description="How prose is split: length (as many sentences as fit), paragraph or sentence."
     )
     notes: bool = Field(
-        False, description="Whether to include footnotes and endnotes of EPUB and Word documents as parts."
+        False, description="Whether to include footnotes and endnotes of Markdown, EPUB and Word documents as parts."
     )
     speakers: bool = Field(
         False,

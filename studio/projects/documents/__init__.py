@@ -19,10 +19,10 @@ from studio.projects.documents.word.docx import read_docx
 __all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", "read_document"]
 
 
-def _read_markdown(data: bytes) -> Document:
+def _read_markdown(data: bytes, with_notes: bool) -> Document:
     from studio.projects.documents.markdown import read_markdown  # its parser takes as long to import as many books
 
-    return read_markdown(data)
+    return read_markdown(data, with_notes)
 
 
 def _read_pdf(data: bytes) -> Document:
@@ -33,12 +33,15 @@ def _read_pdf(data: bytes) -> Document:
 
 READERS: Mapping[str, Callable[[bytes], Document]] = {
     "txt": read_plain,
-    "md": _read_markdown,
     "pdf": _read_pdf,
     "srt": read_srt,
     "csv": read_csv,
 }
-READERS_OF_NOTES: Mapping[str, Callable[[bytes, bool], Document]] = {"epub": read_epub, "docx": read_docx}
+READERS_OF_NOTES: Mapping[str, Callable[[bytes, bool], Document]] = {
+    "md": _read_markdown,
+    "epub": read_epub,
+    "docx": read_docx,
+}
 """Readers of formats with footnotes, which are read or left out."""
 KINDS = (*READERS, *READERS_OF_NOTES)
 _SUFFIXES = {"text": "txt", "markdown": "md", "vtt": "srt", "tsv": "csv"} | {kind: kind for kind in KINDS}
@@ -58,8 +61,8 @@ def kind_of(file_name: str) -> str:
 def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
     """Parse a document; it has at least one passage. Blocking.
 
-    ``with_notes`` includes footnotes and endnotes of EPUBs and Word documents. Raises InvalidDocument with the reason
-    and, for formats with lines, the line.
+    ``with_notes`` includes footnotes and endnotes of Markdown, EPUBs and Word documents. Raises InvalidDocument with
+    the reason and, for formats with lines, the line.
     """
     if kind not in KINDS:
         raise InvalidDocument(f"{kind[:20]!r} is not a kind of document; use one of {', '.join(KINDS)}", "kind")

@@ -9,13 +9,21 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from studio.projects.documents.headings import is_heading, is_scene_break
+from studio.projects.documents.markdown_header import parted
 from studio.projects.documents.passages import Document, Passage, Skipped, decode_text, with_pauses
 from studio.projects.documents.plain import unwrap
 
 CHAPTER_LEVELS = ("h1", "h2")
 
-_NOTE = re.compile(r"[ ]{0,3}\[\^[^\]\s]{1,80}\]:")
-_NOTE_MARK = re.compile(r"\[\^[^\]\s]{1,80}\]")
+_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+"""Without "text_join", which would make escaped characters indistinguishable from others."""
+_NO_LEVELS = ("",)
+
+_NOTE = re.compile(r"[ ]{0,3}\[\^([^\]\s]{1,80})\]:")
+_NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,80})\]")
+_CONTENTS = re.compile(r"\[\[?_?TOC_?\]?\]|(?:TOC\s*)?\{:toc\}", re.IGNORECASE)
+"""Where a converter puts the table of contents."""
+_DEFINITION = re.compile(r"(?:^|\n):[ \t]+")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,200}\|)?([^\[\]|\n]{1,200})\]\]")
 _MARKED = re.compile(r"==(?=\S)([^=\n]{1,500})(?<=\S)==")
@@ -24,25 +32,26 @@ _TASK = re.compile(r"\[[ xX]\][ \t]+")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 
 
-def read_markdown(data: bytes) -> Document:
-    """Paragraphs, list items with their numbers, quotes and table cells; not code, HTML, images, notes or URLs.
+def read_markdown(data: bytes, with_notes: bool = False) -> Document:
+    """Paragraphs, list items with their numbers, quotes and table cells; not code, HTML, images or URLs.
 
-    Raises InvalidDocument.
+    With ``with_notes``, footnotes follow the paragraphs that refer to them. Raises InvalidDocument.
     """
-    text, notes = _without_notes(_without_front_matter(decode_text(data)).split("\n"))
-    # "text_join" would make escaped characters indistinguishable from others.
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").parse(text)
+    header, text = parted(decode_text(data))
+    text, notes = _without_notes(text.split("\n"))
+    tokens = _PARSER.parse(text)
     levels = _chapter_levels(tokens)
-    passages = tuple(with_pauses(_passages(tokens, levels)))
+    skipped = Skipped()
+    if not with_notes:
+        skipped.notes, notes = len(notes), {}
+    passages = tuple(with_pauses(_passages(tokens, levels, notes)))
     title = next((passage.chapter for passage in passages if passage.chapter), "") if levels else ""
     kinds = {token.type for token in tokens}
-    skipped = Skipped()
     if kinds & {"fence", "code_block"}:
         skipped.add("Code is left out.")
     if "html_block" in kinds:
         skipped.add("HTML is left out.")
-    skipped.notes = notes
-    return Document(passages, prose=True, title=title, skipped=skipped.sentences())
+    return Document(passages, True, header.title or title, header.author, header.language, skipped=skipped.sentences())
 
 
 def _chapter_levels(tokens: Iterable[Token]) -> Sequence[str]:
@@ -56,16 +65,16 @@ def _is_paragraph(opened: Token) -> bool:
     return opened.markup == "-"
 
 
-def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage | None]:
-    """Passages, with None for a scene break."""
+def _passages(tokens: Sequence[Token], levels: Sequence[str], notes: dict[str, str]) -> Iterator[Passage | None]:
+    """Passages, with None for a scene break; each of the ``notes`` follows the first paragraph that refers to it."""
     number = ""
     for at, token in enumerate(tokens):
         if token.type == "hr":
             yield None
         elif token.type == "list_item_open":
             number = f"{token.info}. " if token.info else ""
-        elif token.type == "inline":
-            text = unwrap(_words(token).split("\n"))
+        elif token.type == "inline" and not _CONTENTS.fullmatch(token.content.strip()):
+            text = "\n".join(unwrap(lines.split("\n")) for lines in _DEFINITION.split(_words(token))).strip()
             opened = tokens[at - 1]
             is_title = opened.type == "heading_open"
             if is_title and _is_paragraph(opened) and ("\n" in token.content or _SENTENCE_END.search(text)):
@@ -79,6 +88,8 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passag
                 chapter = text.replace("\\[", "[") if begins else ""
                 yield Passage(text, chapter=chapter, is_title=begins and chapter != text)
             number = ""
+            for label in _NOTE_MARK.findall(token.content) if notes else ():
+                yield from _passages(_PARSER.parse(notes.pop(label, "")), _NO_LEVELS, {})
 
 
 def _words(inline: Token) -> str:
@@ -101,27 +112,23 @@ def _words(inline: Token) -> str:
     return _MARKED.sub(r"\1", _WIKI_LINK.sub(r"\1", text))
 
 
-def _without_notes(lines: Iterable[str]) -> tuple[str, int]:
-    """The text without footnotes (paragraphs that begin with "[^1]:"), and their number."""
-    kept, fence, in_note, after_blank, notes = [], "", False, False, 0
+def _without_notes(lines: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """The text without footnotes (paragraphs that begin with "[^1]:"), and their texts by label."""
+    kept, fence, after_blank = [], "", False
+    note: list[str] | None = None
+    notes: dict[str, list[str]] = {}
     for line in lines:
         match = _FENCE.match(line)
         if match and (not fence or (match[1].startswith(fence) and not line.strip(" `~"))):
             fence = "" if fence else match[1]
-        is_note = not fence and _NOTE.match(line) is not None
-        notes += is_note
-        if is_note:
-            in_note = True
-        elif in_note and line.strip():  # a paragraph of the note after a blank line is indented
-            in_note = not match and (not after_blank or line.startswith(("    ", "\t")))
+        begins = None if fence else _NOTE.match(line)
+        if begins:
+            note = notes.setdefault(begins[1], [])
+        elif note is not None and line.strip():  # a paragraph of the note after a blank line is indented
+            note = note if not match and (not after_blank or line.startswith(("    ", "\t"))) else None
         after_blank = not line.strip()
-        if not in_note or after_blank:
+        if note is not None:
+            note.append(line[begins.end() if begins else 0 :].strip())
+        if note is None or after_blank:
             kept.append(line)
-    return "\n".join(kept), notes
-
-
-def _without_front_matter(text: str) -> str:
-    if text.startswith("---\n"):
-        _, closing, rest = text[4:].partition("\n---\n")
-        return rest if closing else text
-    return text
+    return "\n".join(kept), {label: "\n".join(texts) for label, texts in notes.items()}

@@ -188,7 +188,7 @@ def every_line_a_paragraph() -> OddBook:
 
 
 MARKDOWN = """---
-title: not this
+title: The Days
 ---
 The First Day
 =============
@@ -261,8 +261,19 @@ def markdown_with_every_sign() -> OddBook:
         "⁂",
     )
     return OddBook(
-        "x.md", MARKDOWN.encode(), ("The First Day", "The Second Day"), texts, absent, skipped=3, title="The First Day"
+        "x.md", MARKDOWN.encode(), ("The First Day", "The Second Day"), texts, absent, skipped=3, title="The Days"
     )
+
+
+def markdown_with_front_matter_and_notes() -> OddBook:
+    text = (
+        "---\ntitle: The Garden: A Year\nauthor: Ann\nlang: en_GB\ndate: 2026-01-01\n---\n\n# One\n\n"
+        "It grew.[^a] It rained.[^b]\n\n[^a]: Radish.\n[^b]: For *days*,\n\n    and nights.\n\n[TOC]\n\n"
+        "Loam\n: Good soil.\n\nIt ended.[^a]\n"
+    )
+    texts = ("It grew. It rained.", "Radish.", "For days,", "and nights.", "Loam", "Good soil.", "It ended.")
+    absent = ("TOC", "date", "[", ": ")
+    return OddBook("x.md", text.encode(), ("One",), texts, absent, title="The Garden: A Year", fields={"notes": "true"})
 
 
 def markdown_with_backslashes() -> OddBook:
@@ -328,4 +339,5 @@ TEXTS = (
     table_for_excel, table_of_tabs, subtitles_of_many_programs, subtitles_that_roll_up, table_with_chapters_in_each_row,
     gutenberg_with_pictures_and_notes, chapters_that_are_numbers, numbers_of_pages, sections_that_are_numbers,
     scenes_of_a_play, japanese_with_readings, markdown_with_backslashes,
+    markdown_with_front_matter_and_notes,
 )  # fmt: skip

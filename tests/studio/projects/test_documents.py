@@ -84,39 +84,6 @@ def test_a_document_without_anything_to_say_is_refused(text: str, kind: str) -> 
         parts_of(text, kind, voices=("Anna", "Bert"))
 
 
-MARKDOWN = """---
-title: x
----
-# The *title*
-
-Some [link](http://a.example/x), ![picture](p.png) and [whispering] `code`.
-
-```
-not this
-```
-<div>nor this</div>
-
-- one
-- two
-
-## Next
-
-> quoted
-
-| a | b |
-|---|---|
-| c | d |
-"""
-
-
-def test_markdown_is_read_as_it_is_spoken() -> None:
-    parts = parts_of(MARKDOWN, "md")
-    assert read_document(MARKDOWN.encode(), "md").title == "The title"
-    assert [part.chapter for part in parts] == ["The title", "", "Next", ""]
-    assert parts[1].text == "Some link,  and [whispering] code.\n\none\n\ntwo"
-    assert parts[3].text.split() == ["quoted", "a", "b", "c", "d"]
-
-
 def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
     pages = {
         "b.xhtml": page(
