@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from studio.errors import InvalidDocument
 from studio.projects.documents.epub.spine import read_epub
+from studio.projects.documents.file_signatures import check_signature
 from studio.projects.documents.lone_numbers import read_lone_numbers
 from studio.projects.documents.parts import into_parts
 from studio.projects.documents.passages import MAX_FILE, MAX_SKIPPED, Document, Passage
@@ -20,7 +21,9 @@ __all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", 
 
 
 def _read_markdown(data: bytes, with_notes: bool) -> Document:
-    from studio.projects.documents.markdown import read_markdown  # its parser takes as long to import as many books
+    from studio.projects.documents.markdown.markdown import (
+        read_markdown,
+    )  # its parser takes as long to import as many books
 
     return read_markdown(data, with_notes)
 
@@ -68,6 +71,7 @@ def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
         raise InvalidDocument(f"{kind[:20]!r} is not a kind of document; use one of {', '.join(KINDS)}", "kind")
     if len(data) > MAX_FILE:
         raise InvalidDocument(f"the document has {len(data)} bytes; at most {MAX_FILE} are allowed", "file")
+    check_signature(data, kind)
     read = READERS_OF_NOTES.get(kind)
     document = read(data, with_notes) if read else READERS[kind](data)
     if document.prose:

@@ -12,7 +12,7 @@ from studio.projects.documents import Passage, into_parts, kind_of, read_documen
 from studio.projects.documents.parts import PartSplitting, SplitBy
 from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.documents.subtitles import write_srt
-from tests.studio.documents import docx, epub, page, pdf, spoilt
+from tests.studio.documents import docx, epub, page, pdf, png, spoilt
 
 LOCK = (
     '<encryption><EncryptedData xmlns="http://www.w3.org/2001/04/xmlenc#">'
@@ -340,6 +340,31 @@ def test_a_table_of_one_column_keeps_its_commas() -> None:
 def test_what_cannot_be_read_is_told_with_its_line(kind: str, text: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(text, kind)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (png(), "a PNG picture, not a document"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG picture"),
+        (b"ID3\x04\0\0", "an audio file"),
+        (b"\0\0\0\x1cftypM4A ", "an MPEG-4 file"),
+        (pdf([["Some text."]]), "a PDF: give its name the ending .pdf"),
+        (docx("<w:p/>"), "a Word document: give its name the ending .docx"),
+        (epub({"a.xhtml": page("Hi")}), "an EPUB: give its name the ending .epub"),
+        (b"PK\x03\x04a.txt", "an archive: unpack it"),
+        (b"\xd0\xcf\x11\xe0", "an old Word document"),
+        (b"{\\rtf1\\ansi Hi}", "an RTF document: save it as .docx"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<p>Hi</p>", "a web page"),
+        (b"<html lang='en'>Hi", "a web page"),
+    ],
+)
+def test_a_file_that_is_not_a_text_is_refused_as_what_it_is(data: bytes, what: str) -> None:
+    with pytest.raises(InvalidDocument, match=f"^this is {what}"):
+        read_document(data, "txt")
+    if what.startswith("a PDF"):
+        with pytest.raises(InvalidDocument, match=f"^this is {what}"):
+            read_document(data, "docx")
 
 
 def test_a_line_of_the_cast_keeps_its_voice_to_the_end_of_its_paragraph() -> None:

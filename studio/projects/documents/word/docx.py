@@ -25,8 +25,6 @@ MAX_ABOUT = 4 * 1024 * 1024
 MAX_NOTES = 16 * 1024 * 1024
 """Maximum unpacked bytes of each of footnotes and endnotes."""
 BODY, ABOUT = "word/document.xml", "docProps/core.xml"
-OLE_MAGIC = b"\xd0\xcf\x11\xe0"
-"""The first bytes of .doc files, and of .docx files with a password."""
 
 _DC = "{http://purl.org/dc/elements/1.1/}"
 
@@ -35,12 +33,8 @@ def read_docx(data: bytes, with_notes: bool = False) -> Document:
     """Body text, tables and text boxes, with list numbers; not headers, comments, contents or deleted text.
 
     With ``with_notes``, footnotes and endnotes follow the paragraphs that refer to them. Raises InvalidDocument for a
-    file that is not a .docx, has a password, or is too large when unpacked.
+    file that is not a .docx, or is too large when unpacked.
     """
-    if data.startswith(OLE_MAGIC):
-        raise InvalidDocument(
-            "this is an old Word document (.doc), or one with a password: save it as .docx without a password", "file"
-        )
     try:
         with opened(data, MAX_ENTRIES) as archive:
             return _DocxReader(archive, with_notes).document()

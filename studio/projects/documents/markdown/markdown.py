@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from studio.projects.documents.headings import is_heading, is_scene_break
-from studio.projects.documents.markdown_header import parted
+from studio.projects.documents.markdown.markdown_header import parted
 from studio.projects.documents.passages import Document, Passage, Skipped, decode_text, with_pauses
 from studio.projects.documents.plain import unwrap
 

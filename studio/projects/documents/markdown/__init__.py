@@ -1,0 +1,1 @@
+"""The reader of Markdown, and of the front matter that names the book."""
