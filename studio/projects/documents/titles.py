@@ -40,9 +40,9 @@ def join_headings(passages: Iterable[Passage], book: str) -> tuple[Passage, ...]
 
 def joined_title(first: str, second: str) -> str:
     """The title of two headings in a row: "1. The Beginning", "Chapter One The Beginning"; without repeated words."""
-    if len(_words(second)) > 1 and _words(first).endswith(_words(second)):
+    if len(words_of(second)) > 1 and words_of(first).endswith(words_of(second)):
         return first
-    if not _NUMBER.fullmatch(first.rstrip(".):")) and _words(second).startswith(_words(first)):
+    if not _NUMBER.fullmatch(first.rstrip(".):")) and words_of(second).startswith(words_of(first)):
         return second
     return f"{first}{'.' if _NUMBER.fullmatch(first) else ''} {second}"
 
@@ -54,10 +54,11 @@ def chapter_levels(levels: Iterable[int]) -> set[int]:
 
 def is_same_words(first: str, second: str) -> bool:
     """Whether two titles are the same apart from case and punctuation."""
-    return _words(first) == _words(second) != ""
+    return words_of(first) == words_of(second) != ""
 
 
-def _words(text: str) -> str:
+def words_of(text: str) -> str:
+    """A title's letters and digits, in lower case: the same for two titles that differ in punctuation alone."""
     return "".join(sign for sign in text.casefold() if sign.isalnum())
 
 

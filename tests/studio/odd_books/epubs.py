@@ -137,6 +137,13 @@ def contents_that_point_to_nothing() -> OddBook:
     return of(pages, nav=nav(*entries))
 
 
+def contents_with_missing_anchors() -> OddBook:
+    pages = {"a.xhtml": page(f"<h2>1<br/>The Beginning</h2>{NIGHT}<h3>The End</h3>{DAY}")}
+    entries = (("a.xhtml", "1. The Beginning"), ("a.xhtml#gone", "The End"), ("a.xhtml#lost", "The Boots"))
+    texts = ("1\nThe Beginning", TEXTS[0], "The End", TEXTS[1])
+    return of(pages, ("1. The Beginning", "The End"), texts, absent=("Boots",), nav=nav(*entries))
+
+
 def contents_with_cover_and_start_only() -> OddBook:
     pages = {
         "c.xhtml": page("<img src='c.png'/>"),
@@ -264,6 +271,7 @@ EPUBS = (
     headings_of_two_levels, headings_of_one_level, part_and_chapter_on_two_pages, contents_only, contents_of_epub_2,
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
     contents_that_name_half_of_a_heading, half_titles_that_the_contents_lack, contents_that_point_to_nothing,
+    contents_with_missing_anchors,
     contents_with_cover_and_start_only, titles_as_pictures, front_matter,
     page_of_links, project_gutenberg,
     empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,

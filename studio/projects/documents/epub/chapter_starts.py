@@ -9,7 +9,7 @@ from studio.projects.documents.epub.contents import Entry
 from studio.projects.documents.epub.page_reader import Paragraph
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
-from studio.projects.documents.titles import MAX_JOINED_TITLE, chapter_levels, is_same_words
+from studio.projects.documents.titles import MAX_JOINED_TITLE, chapter_levels, is_same_words, words_of
 
 MAX_HEADINGS = 8
 """Consecutive headings that may belong to one chapter."""
@@ -74,10 +74,15 @@ def _at_headings(pages: Sequence[ReadPage], book: str) -> dict[_Place, str]:
 
 
 def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> dict[_Place, str]:
-    """Titles by place, for the entries of a table of contents; several titles for one place are joined."""
+    """Titles by place, for the entries of a table of contents; several titles for one place are joined.
+
+    An entry whose id the page lacks belongs to the paragraph that is its title, else to the beginning of the page
+    unless that has an entry.
+    """
     numbers = {page.path: number for number, page in enumerate(pages)}
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
+    titled = {number: _titles(page) for number, page in enumerate(pages)}
     pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
     targets = _Targets(pages, pointed, book)
     titles_at: dict[_Place, list[str]] = {}
@@ -85,8 +90,9 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) 
         number = numbers.get(entry.path, folded.get(entry.path.casefold()))
         if number is None or pages[number].is_left_out:
             continue
-        place = targets.find((number, places[number].get(entry.place, 0)))
-        if place:
+        position = 0 if not entry.place else places[number].get(entry.place, titled[number].get(words_of(entry.title)))
+        place = targets.find((number, position or 0))
+        if place and (position is not None or place not in titles_at):
             titles = titles_at.setdefault(place, [])
             if not titles or not is_same_words(titles[-1], entry.title):
                 titles.append(entry.title)
@@ -145,6 +151,15 @@ def _ids(page: ReadPage) -> dict[str, int]:
             positions.setdefault(name, position)
     for name in page.last_ids:
         positions.setdefault(name, len(page.paragraphs))
+    return positions
+
+
+def _titles(page: ReadPage) -> dict[str, int]:
+    """Index of the paragraph for the words of each possible title; headings count first."""
+    positions: dict[str, int] = {}
+    for position, paragraph in sorted(enumerate(page.paragraphs), key=lambda each: not each[1].level):
+        if len(paragraph.text) <= MAX_JOINED_TITLE:
+            positions.setdefault(words_of(paragraph.text), position)
     return positions
 
 
