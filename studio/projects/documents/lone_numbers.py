@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from studio.projects.documents.headings import SENTENCE_END, is_heading, is_title, names_chapter
+from studio.projects.documents.headings import MAX_TITLE, SENTENCE_END, is_heading, is_title, names_chapter
 from studio.projects.documents.passages import Document, Passage
 from studio.speech.reading.rules import roman
 
@@ -43,7 +44,7 @@ def read_lone_numbers(document: Document) -> Document:
     if _are_pages(passages, numbers):
         left_out = "The numbers of pages are left out."
         return replace(document, passages=_without(passages, numbers), skipped=(*document.skipped, left_out))
-    chapters = _chapters(passages, numbers)
+    chapters = _chapters(passages, numbers) or _before_headings(passages, numbers)
     return replace(document, passages=_with(passages, chapters)) if chapters else document
 
 
@@ -112,6 +113,30 @@ def _chapters(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequen
             return ()
         before = number.value
     return counted
+
+
+def _before_headings(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequence[_Number]:
+    """The numbers that begin chapters where other chapters have headings: "7", text, "Chapter Eight", text, "9".
+
+    The first one is at the front, below titles at most; the others continue it, with the headings counted.
+    """
+    headings = [at for at, passage in enumerate(passages) if passage.chapter]
+    if not headings or not numbers or any(len(passage.text) > MAX_TITLE for passage in passages[: numbers[0].at]):
+        return ()
+    chapters: list[_Number] = []
+    before = None
+    for number, following in zip(numbers, [*numbers[1:], None], strict=True):
+        count = bisect(headings, number.at)  # of the headings above
+        ends = min([*headings[count : count + 1], following.at if following else len(passages)])
+        has_prose = any(
+            len(text) > MAX_TITLE for text in (number.rest, *(each.text for each in passages[number.at + 1 : ends]))
+        )
+        is_next = number.value - count == before if before is not None else not count
+        if not is_next or not has_prose or number.is_page or number.is_roman != numbers[0].is_roman:
+            break
+        chapters.append(number)
+        before = number.value - count + 1
+    return chapters
 
 
 def _with(passages: Sequence[Passage], chapters: Sequence[_Number]) -> tuple[Passage, ...]:

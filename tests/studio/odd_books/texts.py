@@ -150,6 +150,15 @@ def chapters_that_are_numbers() -> OddBook:
     )
 
 
+LONG = "It rained all night, and in the morning the boats of the whole village had gone out to sea without him."
+
+
+def numbers_among_headings() -> OddBook:
+    marks = ("THE BOATS\nby Ann", "7", "Chapter Eight", "9", "10", "Chapter Eleven: Sun", "1", "2")
+    text = "".join(f"{mark}\n\n{LONG if at else ''}\n\n" for at, mark in enumerate(marks))
+    return OddBook("x.txt", text.encode(), ("7", "Chapter Eight", "9", "10", "Chapter Eleven: Sun"), marks[1:])
+
+
 def numbers_of_pages() -> OddBook:
     text = (
         "Chapter 1\n\nThe govern-\nment met.\n\n12\n\nHis chin went\n\n\f13\n\nthrough the glass.\n\nPage 14 of 20\n\n"
@@ -337,7 +346,8 @@ TEXTS = (
     german_in_windows_letters, chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign,
     markdown_of_plain_headings, markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web,
     table_for_excel, table_of_tabs, subtitles_of_many_programs, subtitles_that_roll_up, table_with_chapters_in_each_row,
-    gutenberg_with_pictures_and_notes, chapters_that_are_numbers, numbers_of_pages, sections_that_are_numbers,
+    gutenberg_with_pictures_and_notes, chapters_that_are_numbers, numbers_among_headings,
+    numbers_of_pages, sections_that_are_numbers,
     scenes_of_a_play, japanese_with_readings, markdown_with_backslashes,
     markdown_with_front_matter_and_notes,
 )  # fmt: skip
