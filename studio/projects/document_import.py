@@ -87,7 +87,7 @@ class DocumentImport:
 
 def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:
     document = request.document()
-    return document, sections_of(document)
+    return document, sections_of(document, request.with_notes)
 
 
 def _roles(request: DocumentImport) -> list[Role]:

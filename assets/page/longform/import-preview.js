@@ -11,7 +11,6 @@ import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
 
 const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // read here too, for the names in them
-const WITH_NOTES = ["md", "epub", "docx"];
 const MOST_NAMES = 24;
 const MOST_SHOWN = 60; // characters; the others get the proposed voices
 const MOST_CAST = 1000; // of a request
@@ -97,12 +96,12 @@ export class ImportPreview extends EventTarget {
 
   #show(preview) {
     this.#preview = preview;
-    const { title, author, language, cover, chapters, kind, skipped } = preview;
+    const { title, author, language, cover, chapters, notes, notes_left_out: left, skipped } = preview;
     for (const [name, value] of [["import-title", title], ["import-author", author], ["import-language", language]]) this.part(name).value = value;
     this.part("import-cover").hidden = !cover;
     this.part("import-picture").src = cover ? previewCover(preview.id) : "";
     this.part("with-cover").checked = true;
-    this.part("notes").closest("label").hidden = !WITH_NOTES.includes(kind);
+    this.part("notes").closest("label").hidden = !(notes || left);
     this.part("import-map").hidden = chapters.length < 2;
     this.part("import-chapters").replaceChildren(...chapters.map((chapter, number) => this.#chapter(chapter, number)));
     this.part("import-skipped").hidden = !skipped.length;

@@ -245,6 +245,7 @@ def preview_json(preview: ImportPreview, title: str) -> dict[str, Any]:
         "language": document.language,
         "cover": document.cover.digest if document.cover else None,
         "notes": preview.with_notes,
+        "notes_left_out": document.notes_left_out,
         "skipped": list(document.skipped),
         "chapters": chapters,
         "expires_at": int(preview.expires),

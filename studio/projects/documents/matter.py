@@ -18,7 +18,7 @@ MAX_OPENING = 200
 _WORDS = re.compile(r"[^\W\d_]+")
 _TITLES = json_beside(__file__, "matter.json")
 """Patterns of titles, in small letters and without punctuation."""
-_IS_FRONT, _IS_BACK = re.compile("|".join(_TITLES["front"])), re.compile("|".join(_TITLES["back"]))
+_IS_FRONT, _IS_BACK, _IS_NOTES = (re.compile("|".join(_TITLES[kind])) for kind in ("front", "back", "notes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,13 @@ class Section:
     characters: int
 
 
-def sections_of(document: Document) -> tuple[Section, ...]:
-    """The chapters in order. Blocking, in proportion to the text."""
+def sections_of(document: Document, with_notes: bool = False) -> tuple[Section, ...]:
+    """The chapters in order; a chapter of notes belongs to the body if notes are wanted.
+
+    Blocking, in proportion to the text.
+    """
     groups = _groups(document.passages)
-    return tuple(_section(group, len(groups) > 1) for group in groups)
+    return tuple(_section(group, len(groups) > 1, with_notes) for group in groups)
 
 
 def chosen_sections(document: Document, numbers: Iterable[int]) -> Document:
@@ -59,14 +62,16 @@ def _groups(passages: Iterable[Passage]) -> list[list[Passage]]:
     return groups
 
 
-def _section(passages: list[Passage], is_one_of_many: bool) -> Section:
+def _section(passages: list[Passage], is_one_of_many: bool, with_notes: bool) -> Section:
     words = sum(len(passage.text.split()) for passage in passages)
     title = passages[0].chapter
     is_opening = not title and is_one_of_many and words <= MAX_OPENING
-    matter: Matter = "front" if is_opening else _matter_of(title)
+    matter: Matter = "front" if is_opening else _matter_of(title, with_notes)
     return Section(title, matter, words, sum(len(passage.text) for passage in passages))
 
 
-def _matter_of(title: str) -> Matter:
+def _matter_of(title: str, with_notes: bool) -> Matter:
     words = " ".join(_WORDS.findall(title[:200].casefold()))
+    if _IS_NOTES.fullmatch(words):
+        return "body" if with_notes else "back"
     return "front" if _IS_FRONT.fullmatch(words) else "back" if _IS_BACK.fullmatch(words) else "body"

@@ -80,6 +80,8 @@ class Document:
     """At most MAX_SKIPPED sentences about what was left out or may have been misread."""
     cast: tuple[NewCharacter, ...] = ()
     """The characters that are the speakers of its passages."""
+    notes_left_out: int = 0
+    """Number of footnotes and endnotes that would be read if they were wanted."""
 
 
 class Skipped:

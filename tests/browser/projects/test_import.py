@@ -26,6 +26,7 @@ def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_
     area.get_by_label("Find the speakers").check()
     names, every = area.locator("[data-part=names] label"), area.locator("[data-part=import-all]")
     expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
+    expect(area.get_by_text("Read footnotes and endnotes")).to_be_hidden()
     area.get_by_label("One", exact=False).uncheck()
     expect(names.locator("small")).to_have_text(["2 lines", "2 lines"])
     area.get_by_label("Three", exact=False).uncheck()

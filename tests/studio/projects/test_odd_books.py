@@ -20,12 +20,12 @@ from studio.settings import Settings
 from tests.studio.answers import assert_envelope
 from tests.studio.documents import epub, page, png
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.odd_books.annotated_epubs import ANNOTATED_EPUBS
+from tests.studio.odd_books.annotated_epubs import ANNOTATED_EPUBS, endnotes_of_epub_3
 from tests.studio.odd_books.epubs import EPUBS
 from tests.studio.odd_books.odd_book import OddBook
 from tests.studio.odd_books.pdfs import PDFS
 from tests.studio.odd_books.texts import TEXTS
-from tests.studio.odd_books.word_documents import WORD_DOCUMENTS
+from tests.studio.odd_books.word_documents import WORD_DOCUMENTS, footnotes, no_title
 from tests.studio.projects.test_projects import PROJECTS, Steer, parts_of, until
 from tests.studio.server import Served, serve
 
@@ -125,6 +125,22 @@ def test_a_book_is_shown_by_chapters_and_imported_in_part(steered: Steer) -> Non
         assert noted["notes"] and noted["chapters"][2]["words"] == preview["chapters"][2]["words"] + 2
         whole = client.post(PROJECTS, files=FILE, data={"chapters": "0,2", "with_cover": "false"}).json()
         assert (whole["parts"]["total"], whole["cover"]) == (4, None)
+
+
+def test_notes_are_offered_where_there_are_some_and_proposed_once_they_are_wanted(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+
+        def preview_of(book: OddBook, notes: str) -> dict[str, Any]:
+            answer = client.post(
+                f"{PROJECTS}/preview", files={"file": (book.file_name, book.data)}, data={"notes": notes}
+            )
+            return answer.json()
+
+        for book, count in ((endnotes_of_epub_3(), 2), (footnotes(), 3), (no_title(), 0)):
+            assert preview_of(book, "false")["notes_left_out"] == count
+        chapters = preview_of(endnotes_of_epub_3(), "true")["chapters"]
+        assert [(each["title"], each["included"]) for each in chapters] == [("One", True), ("Notes", True)]
 
 
 def test_what_cannot_be_imported_is_refused_by_name(steered: Steer) -> None:

@@ -87,6 +87,7 @@ class _EpubReader:
             language=valid_language(language),
             cover=cover,
             skipped=self._skipped.sentences(),
+            notes_left_out=self._skipped.notes,
         )
 
     def _contents(self, path: str) -> Contents:

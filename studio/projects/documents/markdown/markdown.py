@@ -51,7 +51,8 @@ def read_markdown(data: bytes, with_notes: bool = False) -> Document:
         skipped.add("Code is left out.")
     if "html_block" in kinds:
         skipped.add("HTML is left out.")
-    return Document(passages, True, header.title or title, header.author, header.language, skipped=skipped.sentences())
+    about = (header.title or title, header.author, header.language)
+    return Document(passages, True, *about, skipped=skipped.sentences(), notes_left_out=skipped.notes)
 
 
 def _chapter_levels(tokens: Iterable[Token]) -> Sequence[str]:

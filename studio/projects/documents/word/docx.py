@@ -73,7 +73,10 @@ class _DocxReader:
             self._skipped.notes = sum(len(paragraph.notes) for paragraph in body)
         language = valid_language(self._about.get("language", ""))
         author = self._about.get("creator", "")[:MAX_AUTHOR]
-        return Document(passages, True, title, author, language, skipped=self._skipped.sentences())
+        skipped = self._skipped
+        return Document(
+            passages, True, title, author, language, skipped=skipped.sentences(), notes_left_out=skipped.notes
+        )
 
     def _tree(self, name: str, lost: str) -> Element:
         """An optional file of the document; empty if it is malformed."""
