@@ -26,9 +26,14 @@ from studio.projects.import_previews import ImportPreview, ImportPreviews
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.trim_silence import quiet_edges
 from studio.projects.worker import ProjectWorker
+from studio.speech.reading.language import guess_language
+from studio.speech.text import TAG
 from studio.voices.resolver import VoiceResolver
 from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
+
+SAMPLE_PARTS = 20
+"""Parts whose text shows a project's language."""
 
 
 def file_title(file_name: str) -> str:
@@ -237,10 +242,16 @@ class ProjectService:
             author=project.settings.author,
             narrator=project.settings.narrator,
             year=project.settings.year,
-            language=project.settings.language,
+            language=project.settings.language or _guessed_language(timeline),
             cover=self.library.covers.get(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )
+
+
+def _guessed_language(timeline: Timeline) -> str:
+    """By the first parts; blank if they do not show it."""
+    texts = (placed.part.text for placed in timeline.placed[:SAMPLE_PARTS])
+    return guess_language(TAG.sub(" ", " ".join(texts))) or ""
 
 
 def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
