@@ -1,4 +1,4 @@
-"""What a model needs, before it is loaded: memory by weight format, whether it fits here, and how fast it may be."""
+"""A model's requirements before it is loaded: memory by weight format, whether it fits here, the expected speed."""
 
 from __future__ import annotations
 

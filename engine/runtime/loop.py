@@ -97,7 +97,7 @@ class Loop:
         self._commands.put(lambda: self._cancel(row))
 
     def run_in_gaps(self, work: Iterator[int]) -> None:
-        """Do this work step by step in turns in which nobody waits; it yields the steps left before each step."""
+        """Do this work step by step in turns in which no request waits; it yields the steps left before each step."""
 
         def begin() -> None:
             self._gap_work, self._steps_left = work, next(work, 0)

@@ -252,7 +252,7 @@ def _graph_bytes(codec: CodecConfig, precision: Precision) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FrameCost:
-    """What a frame of one row costs, whatever the device."""
+    """The cost of a frame of one row, on any device."""
 
     passes: int
     """Layers that are gone through, those of the fast AR once for each residual code."""

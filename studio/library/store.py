@@ -299,7 +299,7 @@ class Store:
             connection.close()
 
     def _file(self) -> tuple[int, int] | None:
-        """Identifies the file, whatever its name; None without one."""
+        """Identifies the file independently of its name; None without a file."""
         try:
             status = self.path.stat()
         except FileNotFoundError:

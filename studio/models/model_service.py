@@ -1,4 +1,4 @@
-"""The studio's models: listed with what they need here, downloaded, and switched while the studio runs."""
+"""The studio's models: lists them with their requirements here, downloads them, switches while the studio runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The advisor: what is good and bad about a reference clip, in plain words, with a fix where possible."""
+"""The advisor: strengths and faults of a reference clip, in plain words, with a fix where possible."""
 
 from __future__ import annotations
 

@@ -119,9 +119,10 @@ class WorkQueue:
                 await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a file as it is made; the first is ready already, so that a refusal comes before it.
+        """The pieces of a file as they are generated; the first is ready already, so that a refusal comes before it.
 
-        It keeps its place to the end, but takes a turn for each piece: a slow listener blocks nobody. Raises as `run`.
+        The file keeps its place to the end, but takes a turn for each piece: a slow listener blocks no other caller.
+        Raises as `run`.
         """
         stream = self._stream(caller, pieces)
         first = await anext(stream, b"")

@@ -193,7 +193,7 @@ class Part:
     character: str | None = None
     """The id of the character who speaks it; None: the narrator."""
     confidence: float | None = None
-    """How sure it is that this character speaks, from 0 to 1; None where nobody is quoted."""
+    """The confidence that this character speaks, from 0 to 1; None without a quotation."""
     reason: str | None = None
     """What tells the speaker: one of the reasons of `studio.projects.casting.attribution`."""
     confirmed: bool = False

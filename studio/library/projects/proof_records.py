@@ -1,4 +1,4 @@
-"""Proof: what a check finds in the audio of a project's parts, and the figures of a book; frozen, with units."""
+"""Proof: the findings of a check in the audio of a project's parts, and the figures of a book; frozen, with units."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class _Paragraph:
         return tags
 
     def by_speakers(self) -> Iterator[_Paragraph]:
-        """Divided where a tag names somebody else than the tag before."""
+        """The parts of the paragraph between tags that name different people."""
         start, first, last = 0, 0, ""
         index = self.index
         for number, tag in enumerate(self.tags):

@@ -1,4 +1,4 @@
-"""A text compared with the words that were heard: left out, added, changed, repeated, or ended too early."""
+"""Compares a text with its transcript: words left out, added, changed or repeated, and early ends."""
 
 from __future__ import annotations
 
