@@ -21,7 +21,7 @@ from studio.supervisor import end_tasks
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-"""How often to look whether the takes under way have ended."""
+"""Interval at which to check whether the takes under way have ended."""
 
 
 class ModelService:

@@ -37,7 +37,7 @@ class Finding:
     severity: Severity
     message: str
     fix: str | None = None
-    """What the fix does, in words, if there is one."""
+    """The effect of the fix, in words, if there is one."""
     cut: Cut | None = None
     """The cut that applies the fix."""
     values: dict[str, float] = field(default_factory=dict)

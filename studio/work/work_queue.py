@@ -23,22 +23,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a queue is for, and its limits."""
+    """The purpose of a queue, and its limits."""
 
     name: str
     """As shown in `/health`."""
     one: str
     many: str
-    """What people call one such piece of work, and several."""
+    """The names for one such piece of work, and for several."""
     done: str
-    """What happens to it: "read", "encoded"."""
+    """The past participle for messages: "read", "encoded"."""
     at_once: int
     waiting: int
-    """How many may wait, of all callers together; one caller may have half of all places."""
+    """The number that may wait, of all callers together; one caller may have half of all places."""
     seconds: float
-    """How long one may take, without the wait."""
+    """Seconds one may take, not counting the wait."""
     remedy: str
-    """What a caller can do about one that takes longer."""
+    """The remedy for one that takes longer."""
 
     @property
     def per_caller(self) -> int:
@@ -81,7 +81,7 @@ class WorkQueue:
 
     @property
     def figures(self) -> dict[str, int]:
-        """How full it is; work that has a place and needs no turn at the moment counts as neither."""
+        """Its running and waiting work; work that has a place and needs no turn at the moment counts as neither."""
         return {
             "running": self._running.total(),
             "waiting": len(self._waiting),

@@ -147,7 +147,7 @@ class TakeRoutes:
         return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
     async def compare_with_clip(self, take_id: str, request: Request) -> JSONResponse:
-        """How much a take sounds like a clip that is sent: multipart with audio_sample, optionally a cut."""
+        """How much a take sounds like an uploaded clip: multipart with audio_sample, optionally a cut."""
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         data, cut = form.file("audio_sample", "file"), cut_of(form)
         take, path = await self._history.sound(take_id, request.state.owner_filter)

@@ -28,7 +28,7 @@ class NewPartBody(StrictBody):
 
 
 class SplitBody(StrictBody):
-    """Where to split a part."""
+    """The position at which to split a part."""
 
     text: str = Field(description="The part's text as read before; if it has changed since, the answer is 412.")
     at: Annotated[Whole, Field(ge=0)] = Field(

@@ -50,7 +50,7 @@ class MergeCharacterBody(StrictBody):
 
 
 class RecastBody(StrictBody):
-    """Which characters get a proposed voice."""
+    """The characters that get a proposed voice."""
 
     missing: bool = Field(False, description="Only those without a voice.")
 

@@ -9,7 +9,7 @@ MIGRATIONS = Migrations("studio")
 
 @MIGRATIONS()
 def m001_consents(db: Database) -> None:
-    """Who agreed that a voice is used."""
+    """The consents to the use of voices."""
     db.table("consents").create(
         {
             "n": int,
@@ -111,7 +111,7 @@ def m004_codes(db: Database) -> None:
 
 @MIGRATIONS()
 def m005_takes(db: Database) -> None:
-    """What was spoken. The index of trigrams finds any three characters in a row, in every script."""
+    """The takes. The index of trigrams finds any three characters in a row, in every script."""
     db.table("takes").create(
         {
             "n": int,
@@ -149,7 +149,7 @@ def m005_takes(db: Database) -> None:
 
 @MIGRATIONS()
 def m006_audit(db: Database) -> None:
-    """What happened to whom, each entry sealed by a hash over itself and the one before."""
+    """The audit trail: each entry is sealed by a hash over itself and the previous one."""
     db.table("audit").create(
         {"n": int, "at": float, "event": str, "subject": str, "details": str, "hash": str},
         pk="n",
@@ -224,7 +224,7 @@ def m008_projects(db: Database) -> None:
 
 @MIGRATIONS()
 def m009_part_takes(db: Database) -> None:
-    """What was spoken of each part."""
+    """The takes of each part."""
     db.table("part_takes").create(
         {
             "n": int,
@@ -320,7 +320,7 @@ def m014_covers(db: Database) -> None:
 
 @MIGRATIONS()
 def m015_pronunciations(db: Database) -> None:
-    """How words are said, for everybody, for a voice or for a project; those of the last two go with them."""
+    """Pronunciations, for everyone, for a voice or for a project; those of a voice or project are deleted with it."""
     db.table("pronunciations").create(
         {
             "id": str,
@@ -343,7 +343,7 @@ def m015_pronunciations(db: Database) -> None:
 
 @MIGRATIONS()
 def m015_part_take_times(db: Database) -> None:
-    """When the words of a part's take are heard: its text, and a JSON list of [word, start, end], in seconds."""
+    """The times of the words of a part's take: its text, and a JSON list of [word, start, end], in seconds."""
     db.table("part_take_times").create({"take": str, "text": str, "words": str}, pk="take", not_null=("text", "words"))
     removed = "delete from part_take_times where take = old.id"
     db.execute(f"create trigger part_take_times_removed after delete on part_takes begin {removed}; end")

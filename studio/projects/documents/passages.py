@@ -55,7 +55,7 @@ class Passage:
     speaker: str = ""
     """The name of the character who speaks; blank: the narrator, or an unknown character."""
     confidence: float | None = None
-    """How sure that is, from 0 to 1, and why; None where no quotation was attributed."""
+    """The confidence in that, from 0 to 1, and the reason; None where no quotation was attributed."""
     reason: str | None = None
     continues: bool | None = None
     """Whether it continues the paragraph of the passage before it; None: unknown."""

@@ -87,7 +87,7 @@ def missing_audio(name: str, take: Take) -> Checked:
 
 
 def _text_of(take: Take, language: str) -> Text:
-    """What was to be said, by the reading that the take was made with."""
+    """The text to be spoken, in the reading with which the take was generated."""
     read = take.parameters.get("read_as") or take.text
     if not take.parameters:  # of a version that did not store it
         read = normalised(take.text)
