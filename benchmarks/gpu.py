@@ -26,7 +26,7 @@ from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused.decoder import FusedDecoder
 from engine.config import TwelveBits, Weights
 from engine.model.dual_ar import DualAR
-from engine.model.held_weight import HeldWeight
+from engine.model.stored_weight import StoredWeight
 from engine.runtime.codec_streams import GraphStreams
 from engine.runtime.graphs import capture
 from engine.runtime.loop import Loop
@@ -82,7 +82,7 @@ def product_speed(name: str, rows: int, cublas: bool) -> float:
     if cublas:
         ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
     else:
-        ms = graphed_ms(lambda: [kernels.linear(x, HeldWeight(weight), **fused) for weight in weights])
+        ms = graphed_ms(lambda: [kernels.linear(x, StoredWeight(weight), **fused) for weight in weights])
     return sum(weight.nbytes for weight in weights) / ms / 1e9
 
 
@@ -256,7 +256,7 @@ def main() -> None:
         keep("logits", check_logits(model))
         quantised: tuple[Weights, ...] = ("int8", "int6")
         for weights in quantised:
-            frames = time_frames(model.held_as(weights), (1, 64), 600)
+            frames = time_frames(model.quantised_as(weights), (1, 64), 600)
             keep(f"frames_{weights}", {f"frame_ms_b{rows}_{weights}": frames[f"frame_ms_b{rows}"] for rows in (1, 64)})
         keep("stops", check_stops(arguments.small))  # takes half of the total time
         keep("resume", check_resume(arguments.small))

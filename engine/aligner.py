@@ -11,7 +11,7 @@ import torch
 
 from engine.checkpoint import Checkpoint
 from engine.engine_errors import STOPPED, EngineStopped, PromptTooLong
-from engine.model.alignment import Following, character_times, token_starts
+from engine.model.alignment import AttentionPath, character_times, token_starts
 from engine.model.prompt import build_prompt
 from engine.types import MAX_FRAMES, EngineInfo, Utterance
 
@@ -52,10 +52,10 @@ class Aligner:
             )
         spans = tokenizer.spans(text)
         drawing = slice(steps - frames - 1, steps - 1)  # a frame is sampled at the step before it
-        following = Following(drawing, slice(prompt.prefix, prompt.prefix + len(spans)))
+        alignment = AttentionPath(drawing, slice(prompt.prefix, prompt.prefix + len(spans)))
         x = model.embed(torch.from_numpy(prompt.ids)[None], torch.from_numpy(prompt.codes).to(self._device)[None])
-        model.slow(x, torch.arange(steps, device=self._device)[None], following)
-        starts = token_starts(following.path, len(spans))
+        model.slow(x, torch.arange(steps, device=self._device)[None], alignment)
+        starts = token_starts(alignment.path, len(spans))
         return character_times(text, spans, starts / self._info.frame_rate)
 
     def stop(self) -> None:

@@ -73,7 +73,7 @@ class Engine:
             with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
-        self._loop.look_for_room()  # callers retry while the engine is full, and building a prompt takes milliseconds
+        self._loop.check_room()  # callers retry while the engine is full, and building a prompt takes milliseconds
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:
@@ -126,16 +126,16 @@ class Engine:
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)
-        room = self.info.max_context - prompt.asked + 1  # the last frame needs no position
+        room = self.info.max_context - prompt.delivered_from + 1  # the last frame needs no position
         if room < 2:
             raise PromptTooLong(
-                f"text and references take {prompt.asked} positions, this engine holds {self.info.max_context} per "
-                "row; shorten the text or the reference clips"
+                f"text and references take {prompt.delivered_from} positions, this engine holds "
+                f"{self.info.max_context} per row; shorten the text or the reference clips"
             )
-        if prompt.heard >= room:
+        if prompt.delivered >= room:
             raise PromptTooLong(
-                f"the take has {prompt.heard} frames so far; beside its text and references there is room for {room} "
-                f"in the {self.info.max_context} positions of a row, so it cannot go on"
+                f"the take has {prompt.delivered} frames so far; beside its text and references there is room for "
+                f"{room} in the {self.info.max_context} positions of a row, so it cannot go on"
             )
         timbre = timbre_of(utterance, self.info.timbre_dim)
         return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver, timbre)

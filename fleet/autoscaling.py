@@ -16,7 +16,7 @@ SHRINK_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
-class Size:
+class ReplicaRange:
     """The minimum and maximum number of replicas; equal if it is fixed."""
 
     least: int
@@ -43,7 +43,7 @@ class Size:
 
 def size_of(
     engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, where: str, may_grow: bool
-) -> Size:
+) -> ReplicaRange:
     """The size that STUDIO_ENGINES asks for; None means one engine per GPU. ``where`` names the machines in errors.
 
     Raises ConfigError for more replicas than GPUs (without GPUs: than cores). With ``may_grow`` only the minimum has to
@@ -52,8 +52,8 @@ def size_of(
     if config.device == "cuda" and not gpus:
         raise ConfigError(f"STUDIO_DEVICE=cuda, but {where} has no GPU")
     if engines is None:
-        return Size(max(gpus, 1), max(gpus, 1))
-    size = Size(*engines) if isinstance(engines, tuple) else Size(engines, engines)
+        return ReplicaRange(max(gpus, 1), max(gpus, 1))
+    size = ReplicaRange(*engines) if isinstance(engines, tuple) else ReplicaRange(engines, engines)
     available, needed = gpus or cores, size.least if may_grow else size.most
     if needed <= available:
         return size

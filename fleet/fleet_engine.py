@@ -120,7 +120,7 @@ class FleetEngine:
             return STOPPED
         if self._watch.done():
             return f"the monitoring of the fleet has ended: {self._watch.exception()}"
-        if time.monotonic() - self._replicas.heard_at > ABSENT_SECONDS + ANSWER_SECONDS:
+        if time.monotonic() - self._replicas.last_message_at > ABSENT_SECONDS + ANSWER_SECONDS:
             return "no replica of the fleet answers; if none comes back, Ray has stopped: restart it and the studio"
         return None
 
@@ -181,7 +181,7 @@ class FleetEngine:
             undo.push_async_callback(replicas.close)
             if not (names := replicas.transport.names()):
                 raise EngineStopped("no replica came up")
-            await replicas.ask(QUESTION_SECONDS)
+            await replicas.request_stats(QUESTION_SECONDS)
             if replicas.refused:
                 raise ConfigError("; ".join(replicas.refused.values()))
             if not replicas.members:

@@ -70,8 +70,8 @@ class Member:
     others: int = 0
     """Takes of other processes in progress at the last stats."""
     is_silent: bool = False
-    asked_at: float = 0.0
-    heard_at: float = 0.0
+    requested_at: float = 0.0
+    last_message_at: float = 0.0
 
     @property
     def load(self) -> float:
@@ -80,7 +80,7 @@ class Member:
     @property
     def silent_seconds(self) -> float:
         """Seconds since the last request for stats or the last message."""
-        return time.monotonic() - max(self.asked_at, self.heard_at)
+        return time.monotonic() - max(self.requested_at, self.last_message_at)
 
 
 class Membership:
@@ -94,7 +94,7 @@ class Membership:
         self._questions: dict[str, asyncio.Task[None]] = {}
         self._change = asyncio.Event()
         self._random = random.Random()
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         """Time of the last message from any replica."""
 
     @property
@@ -144,9 +144,9 @@ class Membership:
 
     def mark_alive(self, name: str) -> None:
         """It sent a message."""
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         if member := self._members.get(name):
-            member.heard_at = self.heard_at
+            member.last_message_at = self.last_message_at
             if member.is_silent:
                 member.is_silent = False
                 self._change.set()
@@ -184,7 +184,7 @@ class Membership:
             self._send_questions()
             await asyncio.sleep(ROUND_SECONDS)
 
-    async def ask(self, seconds: float | None = None) -> None:
+    async def request_stats(self, seconds: float | None = None) -> None:
         """Request stats once, and wait ``seconds`` (default ANSWER_SECONDS) for the answers; late ones still count."""
         self._send_questions()
         if self._questions:
@@ -201,7 +201,7 @@ class Membership:
         for name in sorted(up - self._refused.keys() - self._questions.keys()):
             self._questions[name] = asyncio.create_task(self._ask(name))
             if member := self._members.get(name):
-                member.asked_at = time.monotonic()
+                member.requested_at = time.monotonic()
 
     def _collect_answers(self) -> None:
         """Suspect replicas whose answers are late. Raises unexpected errors of questions."""
@@ -242,7 +242,7 @@ class Membership:
             self._refused[name] = f"the replicas {first} and {name} differ: {difference}"
             log.error("replica %s is not used: %s", name, difference)
             return
-        self._members[name] = Member(info, heard_at=time.monotonic())
+        self._members[name] = Member(info, last_message_at=time.monotonic())
         self._change.set()
 
 

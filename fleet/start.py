@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from engine import ConfigError, EngineConfig, EngineStopped, available_cores
-from fleet.autoscaling import Size, size_of
+from fleet.autoscaling import ReplicaRange, size_of
 from fleet.fleet_engine import FleetEngine
 from fleet.membership import Transport
 
@@ -129,7 +129,7 @@ def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetE
     return engine
 
 
-def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: Progress) -> None:
+def deploy(config: EngineConfig, plan: str, size: ReplicaRange, on_gpu: bool, progress: Progress) -> None:
     """Deploy these replicas with Ray Serve and wait until they run; those of another plan are replaced one by one.
 
     Blocking. Raises ConfigError with the engine's error if it could not start.

@@ -23,11 +23,11 @@ from studio.speech.speech_service import SpeechService
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import import_bundled, read_aliases
+from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.clip_service import ClipService
-from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
-from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.hearing.recogniser_download import RecogniserDownload
 from studio.voices.hearing.voiceprint import Voiceprints
 from studio.voices.library_prints import LibraryPrints
 from studio.voices.resolver import VoiceResolver
@@ -47,7 +47,7 @@ class Studio:
     proofs: ProofRuns
     clips: ClipService
     library_prints: LibraryPrints
-    recogniser_fetch: RecogniserFetch
+    recogniser_download: RecogniserDownload
     models: ModelService
     client_files: ClientFiles
 
@@ -59,7 +59,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     """
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = _open_library(settings)
-    fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
+    fetcher = ClipFetcher(settings.ref_folder, settings.ref_networks)
     retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
     voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
     service = SpeechService(host, voices, limits, retention, fetcher)
@@ -78,7 +78,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         proofs=ProofRuns(library, transcriber, queues.proofs),
         clips=ClipService(queues.clips, transcriber, denoiser, library_prints),
         library_prints=library_prints,
-        recogniser_fetch=RecogniserFetch(library.home, transcriber),
+        recogniser_download=RecogniserDownload(library.home, transcriber),
         models=ModelService(
             settings, host, lambda: service.in_use, lambda: service.warming.restart_forever(service.warm_voices)
         ),

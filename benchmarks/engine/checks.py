@@ -19,9 +19,9 @@ from engine.codec.fused.decoder import FusedDecoder
 from engine.config import TwelveBits
 from engine.fused.frame import FusedTransformer, Sharing, Weight
 from engine.model.dual_ar import Causal, DualAR, Transformer
-from engine.model.held_weight import BITS, HeldWeight
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
+from engine.model.stored_weight import BITS, StoredWeight
 from engine.runtime.codec_streams import GraphStreams, PlainStreams
 from engine.runtime.graphs import capture
 from engine.runtime.runner import Runner
@@ -38,8 +38,8 @@ def check_kernels() -> dict[str, float]:
         r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
         fx, fg, fr = (t.float() for t in (x, g, r))
         for bits in (16, 8, 6):
-            weight = HeldWeight.of(w, bits)
-            wide = HeldWeight(weight.dequantised(torch.float32))
+            weight = StoredWeight.of(w, bits)
+            wide = StoredWeight(weight.dequantised(torch.float32))
             key = f"linear {bits} bits {rows_}x{columns}x{depth}"
             out[key] = error(kernels.linear(x, weight), kernels.linear_twin(fx, wide))
             out[key + " norm"] = error(kernels.linear(x, weight, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
@@ -119,7 +119,7 @@ def check_logits(model: DualAR) -> dict[str, float]:
     x = model.embed(torch.randint(0, 9999, (1, steps), device=DEVICE), torch.zeros(1, 10, steps, device=DEVICE).long())
     positions, slots = torch.arange(steps, device=DEVICE), torch.zeros(steps, dtype=torch.int64, device=DEVICE)
     legal = model.head().contiguous()
-    head = Weight(HeldWeight(legal))
+    head = Weight(StoredWeight(legal))
     plain = torch.nn.functional.linear(model.slow(x, positions[None], Causal())[0], legal)
     wide = copy.deepcopy(model.slow).float()
     oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], legal.float())
@@ -137,7 +137,7 @@ def check_logits(model: DualAR) -> dict[str, float]:
 
     alone = [slice(i, i + 1) for i in range(steps)]
     for weights in BITS:
-        slow = model.held_as(weights).slow
+        slow = model.quantised_as(weights).slow
         out[f"kernels {weights}"] = drawn(slow, "none", [slice(0, steps)])
         out[f"kernels {weights}, step by step"] = drawn(slow, "none", alone)
     out["twelve bits, step by step"] = drawn(model.slow, "words", alone)

@@ -21,7 +21,7 @@ from engine.runtime.codec_streams import GraphStreams
 from engine.runtime.graphs import ClipGraphs, GraphSet, capture
 from engine.runtime.loop import Loop
 from engine.runtime.runner import Runner
-from engine.runtime.scheduler import Plan
+from engine.runtime.scheduler import LoopTurn
 
 CLIP_SECONDS = 10
 TURNS = 300
@@ -35,10 +35,10 @@ class WatchedLoop(Loop):
         self.turns: list[float] = []
         self.many = threading.Event()
 
-    def _turn(self, plan: Plan) -> None:
+    def _turn(self, turn: LoopTurn) -> None:
         started = time.perf_counter()
-        super()._turn(plan)
-        if plan.speaking:
+        super()._turn(turn)
+        if turn.speaking:
             self.turns.append((time.perf_counter() - started) * 1e3)
         if len(self.turns) >= TURNS:
             self.many.set()

@@ -23,9 +23,9 @@ from benchmarks.gpu import floor, median_ms
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.compilation.compiling import compiling
 from engine.model.dual_ar import DualAR
-from engine.model.held_weight import BITS
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
+from engine.model.stored_weight import BITS
 from engine.runtime.graphs import PREFILL_SIZES, Captured, no_garbage_collection
 
 CONTEXT, FILLED = 1024, 600
@@ -46,7 +46,7 @@ def main() -> None:
         report.add({"device": torch.cuda.get_device_name(), "read_gb_s": round(speed), "floor_ms": round(least, 3)})
         model = random_model()
         for weights in options.weights:
-            times = measure(model.held_as(weights), options.rows)
+            times = measure(model.quantised_as(weights), options.rows)
             report.add({f"{weights}_{name}": ms for name, ms in times.items()})
             for name, counted in (("frame_ms", "rows"), ("frame_ms_in_a_row", "rows"), ("prefill_ms", "positions")):
                 table(f"{weights} {name}", [{counted: count, "ms": ms} for count, ms in times[name].items()])

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from fleet import start
-from fleet.frontends import worker_pool
+from fleet.frontends import speech_processes
 from studio.start.startup import main as serve
 
 
@@ -23,7 +23,7 @@ def main() -> int:
         deploy(*arguments)
 
     count = int(os.environ["PACED_PROCESSES"])
-    worker_pool.how_many = lambda *_: count
+    speech_processes.how_many = lambda *_: count
     start.deploy = deploy_paced  # type: ignore[assignment]
     return serve()
 

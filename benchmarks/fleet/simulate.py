@@ -193,7 +193,7 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
     crowds = []
     for number in range(replicas):
         known = Membership(line)
-        await known.ask()
+        await known.request_stats()
         crowds.append(Crowd(known, seed=number))
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -223,7 +223,7 @@ async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str,
 async def _fleet(replicas: int, pace: Pace) -> AsyncIterator[tuple[TimedLine, Crowd]]:
     line = TimedLine(replicas, pace, INFO)
     known = Membership(line)
-    await known.ask()
+    await known.request_stats()
     watch = asyncio.create_task(known.watch())
     yield line, Crowd(known, seed=replicas)
     await _end([watch])

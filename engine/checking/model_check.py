@@ -22,7 +22,7 @@ from engine.checking.upstream_parity import fish_speech_logits, is_installed
 from engine.checkpoint import find, load
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.model.held_weight import BITS
+from engine.model.stored_weight import BITS
 from engine.types import AudioChunk, EngineInfo, Sampling, Utterance
 
 End = Literal["ok", "early", "missing"]
@@ -154,7 +154,7 @@ def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agree
     checkpoint = load(find(model), torch.device(device), torch.device("cpu"), dtype)
     full = forced_logits(checkpoint, speech.spoken)
     by_weights: dict[str, Agreement] = {
-        weights: agreement(full, forced_logits(checkpoint, speech.spoken, checkpoint.model.held_as(weights)))
+        weights: agreement(full, forced_logits(checkpoint, speech.spoken, checkpoint.model.quantised_as(weights)))
         for weights in BITS
         if weights != "bf16"
     }

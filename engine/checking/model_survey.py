@@ -15,7 +15,7 @@ from engine.config import EngineConfig, ModelConfig, Weights
 from engine.engine_errors import CheckpointError, ConfigError
 from engine.model_card import ModelCard
 from engine.runtime.memory import free_memory
-from engine.runtime.memory_plan import MemoryPlan, Size, frame_cost
+from engine.runtime.memory_plan import EngineSize, MemoryPlan, frame_cost
 from engine.runtime.setup import Place, Sizing, place_of
 
 
@@ -76,7 +76,7 @@ def survey_model(config: EngineConfig, tree: Mapping[str, Any] | None = None, he
 
 def _fitting(
     config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig, budget: int | None
-) -> tuple[Size, MemoryPlan]:
+) -> tuple[EngineSize, MemoryPlan]:
     """The size that an engine would have. Raises ConfigError where that does not fit.
 
     On a CPU it does not depend on what is free, unless a limit is set.

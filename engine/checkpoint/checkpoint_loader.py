@@ -20,8 +20,8 @@ from engine.codec.load import check_tensors
 from engine.config import ModelConfig, Weights
 from engine.engine_errors import CheckpointError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
-from engine.model.held_weight import Quantiser
 from engine.model.shapes import only_shapes
+from engine.model.stored_weight import Quantiser
 from engine.model.tokenizer import Tokenizer
 from engine.transfer import Uploader
 

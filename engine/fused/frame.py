@@ -32,10 +32,10 @@ from engine.kernels import (
 from engine.kernels.compilation.compiling import launched_alike, layers_alike
 from engine.kernels.gemv import GEMV_ROWS
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
-from engine.model.held_weight import HeldWeight, give, held_by
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
+from engine.model.stored_weight import StoredWeight, set_weight, weight_of
 
 Sharing = Literal["none", "pairs", "prompts"]
 """Which rows share a slot: none; pairs, with which the residual codes of a frame begin; runs of prompts."""
@@ -45,19 +45,19 @@ Sharing = Literal["none", "pairs", "prompts"]
 class Weight:
     """The weight of a product (outputs, inputs); packed12: the copy for few rows."""
 
-    held: HeldWeight
+    stored: StoredWeight
     packed12: Packed12 | None = None
 
     @property
     def gemv_weights(self) -> Tensor:
         """The weights that GEMV reads."""
-        return self.held.values if self.packed12 is None else self.packed12.words
+        return self.stored.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, held: HeldWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
-        if twelve_bits == "none" or held.scales is not None or not Packed12.fits(held.values, gated):
-            return cls(held)
-        return cls(held, Packed12.of(held.values, tiled=gated and twelve_bits == "tiles"))
+    def of(cls, stored: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
+        if twelve_bits == "none" or stored.scales is not None or not Packed12.fits(stored.values, gated):
+            return cls(stored)
+        return cls(stored, Packed12.of(stored.values, tiled=gated and twelve_bits == "tiles"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,18 +79,18 @@ class FusedLayer:
         """Share a block's weights; its w1 and w3 become views of the joined tensor, so that memory has only one
         copy."""
         attention, ffn = block.attention, block.feed_forward
-        gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
+        gate_up = weight_of(ffn.w1).joined(weight_of(ffn.w3))
         for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
-            give(part, half)
+            set_weight(part, half)
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=Weight.of(held_by(attention.wqkv), twelve_bits),
+            qkv=Weight.of(weight_of(attention.wqkv), twelve_bits),
             qkv_bias=attention.wqkv.bias,
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=Weight.of(held_by(attention.wo), twelve_bits),
+            output=Weight.of(weight_of(attention.wo), twelve_bits),
             ffn_norm=block.ffn_norm.weight,
             gate_up=Weight.of(gate_up, twelve_bits, gated=True),
-            down=Weight.of(held_by(ffn.w2), twelve_bits),
+            down=Weight.of(weight_of(ffn.w2), twelve_bits),
         )
 
 
@@ -109,7 +109,7 @@ class FusedTransformer:
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
-        self._is_quantised = any(layer.gate_up.held.scales is not None for layer in self._layers)
+        self._is_quantised = any(layer.gate_up.stored.scales is not None for layer in self._layers)
         self._table = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
 
     def __call__(
@@ -174,7 +174,7 @@ class FusedTransformer:
         """`linear` of an input that is normed already, unless GEMV does that."""
         return linear(
             ready,
-            weight.held,
+            weight.stored,
             norm=norm if self._has_gemv(ready) else None,
             eps=self._sizes.norm_eps,
             packed12=weight.packed12,
@@ -190,7 +190,7 @@ class FusedTransformer:
         if self._has_gemv(y):
             x = self._product(y, weight, residual=x, **fused)
             return x, x
-        return linear_norm(y, weight.held, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
+        return linear_norm(y, weight.stored, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
 
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """The final norm (rows, dim), written to ``out`` if given."""
@@ -225,11 +225,11 @@ class FusedFrame:
         if model.weights != "bf16":  # twelve bits would hardly save anything
             twelve_bits = "none"
         head = model.head()
-        self._head, self._text = Weight.of(HeldWeight(head), twelve_bits), head
+        self._head, self._text = Weight.of(StoredWeight(head), twelve_bits), head
         if model.slow_output is not None:
             semantic = torch.arange(model.config.semantic_start, model.config.semantic_end + 1)
             self._text = model.text(semantic).to(device)
-        self._fast_head = Weight.of(HeldWeight(model.fast_output.weight), twelve_bits)
+        self._fast_head = Weight.of(StoredWeight(model.fast_output.weight), twelve_bits)
         self.slow = FusedTransformer(model.slow, context, kernel_attention, batch_invariant, twelve_bits)
         self._fast = FusedTransformer(model.fast, books, kernel_attention, batch_invariant, twelve_bits)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)

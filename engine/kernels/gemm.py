@@ -30,7 +30,7 @@ from engine.kernels.launch import SCRATCH, has_tma, launch, shared_memory
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
 from engine.kernels.six_bits import GROUP, six_bits
 from engine.kernels.split_k import semaphores
-from engine.model.held_weight import HeldWeight
+from engine.model.stored_weight import StoredWeight
 
 EARLY_LINES: tl.constexpr = tl.constexpr(2)
 """Lines of 128 bytes per column fetched into the L2 cache before the grid wait: saves 0.05 ms a frame."""
@@ -47,7 +47,7 @@ def _split_k_gemm(
 
     x (rows, depth); weight (columns, depth), or where GATED (2 · columns, depth); x_tiles, weight_tiles: descriptors
     of both, cut into tiles, where TMA; scales (lines of weight,) where SCALED; where SIX words of six bits and scales a
-    group as `HeldWeight` has them, and BLOCK_K is a group; residual and out (rows, columns); partial (SPLITS, rows,
+    group as `StoredWeight` has them, and BLOCK_K is a group; residual and out (rows, columns); partial (SPLITS, rows,
     columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
     """
     block, split = tl.program_id(0), tl.program_id(1)
@@ -144,7 +144,7 @@ def _sum_of_parts(at, mask, apart, SPLITS: tl.constexpr):
 
 def gemm(
     x: Tensor,
-    weight: HeldWeight,
+    weight: StoredWeight,
     gated: bool,
     residual: Tensor | None,
     dtype: torch.dtype,
@@ -156,18 +156,18 @@ def gemm(
     return out
 
 
-def is_split(weight: HeldWeight) -> bool:
+def is_split(weight: StoredWeight) -> bool:
     """Whether `gemm` splits the depth of a product with weight (columns, depth) without gates."""
     columns, depth = weight.shape
     return _tiles(columns, depth, False, weight).splits > 1
 
 
-def gemm_parts(x: Tensor, weight: HeldWeight) -> Tensor:
+def gemm_parts(x: Tensor, weight: StoredWeight) -> Tensor:
     """The partial sums (splits, rows, columns) float32 of a split product, before a row's scales."""
     return _run(x, weight, False, None, None)
 
 
-def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, out: Tensor | None) -> Tensor:
+def _run(x: Tensor, weight: StoredWeight, gated: bool, residual: Tensor | None, out: Tensor | None) -> Tensor:
     """The partial sums; the result if ``out`` is given is written there."""
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -192,7 +192,7 @@ def _run(x: Tensor, weight: HeldWeight, gated: bool, residual: Tensor | None, ou
     return partial
 
 
-def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: HeldWeight, gated: bool) -> MatmulTiles:
+def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: StoredWeight, gated: bool) -> MatmulTiles:
     """The tiles with as many stages as fit into the GPU's shared memory, which changes no sum."""
     lines = tiles.block_n * (2 if gated else 1)
     item = 1 if weight.has_six_bits else weight.values.element_size()
@@ -200,7 +200,7 @@ def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: HeldWeight, gat
     return replace(tiles, num_stages=max(1, min(tiles.num_stages, (shared_memory(x.device) - SCRATCH) // stage)))
 
 
-def _tiles(columns: int, depth: int, gated: bool, weight: HeldWeight) -> MatmulTiles:
+def _tiles(columns: int, depth: int, gated: bool, weight: StoredWeight) -> MatmulTiles:
     """The fastest measured on an H200, for eight bits on an H100; by shape alone, so that a row's sums are too.
 
     Tiles for six bits were never measured.

@@ -6,7 +6,7 @@ RMSNorm it is Σₖ x[k] · g[k] · W[n, k] · (Σₖ x[k]² / depth + eps)^-½:
 once. The usual GEMV of decoding; the preloads and prefetches around the grid wait are our own.
 
 The kernel's weight is (columns, depth), or where GATED (2 · columns, depth); where SIX words of six bits and scales a
-group as `HeldWeight` has them, else scales (lines of weight,) where SCALED; norm (depth,), residual and out (ROWS,
+group as `StoredWeight` has them, else scales (lines of weight,) where SCALED; norm (depth,), residual and out (ROWS,
 columns). PRELOAD weights per column are read before the grid wait, which the launcher allows only without norm and
 gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
 
@@ -26,7 +26,7 @@ from engine.kernels.eight_bits import as_float32, converts_by_ptx
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
 from engine.kernels.six_bits import GROUP, six_bits
-from engine.model.held_weight import HeldWeight
+from engine.model.stored_weight import StoredWeight
 
 GEMV_ROWS = 2
 """Up to this many rows GEMV is faster than a GEMM on the tensor cores: 4.9 ms for a frame of two rows, against 5.6."""
@@ -190,7 +190,7 @@ def _gemv(
 
 def gemv(
     x: Tensor,
-    weight: HeldWeight,
+    weight: StoredWeight,
     norm: Tensor | None,
     eps: float,
     gated: bool,
@@ -222,7 +222,7 @@ def gemv(
     return out
 
 
-def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: HeldWeight, preload: bool) -> MatmulTiles:
+def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: StoredWeight, preload: bool) -> MatmulTiles:
     """The fastest tiles measured in a frame for one row and two, on an H200, for eight bits on an H100.
 
     For six bits, for which no others were tried, a thread loads four words.

@@ -1,7 +1,7 @@
 """A frame's matrix products, and the choice of kernel: `gemv` up to two rows, split-K `gemm`, for many cuBLAS.
 
 If weights have a second copy in twelve bits, `gemv` reads that, and so do gates and ups up to eight rows. Quantised
-weights (`HeldWeight`) are dequantised in registers, by `gemm` for any number of rows.
+weights (`StoredWeight`) are dequantised in registers, by `gemm` for any number of rows.
 
 out = residual + act(norm(x) · Wᵀ), x (rows, depth), W (columns, depth); act is silu(gate) · up (SwiGLU, Shazeer 2020)
 where W holds gates over ups.
@@ -27,7 +27,7 @@ from engine.kernels.gemv import GEMV_ROWS, gemv
 from engine.kernels.packed12 import PACKED12_ROWS, Packed12, gated_packed12, gemv_packed12
 from engine.kernels.rms_norm import add_rms_norm, rms_norm, rms_norm_twin
 from engine.kernels.swiglu import swiglu
-from engine.model.held_weight import HeldWeight
+from engine.model.stored_weight import StoredWeight
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
 """Rows above which cuBLAS is faster than the kernel; with few columns, as before a residual, sooner, unless the next
@@ -36,7 +36,7 @@ norm adds the parts up (`linear_norm`)."""
 
 def linear(
     x: Tensor,
-    weight: HeldWeight,
+    weight: StoredWeight,
     norm: Tensor | None = None,
     eps: float = 0.0,
     gated: bool = False,
@@ -93,7 +93,7 @@ def linear(
 
 def linear_norm(
     x: Tensor,
-    weight: HeldWeight,
+    weight: StoredWeight,
     residual: Tensor,
     norm: Tensor,
     eps: float,
@@ -122,7 +122,7 @@ def _cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> 
 
 def linear_twin(
     x: Tensor,
-    weight: HeldWeight,
+    weight: StoredWeight,
     norm: Tensor | None = None,
     eps: float = 0.0,
     gated: bool = False,
@@ -145,7 +145,7 @@ def linear_twin(
 
 def linear_norm_twin(
     x: Tensor,
-    weight: HeldWeight,
+    weight: StoredWeight,
     residual: Tensor,
     norm: Tensor,
     eps: float,

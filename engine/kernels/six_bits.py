@@ -1,4 +1,4 @@
-"""Loads six-bit weights (int6) in kernels; see `engine.model.held_weight` for their layout in memory."""
+"""Loads six-bit weights (int6) in kernels; see `engine.model.stored_weight` for their layout in memory."""
 
 from __future__ import annotations
 

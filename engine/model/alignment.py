@@ -19,7 +19,7 @@ _LEAST = 1e-6
 """Minimum weight of a token, so that no frame excludes a path."""
 
 
-class Following:
+class AttentionPath:
     """KeyValues of a whole sequence; keeps the attention weights to the text of the head that follows it best."""
 
     def __init__(self, frames: slice, tokens: slice) -> None:
@@ -32,28 +32,28 @@ class Following:
         """The token of each frame, never decreasing."""
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        looks = self._looks(q, k)
-        paths = steady_path(looks)
-        beyond = looks - looks.mean(1, keepdims=True)  # weight that is equal in all frames carries no position
+        weights = self._attention_weights(q, k)
+        paths = steady_path(weights)
+        beyond = weights - weights.mean(1, keepdims=True)  # weight that is equal in all frames carries no position
         gains = np.take_along_axis(beyond, paths[:, :, None], 2).mean((1, 2))
         best = int(gains.argmax())
         if gains[best] > self._gain:
             self._gain, self.head, self.path = float(gains[best]), (layer, best), paths[best]
         return attention(q, k, v, causal=True)
 
-    def _looks(self, q: Tensor, k: Tensor) -> np.ndarray:
+    def _attention_weights(self, q: Tensor, k: Tensor) -> np.ndarray:
         """Weights (heads, frames, tokens) of q (1, steps, heads, head_dim) on k (1, steps, kv_heads, head_dim).
 
         Computed by groups of heads: the weights between all steps are large.
         """
-        end, looks = self._frames.stop, list[Tensor]()
+        end, weights = self._frames.stop, list[Tensor]()
         steps = torch.arange(end, device=q.device)
         to_come = steps > steps[self._frames][:, None]
         queries, keys = q[0, self._frames].transpose(0, 1), k[0, :end].transpose(0, 1)
         for group, key in zip(queries.chunk(len(keys)), keys, strict=True):
             scores = group.float() @ key.float().mT / math.sqrt(q.shape[-1])
-            looks.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
-        return torch.cat(looks).numpy()
+            weights.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
+        return torch.cat(weights).numpy()
 
 
 def steady_path(weights: np.ndarray) -> np.ndarray:

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ModelConfig, TransformerSizes, Weights
-from engine.model.held_weight import BITS, Quantiser, product
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
 from engine.model.shapes import only_shapes
+from engine.model.stored_weight import BITS, Quantiser, product
 from engine.transfer import sent, taken
 
 TEXT_TABLE = "slow.embeddings.weight"
@@ -122,7 +122,7 @@ class DualAR(nn.Module):
         if config.fast.dim != config.slow.dim:
             self.fast_project_in = nn.Linear(config.slow.dim, config.fast.dim)
 
-    def held_as(self, weights: Weights) -> DualAR:
+    def quantised_as(self, weights: Weights) -> DualAR:
         """This model with its layers' weights quantised, sharing all others."""
         with only_shapes():
             model = DualAR(self.config, weights)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.model.held_weight import product
+from engine.model.stored_weight import product
 
 
 class RMSNorm(nn.Module):

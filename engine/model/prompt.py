@@ -39,16 +39,16 @@ class Prompt:
     codes: np.ndarray
     prefix: int = 0
     """Leading steps that are the same for any text in this voice: the references, up to the text."""
-    heard: int = 0
+    delivered: int = 0
     """Trailing steps that are frames of the take itself, already delivered."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
-    def asked(self) -> int:
+    def delivered_from(self) -> int:
         """Steps before the take's own frames: the whole prompt of a new take."""
-        return len(self.ids) - self.heard
+        return len(self.ids) - self.delivered
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,7 +20,7 @@ StreamCodes = tuple[Hashable, np.ndarray]
 
 
 class CodecStreams(Protocol):
-    side_by_side: bool
+    is_concurrent: bool
     """Whether two threads may decode different streams at once."""
 
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
@@ -42,7 +42,7 @@ class CodecStreams(Protocol):
 class PlainStreams:
     """Decodes every stream alone, with any number of frames."""
 
-    side_by_side = False
+    is_concurrent = False
 
     def __init__(self, codec: Codec, precision: Precision = "float32") -> None:
         self._codec, self._precision = codec, precision
@@ -108,7 +108,7 @@ class GraphStreams:
     """
 
     FRAMES = (8, 4, 2, 1)
-    side_by_side = True
+    is_concurrent = True
 
     def __init__(self, decoder: BatchDecoder, count: int) -> None:
         self._decoder, self._count = decoder, count

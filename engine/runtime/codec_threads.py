@@ -43,11 +43,11 @@ class CodecJob:
 
         Frames that were delivered are decoded only for the stream's state.
         """
-        row, delivered = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
+        row, delivered = self.row, min(max(self.row.prompt.delivered - self.first_frame, 0), self.frames)
         if delivered and delivered == self.frames and not self.finish_reason:
             return None
         pcm = pcm[delivered * (len(pcm) // self.frames) :] if delivered else pcm
-        first, resumed_at = self.first_frame + delivered, row.prompt.heard or None
+        first, resumed_at = self.first_frame + delivered, row.prompt.delivered or None
         return AudioChunk(pcm, self.codes[:, delivered:], first, row.timing(), self.finish_reason, resumed_at)
 
 
@@ -59,10 +59,10 @@ class CodecThreads:
         self._on_failure = on_failure
         self._jobs: list[CodecJob] = []  # in order; guarded by _changed, as is all state below
         self._busy: set[Row] = set()  # rows that a thread is decoding
-        self._is_to_check = self._stopped = False
+        self._check_requested = self._stopped = False
         self._changed = threading.Condition()
-        self.book_errors = 0
-        kinds = {"codec": False, "codec, awaited": True} if streams.side_by_side else {"codec": None}
+        self.accounting_errors = 0
+        kinds = {"codec": False, "codec, awaited": True} if streams.is_concurrent else {"codec": None}
         self._threads = [
             threading.Thread(target=self._run, args=(awaited,), name=name, daemon=True)
             for name, awaited in kinds.items()
@@ -75,7 +75,7 @@ class CodecThreads:
     def put(self, *jobs: CodecJob) -> None:
         with self._changed:
             self._jobs += jobs
-            self._is_to_check = False
+            self._check_requested = False
             self._changed.notify_all()
 
     def forget(self, row: Row) -> None:
@@ -88,7 +88,7 @@ class CodecThreads:
         Skipped when a new job arrives before that.
         """
         with self._changed:
-            self._is_to_check = True
+            self._check_requested = True
             self._changed.notify_all()
 
     @property
@@ -109,7 +109,7 @@ class CodecThreads:
         while due := self._take(None):
             self._decode(due)
         with self._changed:
-            self._check_if_asked()
+            self._run_requested_check()
 
     def _run(self, awaited: bool | None) -> None:
         try:
@@ -125,7 +125,7 @@ class CodecThreads:
             while not (due := self._take(None if self._stopped else awaited)):
                 if self._stopped and not self._busy:
                     return due
-                self._check_if_asked()
+                self._run_requested_check()
                 self._changed.wait()
             return due
 
@@ -170,15 +170,15 @@ class CodecThreads:
                 self._busy -= due.keys()
                 self._changed.notify_all()
 
-    def _check_if_asked(self) -> None:
+    def _run_requested_check(self) -> None:
         """Close streams without jobs, if `check` was called and no jobs are left."""
-        if not self._is_to_check or self._busy:
+        if not self._check_requested or self._busy:
             return
-        self._is_to_check = False
+        self._check_requested = False
         rows = {job.row for job in self._jobs}
         if stale := [name for name in self._streams.names() if name not in rows]:
             log.error("codec streams: %d were open without a take and are closed", len(stale))
             for name in stale:
                 self._streams.close(name)
-            self.book_errors += 1  # only now, when the streams are corrected
+            self.accounting_errors += 1  # only now, when the streams are corrected
             self._changed.notify_all()

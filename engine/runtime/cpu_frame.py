@@ -17,11 +17,11 @@ from torch import Tensor
 
 from engine.config import TransformerSizes
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
-from engine.model.held_weight import HeldWeight, give, held_by
 from engine.model.host_sampling import SlotDraws
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
+from engine.model.stored_weight import StoredWeight, set_weight, weight_of
 from engine.runtime.row import Row
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -45,9 +45,9 @@ class Norm:
 class CpuProduct:
     """The product of steps (steps, inputs) with a weight, held in float32 or in fewer bits."""
 
-    def __init__(self, held: HeldWeight) -> None:
-        self._quantised = held if held.scales is not None else None
-        self._columns = held.values if held.scales is not None else held.values.t()
+    def __init__(self, stored: StoredWeight) -> None:
+        self._quantised = stored if stored.scales is not None else None
+        self._columns = stored.values if stored.scales is not None else stored.values.t()
 
     def into(self, out: Tensor, x: Tensor) -> None:
         if self._quantised:
@@ -79,9 +79,9 @@ class CpuLayer:
     def of(cls, block: Block) -> CpuLayer:
         """Take a block's weights; its w1 and w3 become views of the joined tensor, so that memory has only one copy."""
         attention, ffn, sizes = block.attention, block.feed_forward, block.attention.sizes
-        gate_up = held_by(ffn.w1).joined(held_by(ffn.w3))
+        gate_up = weight_of(ffn.w1).joined(weight_of(ffn.w3))
         for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
-            give(part, half)
+            set_weight(part, half)
         qk_norm = None
         if sizes.qk_norm:
             q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
@@ -89,13 +89,13 @@ class CpuLayer:
             qk_norm = Norm(gains, sizes.norm_eps)
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
-            qkv=CpuProduct(held_by(attention.wqkv)),
+            qkv=CpuProduct(weight_of(attention.wqkv)),
             qkv_bias=None if attention.wqkv.bias is None else attention.wqkv.bias.detach(),
             qk_norm=qk_norm,
-            output=CpuProduct(held_by(attention.wo)),
+            output=CpuProduct(weight_of(attention.wo)),
             ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
             gate_up=CpuProduct(gate_up),
-            down=CpuProduct(held_by(ffn.w2)),
+            down=CpuProduct(weight_of(ffn.w2)),
         )
 
 

@@ -37,9 +37,9 @@ COMPACT_PREFILL_SIZES = (64, 256)
 """The only sizes where memory is short."""
 
 HIGH_PRIORITY, MIDDLE_PRIORITY = -2, -1
-"""CUDA stream priorities: frames, and audio that a listener waits for, go before audio for listeners with some in hand,
-and that before encoding clips, whose priority is 0. A graph's kernels have the priority of the stream on which they
-were captured."""
+"""CUDA stream priorities: frames, and audio that a listener waits for, go before audio for listeners with some
+buffered, and that before encoding clips, whose priority is 0. A graph's kernels have the priority of the stream on
+which they were captured."""
 
 Size = TypeVar("Size", int, tuple[int, int])
 """Identifies a graph; a larger size means more work."""

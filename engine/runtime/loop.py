@@ -22,10 +22,10 @@ from engine.runtime.scheduler import (
     LEAST_MARGIN,
     PATIENCE,
     LaunchTiming,
-    Plan,
+    LoopTurn,
     Scheduler,
     chunk_size,
-    is_ahead,
+    has_buffered,
     is_chunk_due,
     ramp_of,
 )
@@ -68,7 +68,7 @@ class Loop:
         self._due: list[CodecJob] = []  # jobs for the codec at the end of the turn …
         self._gathered: list[CodecJob] = []  # … and jobs that wait to be batched
         self._turns = 0
-        self._finished = self._cancelled = self._frames = self._book_errors = 0
+        self._finished = self._cancelled = self._frames = self._accounting_errors = 0
         self._busy = 0.0
         self._gap_work: Iterator[int] = iter(())
         self._steps_left = 0  # of the gap work
@@ -78,15 +78,15 @@ class Loop:
         self._codec.start()
         self._thread.start()
 
-    def look_for_room(self) -> None:
+    def check_room(self) -> None:
         """Check that `submit` would accept a row now, before building one. Raises EngineFull, EngineStopped."""
         with self._lock:
-            self._refuse()
+            self._check_accepting()
 
     def submit(self, row: Row) -> None:
         """Queue a row. Raises EngineFull, EngineStopped."""
         with self._lock:
-            self._refuse()
+            self._check_accepting()
             self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
 
@@ -120,7 +120,7 @@ class Loop:
             prefix_misses=self._runner.prefixes.misses,
             prefix_bytes=self._runner.prefixes.nbytes,
             codec_streams=self._codec.open_streams,
-            book_errors=self._book_errors + self._codec.book_errors,
+            book_errors=self._accounting_errors + self._codec.accounting_errors,
             graphs_left=self._steps_left,
         )
 
@@ -159,7 +159,7 @@ class Loop:
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
 
-    def _refuse(self) -> None:
+    def _check_accepting(self) -> None:
         """Raises EngineFull, EngineStopped if no more rows are accepted; called with the lock held."""
         if self._death is not None:
             raise EngineStopped(self._death)
@@ -209,29 +209,29 @@ class Loop:
         if not self._steps_left or not self._commands.empty():
             return
         now, rows = time.perf_counter(), self._scheduler.rows()
-        if all(is_ahead(row, self._frame_seconds, now, GAP_LEAD) for row in rows):
+        if all(has_buffered(row, self._frame_seconds, now, GAP_LEAD) for row in rows):
             self._steps_left = next(self._gap_work, 0)
             self._timing.held_up(time.perf_counter())
 
     def _check_accounting(self) -> None:
         """While no rows are active, compare counts with what is actually held; log and correct a difference."""
-        books: tuple[tuple[str, tuple[object, object]], ...] = (
+        counts: tuple[tuple[str, tuple[object, object]], ...] = (
             ("bytes of known voices", self._runner.prefixes.recount()),
             ("free slots", self._scheduler.recount()),
         )
-        for name, (counted, actual) in books:
+        for name, (counted, actual) in counts:
             if counted != actual:
-                self._book_errors += 1
+                self._accounting_errors += 1
                 log.error("%s: %s counted, %s held; the count has been corrected", name, counted, actual)
         self._codec.check()
 
-    def _turn(self, plan: Plan) -> None:
-        for row in plan.admitted:
+    def _turn(self, turn: LoopTurn) -> None:
+        for row in turn.admitted:
             self._replay_resumed(row)
-        joining = tuple(self._runner.prefill(plan.prefill)) if plan.prefill else ()
+        joining = tuple(self._runner.prefill(turn.prefill)) if turn.prefill else ()
         for row in joining:
             row.state = State.SPEAKING
-        speaking = plan.speaking + joining
+        speaking = turn.speaking + joining
         first = self._runner.launch_first() if joining else None
         frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the previous frame while the device computes this one
@@ -239,7 +239,7 @@ class Loop:
         results = list(frames.read()) if frames else []
         if self._runner.ahead:
             self._timing.frame_started(len(self._launched.rows) if self._launched else 0, time.perf_counter())
-        self._has_read = bool(plan.prefill) and first is None
+        self._has_read = bool(turn.prefill) and first is None
         self._settle_all(results)
         self._turns += 1
         self._put(self._turns % GATHERING_TURNS == 0)
@@ -276,7 +276,7 @@ class Loop:
 
         The remainder is decoded with the first new frames, so that rounding is the same.
         """
-        row.frames.extend(row.prompt.codes[:, row.prompt.asked :].astype(np.int16).T)
+        row.frames.extend(row.prompt.codes[:, row.prompt.delivered_from :].astype(np.int16).T)
         while len(row.frames) >= (size := chunk_size(row.chunks, self._ramp)):
             self._codec.put(CodecJob(row, np.stack(row.frames[:size], 1), row.sent, None))
             del row.frames[:size]
@@ -284,11 +284,11 @@ class Loop:
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
         """Send the row's frames to the codec; there are none when a take stops just after a chunk."""
-        row.first_frame = row.first_frame or time.perf_counter()
-        row.first_chunk = row.first_chunk or time.perf_counter()
+        now = time.perf_counter()
+        row.note_chunk(self._frame_seconds, now)
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        is_awaited = not is_ahead(row, self._frame_seconds, time.perf_counter(), PATIENCE)
+        is_awaited = not has_buffered(row, self._frame_seconds, now, PATIENCE)
         job = CodecJob(row, codes, row.sent, reason, is_awaited)
         (self._due if is_awaited or reason else self._gathered).append(job)
         row.sent, row.chunks = row.drawn, row.chunks + 1

@@ -16,9 +16,9 @@ from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR
-from engine.model.held_weight import multiplies_eight_bits
 from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes
+from engine.model.stored_weight import multiplies_eight_bits
 
 GIB = 2**30
 MARGIN = GIB // 4
@@ -27,7 +27,7 @@ UNPLANNED = GIB // 2
 """Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
 CACHED = GIB // 4
 """Bytes of layers in float32 up to which a CPU is fast enough with them: the bundled model has 42 MiB."""
-VOICES, VOICES_COMPACT = 2**29, 2**27
+PREFIX_CACHE_BYTES, PREFIX_CACHE_BYTES_COMPACT = 2**29, 2**27
 """Default bytes for known voices: a ten-second voice takes 38 MB with S2 Pro."""
 
 
@@ -60,7 +60,7 @@ class MemoryPlan:
             )
 
 
-class Size(NamedTuple):
+class EngineSize(NamedTuple):
     """Automatic choices for what is not set."""
 
     rows: int
@@ -94,10 +94,10 @@ def sizes(
     most_context: int,
     quantise: bool,
     compact: bool,
-) -> list[Size]:
+) -> list[EngineSize]:
     """Sizes to try, the best first, respecting the settings.
 
-    quantise: weights may be quantised if that is not set; compact: the compact form (see `Size`) is possible.
+    quantise: weights may be quantised if that is not set; compact: the compact form (see `EngineSize`) is possible.
     """
     kinds = [kind for kind in _KINDS if compact or not kind[1]]
     if weights or not quantise:
@@ -105,7 +105,7 @@ def sizes(
     elif not compact:
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
-        Size(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
+        EngineSize(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
         for kind, is_compact, candidates in kinds
         for some, long in candidates
     ]
@@ -113,8 +113,8 @@ def sizes(
 
 
 def largest(
-    tries: Sequence[Size], plan: Callable[[Size], MemoryPlan], budget: int | None, spare: int
-) -> tuple[Size, MemoryPlan]:
+    tries: Sequence[EngineSize], plan: Callable[[EngineSize], MemoryPlan], budget: int | None, spare: int
+) -> tuple[EngineSize, MemoryPlan]:
     """The first size that fits the budget, leaves this much to spare and has room for the clip encoder.
 
     Else the first that leaves this much to spare, or the last one if it fits without. Raises ConfigError with its
@@ -137,18 +137,18 @@ def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
     return "int8" if is_large and multiplies_eight_bits() else "bf16"
 
 
-def voices_bytes(prefix_bytes: int | None, size: Size) -> int:
+def prefix_cache_bytes(prefix_bytes: int | None, size: EngineSize) -> int:
     """Bytes for known voices: as set, else the default of an engine of this size."""
     if prefix_bytes is not None:
         return prefix_bytes
-    return VOICES_COMPACT if size.compact else VOICES
+    return PREFIX_CACHE_BYTES_COMPACT if size.compact else PREFIX_CACHE_BYTES
 
 
 def plan_memory(
     config: ModelConfig,
     codec: CodecConfig,
     dtype: torch.dtype,
-    size: Size,
+    size: EngineSize,
     prefix_bytes: int | None,
     codec_graphs: Precision | None,
     twelve_bits: TwelveBits = "none",
@@ -179,7 +179,7 @@ def plan_memory(
             f"{rows} row{'s' * (rows > 1)} of {context} positions",
             KVCache.nbytes(config.slow, rows, context, dtype, spare=True),
         ),
-        ("known voices", voices_bytes(prefix_bytes, size)),
+        ("known voices", prefix_cache_bytes(prefix_bytes, size)),
         (f"{rows} codec stream{'s' * (rows > 1)}", rows * _stream_bytes(plain)),
     ]
     if codec_graphs:

@@ -153,7 +153,7 @@ class Runner:
         """Whether pieces up to `ends`, which leave this much room, can include the prompts' last positions."""
         if self._draw_first is None or len(rows) > min(FIRST_FRAMES, room) or len(ends) < len(rows):
             return False
-        return all(end == len(row.prompt) - 1 and not row.prompt.heard for row, end in zip(rows, ends, strict=True))
+        return all(end == len(row.prompt) - 1 and not row.prompt.delivered for row, end in zip(rows, ends, strict=True))
 
     def _piece_end(self, row: Row, room: int) -> int:
         """Where the next piece of a prompt ends: at the prefix's end, so that it can be cached, and before frames."""
@@ -165,11 +165,11 @@ class Runner:
 
     def _last(self, prompt: Prompt) -> int:
         """The position that is left to the first frame."""
-        return (prompt.asked if self._repeats else len(prompt)) - 1
+        return (prompt.delivered_from if self._repeats else len(prompt)) - 1
 
     def _read_together(self, prompt: Prompt) -> int:
         """Leading positions that are read in pieces. Frames are read separately if only that gives the same bits."""
-        return prompt.asked - 1 if self._reads_frames_one_by_one else len(prompt)
+        return prompt.delivered_from - 1 if self._reads_frames_one_by_one else len(prompt)
 
     def _read_to(self, row: Row, end: int) -> bool:
         """Record that the row's prompt has been read up to `end`; returns whether that is all of it."""
@@ -181,12 +181,13 @@ class Runner:
 
     def _join(self, rows: Sequence[Row]) -> None:
         """Let rows whose prompts have been read take part from the next frame on."""
-        last = [self._last(row.prompt) for row in rows]
-        delivered = [row.prompt.codes[0, row.prompt.asked : end + 1] for row, end in zip(rows, last, strict=True)]
+        prompts = [row.prompt for row in rows]
+        last = [self._last(prompt) for prompt in prompts]
+        delivered = [p.codes[0, p.delivered_from : end + 1] for p, end in zip(prompts, last, strict=True)]
         for row, tokens in zip(rows, delivered, strict=True):
-            row.to_repeat = row.prompt.heard - len(tokens)
-        ids = np.array([row.prompt.ids[end] for row, end in zip(rows, last, strict=True)])
-        codes = np.stack([row.prompt.codes[:, end] for row, end in zip(rows, last, strict=True)], 1)
+            row.to_repeat = row.prompt.delivered - len(tokens)
+        ids = np.array([p.ids[end] for p, end in zip(prompts, last, strict=True)])
+        codes = np.stack([p.codes[:, end] for p, end in zip(prompts, last, strict=True)], 1)
         self._slots.join(
             [r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last, delivered
         )

@@ -38,7 +38,7 @@ such as of a frame behind a prompt's positions, predicts nothing about the next.
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoopTurn:
     """One turn of the loop: some prefill for the rows that still need it, then one frame for every active row.
 
     The frame includes rows whose prompts are read to the end in this turn.
@@ -62,7 +62,7 @@ class Scheduler:
     def submit(self, row: Row) -> None:
         self._waiting.append(row)
 
-    def plan(self) -> Plan:
+    def plan(self) -> LoopTurn:
         """Admit rows to free slots, then plan the turn."""
         first = len(self._running)
         while self._waiting and self._free:
@@ -71,7 +71,7 @@ class Scheduler:
             self._running.append(row)
         admitted = tuple(self._running[first:])
         prefill = tuple(row for row in self._running if row.state is State.PREFILL)
-        return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING), admitted)
+        return LoopTurn(prefill, tuple(row for row in self._running if row.state is State.SPEAKING), admitted)
 
     def remove(self, row: Row) -> None:
         """Take a row out, wherever it is, and free its slot. Removing it again does nothing."""
@@ -160,10 +160,10 @@ def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, n
     size = chunk_size(row.chunks, ramp)
     if frame_seconds is None:
         return len(row.frames) >= size
-    in_hand = row.in_hand(frame_seconds, now)
-    return in_hand < LOW_LEAD or len(row.frames) >= (size if in_hand >= PATIENCE else min(size, SOON_FRAMES))
+    buffered = row.buffered_seconds(frame_seconds, now)
+    return buffered < LOW_LEAD or len(row.frames) >= (size if buffered >= PATIENCE else min(size, SOON_FRAMES))
 
 
-def is_ahead(row: Row, frame_seconds: float | None, now: float, seconds: float) -> bool:
+def has_buffered(row: Row, frame_seconds: float | None, now: float, seconds: float) -> bool:
     """Whether the listener has this many seconds buffered; False without ``frame_seconds``, when nothing is known."""
-    return frame_seconds is not None and row.in_hand(frame_seconds, now) >= seconds
+    return frame_seconds is not None and row.buffered_seconds(frame_seconds, now) >= seconds

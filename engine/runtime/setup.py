@@ -25,12 +25,12 @@ from engine.runtime.memory import release_memory
 from engine.runtime.memory_plan import (
     GIB,
     UNPLANNED,
+    EngineSize,
     MemoryPlan,
-    Size,
     largest,
     plan_memory,
+    prefix_cache_bytes,
     sizes,
-    voices_bytes,
     weights_on_cpu,
 )
 from engine.runtime.runner import Runner
@@ -54,8 +54,8 @@ class _Plan:
     device: torch.device
     codec_device: torch.device
     dtype: torch.dtype
-    size: Size
-    missing: str | None
+    size: EngineSize
+    fallback_reason: str | None
     """Why the fused kernels are not used; None if they are."""
     kernel: bool
     """Whether attention reads the KV cache through its kernel."""
@@ -74,7 +74,7 @@ class Place:
     device: torch.device
     codec_device: torch.device
     dtype: torch.dtype
-    missing: str | None
+    fallback_reason: str | None
     """Why the fused kernels are not used; None when they are."""
 
 
@@ -89,7 +89,7 @@ class Sizing:
     """The sizes that an engine of a model may have at a place, and what each needs."""
 
     def __init__(self, config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig) -> None:
-        is_fused = place.missing is None and place.codec_device.type == "cuda" and codec.timbre is None
+        is_fused = place.fallback_reason is None and place.codec_device.type == "cuda" and codec.timbre is None
         self.precision: Precision | None = (config.codec_dtype or "tf32") if is_fused else None
         """Of the codec's fused decoder; None where plain torch decodes."""
         self._config, self._place, self._model, self._codec = config, place, model, codec
@@ -101,18 +101,18 @@ class Sizing:
             weights = weights_on_cpu(model, codec)
         self._tries = sizes(config.max_rows, config.max_context, weights, rows, model.max_context, on_gpu, compact)
 
-    def plan(self, size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
+    def plan(self, size: EngineSize, twelve_bits: TwelveBits = "none") -> MemoryPlan:
         place, prefix_bytes = self._place, self._config.prefix_bytes
         fixed = self._model, self._codec, place.dtype, size, prefix_bytes, self.precision
         return plan_memory(*fixed, twelve_bits, on_gpu=place.device.type == "cuda")
 
-    def largest(self, budget: int | None) -> tuple[Size, MemoryPlan]:
+    def largest(self, budget: int | None) -> tuple[EngineSize, MemoryPlan]:
         """The best that a budget, in bytes, has room for. Raises ConfigError."""
         config = self._config
         is_set = (config.max_rows and config.max_context) or self._place.device.type == "cpu"
         return largest(self._tries, self.plan, budget, spare=0 if is_set else UNPLANNED)
 
-    def smallest(self) -> tuple[Size, MemoryPlan]:
+    def smallest(self) -> tuple[EngineSize, MemoryPlan]:
         """The one that needs the least."""
         size = self._tries[-1]
         return size, self.plan(size)
@@ -155,10 +155,10 @@ def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
         text_place = torch.device("cpu") if plan.size.text_on_host else plan.device
         path, weights = plan.source.path, plan.size.weights
         checkpoint = checkpoints.load(path, plan.device, codec_place, plan.dtype, tell, weights, text_place)
-        codec, prefix_bytes = checkpoint.codec, voices_bytes(config.prefix_bytes, plan.size)
+        codec, prefix_bytes = checkpoint.codec, prefix_cache_bytes(config.prefix_bytes, plan.size)
         runner = Runner(checkpoint.model, plan.size.rows, plan.size.context, prefix_bytes, repeats=config.reproducible)
         sets: list[GraphSet[Any]] = []
-        if plan.missing is None:
+        if plan.fallback_reason is None:
             prefills = COMPACT_PREFILL_SIZES if plan.size.compact else PREFILL_SIZES
             sets += runner.use_graphs(plan.kernel, config.reproducible, plan.twelve_bits, prefills)
         streams = _streams(codec, plan, config.codec_dtype or "float32")
@@ -200,13 +200,13 @@ def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder | None) ->
 
 def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     place = place_of(config)
-    device, missing = place.device, place.missing
+    device, fallback_reason = place.device, place.fallback_reason
     _set_up_torch(device, config.threads)
     tell("finding the checkpoint", 0.0)
     source = checkpoints.open_source(checkpoints.find(config.model))
-    kernel = missing is None and config.kv_attention != "off"
+    kernel = fallback_reason is None and config.kv_attention != "off"
     model, codec = source.config, source.codec_config
-    _check(config, device, place.codec_device, missing, kernel)
+    _check(config, device, place.codec_device, fallback_reason, kernel)
     if config.codec_dtype == "tf32" and codec.timbre is not None:
         raise ConfigError("codec_dtype tf32 needs CUDA graphs, and a codec with a timbre vector has none; set float32")
     if config.max_context and config.max_context > model.max_context:
@@ -214,7 +214,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     sizing = Sizing(config, place, model, codec)
     size, memory = sizing.largest(_budget(config, device))
     twelve_bits: TwelveBits = "none"
-    for more in _twelve_bits(config, place.dtype, missing, size):
+    for more in _twelve_bits(config, place.dtype, fallback_reason, size):
         if (larger := sizing.plan(size, more)).fits(_budget(config, device), spare=GIB):
             twelve_bits, memory = more, larger
     precision = sizing.precision
@@ -225,7 +225,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
         place.codec_device,
         place.dtype,
         size,
-        missing,
+        fallback_reason,
         kernel,
         precision,
         twelve_bits,
@@ -235,7 +235,7 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
 
 
 def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: ModelCard) -> EngineInfo:
-    codec, missing = checkpoint.codec.config, plan.missing
+    codec, fallback_reason = checkpoint.codec.config, plan.fallback_reason
     return EngineInfo(
         model=config.model,
         device=str(plan.device),
@@ -252,8 +252,8 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         weights=plan.size.weights,
         memory=str(plan.memory),
         memory_bytes=plan.memory.total,
-        frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
-        kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
+        frame_path="CUDA graphs over fused kernels" if fallback_reason is None else f"plain torch ({fallback_reason})",
+        kv_attention="on" if plan.kernel else f"off: {fallback_reason or 'switched off'}",
         card=card,
         family=checkpoint.config.family,
         gpu=_gpu(plan.device),
@@ -264,7 +264,7 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
 @contextmanager
 def _kept_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
     """The kernels in Triton's cache; None if none are used."""
-    if plan.missing is not None:
+    if plan.fallback_reason is not None:
         yield None
         return
     from engine.kernels.compilation.processes import kept_kernels  # imported only here because it needs Triton
@@ -274,20 +274,27 @@ def _kept_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
 
 
 def _check(
-    config: EngineConfig, device: torch.device, codec_device: torch.device, missing: str | None, kernel: bool
+    config: EngineConfig, device: torch.device, codec_device: torch.device, fallback_reason: str | None, kernel: bool
 ) -> None:
-    """Raise ConfigError if the config requires what this machine lacks. missing: why there are no fused kernels."""
+    """Raise ConfigError if the config requires what this machine lacks.
+
+    fallback_reason: why there are no fused kernels.
+    """
     if config.kv_attention == "required" and not kernel:
-        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
+        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {fallback_reason}")
     if config.reproducible and device.type == "cuda" and not kernel:
-        raise ConfigError(f"reproducible takes need the KV-cache attention kernel: {missing or 'it is switched off'}")
-    if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
-        raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
+        reason = fallback_reason or "it is switched off"
+        raise ConfigError(f"reproducible takes need the KV-cache attention kernel: {reason}")
+    if config.codec_dtype == "tf32" and (fallback_reason is not None or codec_device.type != "cuda"):
+        reason = fallback_reason or f"the codec is on {codec_device}"
+        raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {reason}")
 
 
-def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, size: Size) -> tuple[TwelveBits, ...]:
+def _twelve_bits(
+    config: EngineConfig, dtype: torch.dtype, fallback_reason: str | None, size: EngineSize
+) -> tuple[TwelveBits, ...]:
     """The ways to copy weights in twelve bits, memory permitting, each with more copies than the previous one."""
-    if not config.twelve_bits or dtype != torch.bfloat16 or missing is not None or config.reproducible:
+    if not config.twelve_bits or dtype != torch.bfloat16 or fallback_reason is not None or config.reproducible:
         return ()
     if size.weights != "bf16":
         return ()

@@ -20,7 +20,7 @@ FULL_BYTES = 2**20
 """Unsent bytes above which messages that can be skipped are skipped."""
 
 
-class Order(NamedTuple):
+class StartArguments(NamedTuple):
     """The arguments of a speech process, sent at its start."""
 
     settings: Settings

@@ -119,7 +119,7 @@ class _Body:
                 self._whole.set()
                 return
 
-    def is_empty(self) -> None:
+    def mark_complete(self) -> None:
         self._whole.set()
 
     async def disconnected(self) -> None:
@@ -134,7 +134,7 @@ def _request(scope: Scope, body: _Body) -> httpx.Request:
     names = {name for name, _ in scope["headers"]}
     has_body = b"transfer-encoding" in names or b"content-length" in names
     if not has_body:
-        body.is_empty()
+        body.mark_complete()
     query = scope["query_string"]
     target = scope["raw_path"] + (b"?" + query if query else b"")
     timeout = {"connect": CONNECT_SECONDS, "read": None, "write": None, "pool": None}

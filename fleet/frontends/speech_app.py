@@ -32,14 +32,14 @@ class SpeechApi:
         install_layers(self.app, settings)
         for router in routers:
             self.app.router.routes.extend(router.routes)
-        self._ways = {way for router in routers for route in router.routes for way in _ways(route)}
+        self._routes = {pair for router in routers for route in router.routes for pair in _routes(route)}
 
     def answers(self, scope: Scope) -> bool:
         """Whether it answers a request or socket; the studio answers all others, including refusals."""
-        return (scope.get("method", scope["type"]), scope["path"]) in self._ways
+        return (scope.get("method", scope["type"]), scope["path"]) in self._routes
 
 
-def _ways(route: BaseRoute) -> set[tuple[str, str]]:
+def _routes(route: BaseRoute) -> set[tuple[str, str]]:
     if isinstance(route, WebSocketRoute):
         return {("websocket", route.path)}
     assert isinstance(route, APIRoute)

@@ -101,7 +101,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         ProjectFiles(studio.projects, times, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
-        recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
+        recogniser_routes(studio.clips.transcriber, studio.recogniser_download, settings),
         EngineModelRoutes(studio.models, speech.host, settings).router(),
         system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),

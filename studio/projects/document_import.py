@@ -13,7 +13,7 @@ from studio.projects.casting.cast import Casting, divided, speakers_in
 from studio.projects.casting.voice_proposals import Role, roles_of
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from studio.projects.documents.matter import Section, chosen_sections, sections_of
-from studio.projects.documents.parts import BY_LENGTH, Cutting
+from studio.projects.documents.parts import BY_LENGTH, PartSplitting
 
 if TYPE_CHECKING:
     from studio.work.work_queue import WorkQueue
@@ -34,7 +34,7 @@ class DocumentImport:
     source: bytes | Document
     """The bytes of a file, or a document that is already parsed."""
     kind: str
-    cut: Cutting = BY_LENGTH
+    splitting: PartSplitting = BY_LENGTH
     cast: Mapping[str, str] = field(default_factory=dict)
     """Voice names by speaker name. A speaker who is not listed gets the voice of the same name, if there is one."""
     with_notes: bool = False
@@ -98,4 +98,4 @@ def _roles(request: DocumentImport) -> list[Role]:
 def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
     """The document, with the parts of a project as its passages. Blocking. Raises InvalidDocument."""
     document = divided(request.document(), Casting(request.cast, is_voice), request.with_speakers)
-    return replace(document, passages=tuple(into_parts(document, request.cut)))
+    return replace(document, passages=tuple(into_parts(document, request.splitting)))

@@ -12,7 +12,7 @@ from studio.projects.documents.matter import Section
 
 MAX_PER_CALLER = 4
 MAX_KEPT = 32
-MAX_CHARACTERS = 20_000_000
+MAX_KEPT_CHARACTERS = 20_000_000
 """Of all documents together, which is four of the longest."""
 SECONDS = 1800.0
 
@@ -50,7 +50,9 @@ class ImportPreviews:
         mine = [kept.id for kept in self._kept.values() if kept.caller == caller]
         for old in mine[: len(mine) + 1 - MAX_PER_CALLER] if len(mine) >= MAX_PER_CALLER else []:
             del self._kept[old]
-        while self._kept and (len(self._kept) >= MAX_KEPT or self._characters + preview.characters > MAX_CHARACTERS):
+        while self._kept and (
+            len(self._kept) >= MAX_KEPT or self._characters + preview.characters > MAX_KEPT_CHARACTERS
+        ):
             del self._kept[next(iter(self._kept))]
         self._kept[preview.id] = preview
         return preview

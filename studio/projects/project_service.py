@@ -123,7 +123,7 @@ class ProjectService:
         project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
         if settings.opening_credits or settings.closing_credits:
             project = self._change(project, owner, None, settings)
-        return self.ask(project.id, owner, "missing") if start else project
+        return self.queue_parts(project.id, owner, "missing") if start else project
 
     def edit(
         self,
@@ -169,9 +169,11 @@ class ProjectService:
         self._voices.check_for_project(project_id, owner_filter, part.voice)
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
-    def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
+    def queue_parts(
+        self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None
+    ) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""
-        project = self._projects.ask(project_id, owner_filter, which, chapter)
+        project = self._projects.queue_parts(project_id, owner_filter, which, chapter)
         self._worker.wake()
         return project
 

@@ -34,7 +34,7 @@ class Conversation:
         patient: bool = False,
         spoken: Sequence[SpokenPart] = (),
     ) -> None:
-        """``references`` of each voice, by `PlannedPart.who`.
+        """``references`` of each voice, by `PlannedPart.voice_key`.
 
         ``history`` has the previous turns of the first part's voice; its new turns are added. ``patient`` waits when
         the queue is full. ``spoken``, for a single voice: see ScriptStream.
@@ -46,9 +46,9 @@ class Conversation:
         self._budget = plan.budget
         self._patient = patient
         self._spoken = spoken
-        self._turn_history: dict[str, list[Reference]] = {part.who: [] for part in plan.parts}
+        self._turn_history: dict[str, list[Reference]] = {part.voice_key: [] for part in plan.parts}
         if history is not None:
-            self._turn_history[plan.parts[0].who] = history
+            self._turn_history[plan.parts[0].voice_key] = history
         self._is_dialogue = plan.is_dialogue
         self._samples = 0
         self._waited = self._worked = 0.0
@@ -80,13 +80,13 @@ class Conversation:
     def _perform(self, number: int) -> AsyncGenerator[Sound, None]:
         part = self._parts[number]
         sampling = replace(part.sampling, seed=self._seed(number))
-        utterance = Utterance(part.text, self._references[part.who], sampling)
+        utterance = Utterance(part.text, self._references[part.voice_key], sampling)
         return ScriptStream(
             self._engine,
             part.script,
             utterance,
             self._budget,
-            self._turn_history[part.who],
+            self._turn_history[part.voice_key],
             self._patient or number > 0,  # a full queue does not interrupt what has begun
             self._spoken,
         ).sounds()
@@ -144,7 +144,7 @@ class Conversation:
         if number + 1 == len(self._parts) or self._budget is not None or self._first_sound is None:
             return False
         this, following = self._parts[number], self._parts[number + 1]
-        if this.who == following.who:
+        if this.voice_key == following.voice_key:
             return False
         seconds = self._samples / self._engine.info.sample_rate
         lead = seconds - (time.perf_counter() - self._first_sound)

@@ -47,34 +47,34 @@ class Turn:
 
 Reading = Callable[[str | None, str], str]
 """Converts a speaker (None before the first name) and a text as written to the text as read."""
-Cut = Callable[[str], Script]
+SplitScript = Callable[[str], Script]
 """Splits a text as read into parts."""
 
 
-def as_written(_: str | None, text: str) -> str:
+def unchanged(_: str | None, text: str) -> str:
     return text
 
 
-def read_turns(script: str, reading: Reading = as_written, cut: Cut = read_script) -> tuple[Turn, ...]:
+def read_turns(script: str, reading: Reading = unchanged, split: SplitScript = read_script) -> tuple[Turn, ...]:
     """The turns of a script: a line that begins with a name and a colon starts one, other lines continue it.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
     """
     names = _names(script)
     before = script[: names[0].start() if names else len(script)]
-    turns = [] if is_blank(before) else [_turn(None, before, (1, 0), reading, cut)]
+    turns = [] if is_blank(before) else [_turn(None, before, (1, 0), reading, split)]
     if len(turns) + len(names) > MAX_TURNS:
         count = len(turns) + len(names)
         raise InvalidRequest(f"the script has {count} turns; at most {MAX_TURNS} are allowed", "input")
     ends = [*(match.start() for match in names[1:]), len(script)]
     for match, end in zip(names, ends, strict=False):
         line = script.count("\n", 0, match.start(1)) + 1
-        turns.append(_turn(clean_signs(match[1]), script[match.end() : end], (line, match.end()), reading, cut))
+        turns.append(_turn(clean_signs(match[1]), script[match.end() : end], (line, match.end()), reading, split))
     check_pauses(step for turn in turns for step in turn.script)
     return tuple(turns)
 
 
-def _turn(speaker: str | None, text: str, at: tuple[int, int], reading: Reading, cut: Cut) -> Turn:
+def _turn(speaker: str | None, text: str, at: tuple[int, int], reading: Reading, split: SplitScript) -> Turn:
     """``at``: its line, and the start of its text in the script."""
     line, begins = at
     if is_blank(text):
@@ -83,7 +83,7 @@ def _turn(speaker: str | None, text: str, at: tuple[int, int], reading: Reading,
         written = text.strip()
         read = reading(speaker, written)
         begins += len(text) - len(text.lstrip())
-        return Turn(speaker, written, read, line, cut(read), begins)
+        return Turn(speaker, written, read, line, split(read), begins)
     except InvalidRequest as error:
         raise InvalidRequest(f"line {line}: {error}", "input") from None
 

@@ -88,7 +88,7 @@ class LiveTake:
             seconds=seconds,
             frames=self.take.frames + sound.frames,
             finish_reason=sound.finish_reason,
-            turns=tuple(self._as_heard(turn) for turn in sound.turns),
+            turns=tuple(self._at_speed(turn) for turn in sound.turns),
             resumed_at=sound.resumed_at if self.take.resumed_at is None else self.take.resumed_at,
             continues=self.take.continues or sound.continues,
         )
@@ -111,7 +111,7 @@ class LiveTake:
         if self._recording is not None:
             self._recording.close(self.take, self.sample_rate)
 
-    def _as_heard(self, turn: TurnTime) -> TurnTime:
+    def _at_speed(self, turn: TurnTime) -> TurnTime:
         return replace(turn, start_s=turn.start_s / self.speed, end_s=turn.end_s / self.speed)
 
     def _change(self, **figures: Any) -> None:

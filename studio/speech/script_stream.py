@@ -16,9 +16,9 @@ from studio.speech.quality import QualityCheck
 from studio.speech.script.brackets import manner_of
 from studio.speech.text import Pause, Script, Words
 
-MOST_TURNS = 64
+MAX_CONTEXT_TURNS = 64
 """Turns of a conversation used as context; fewer may fit."""
-PLACE_SECONDS = 0.05
+QUEUE_RETRY_SECONDS = 0.05
 """Seconds between a later part's attempts when the queue is full."""
 RETRY_STEP = 1_000_003
 """Added to the seed of a failed take, for its one retry."""
@@ -171,7 +171,7 @@ class ScriptStream:
             except EngineFull:
                 if number == self._first and not self._patient:
                     raise
-                await asyncio.sleep(PLACE_SECONDS)
+                await asyncio.sleep(QUEUE_RETRY_SECONDS)
             else:
                 return
 
@@ -183,7 +183,7 @@ class ScriptStream:
         utterance = replace(
             self._utterance,
             text=words.text,
-            history=self._heard_again(words),
+            history=self._context_turns(words),
             sampling=replace(self._utterance.sampling, seed=seed),
             max_frames=min(most, self._budget or most),
             so_far=earlier.codes if earlier else None,
@@ -200,9 +200,9 @@ class ScriptStream:
             self._budget -= frames
         if frames:
             self._history.append(Reference(part.codes, words.text))
-            del self._history[:-MOST_TURNS]
+            del self._history[:-MAX_CONTEXT_TURNS]
 
-    def _heard_again(self, words: Words) -> tuple[Reference, ...]:
+    def _context_turns(self, words: Words) -> tuple[Reference, ...]:
         """The latest turns that leave half of the context to the part; a token has at least a byte of text.
 
         A model that follows tags only at a part's beginning imitates its last turn: of turns with tags, it therefore

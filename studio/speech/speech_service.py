@@ -43,7 +43,7 @@ from studio.takes.metrics import Metrics
 from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Recorder, Retention
 from studio.takes.register import Register
-from studio.voices.fetch import Fetcher
+from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.references import References
 from studio.voices.resolver import VoiceResolver
 from studio.work.work_queues import WorkQueues
@@ -115,7 +115,7 @@ class SpeechService:
         voices: VoiceResolver,
         limits: Limits | None = None,
         retention: Retention | None = None,
-        fetcher: Fetcher | None = None,
+        fetcher: ClipFetcher | None = None,
         make_register: Callable[[Limits, Metrics], Register] = Register,
     ) -> None:
         """``retention``: limits on the takes kept in the library; None keeps none."""
@@ -132,7 +132,7 @@ class SpeechService:
             self.background.append(self.recorder.watch)
         self.queues = WorkQueues(host.max_waiting)
         self._planner = Planner(voices, self.queues.texts)
-        self._references = References(self.queues.downloads, self.queues.encodings, fetcher or Fetcher())
+        self._references = References(self.queues.downloads, self.queues.encodings, fetcher or ClipFetcher())
 
     @property
     def status(self) -> HostStatus:
@@ -260,16 +260,16 @@ class SpeechService:
             "waiting": stats.waiting,
             "max_rows": engine.info.max_rows,
             "max_waiting": engine.info.max_waiting,
-            "max_per_caller": self.register.at_a_time,
+            "max_per_caller": self.register.max_concurrent,
             "work": self.queues.figures,
             "requests": [take.as_json() for take in self.register.active(caller)],
         }
 
     @property
-    def at_a_time(self) -> int:
+    def max_concurrent(self) -> int:
         """Number of concurrent requests per caller. Raises NotReady, Unavailable."""
         rows = self.host.engine().info.max_rows
-        return rows if (most := self.register.at_a_time) is None else min(rows, most)
+        return rows if (most := self.register.max_concurrent) is None else min(rows, most)
 
     def close(self) -> None:
         """Write the last takes. Blocks for some seconds at most."""
@@ -312,7 +312,7 @@ class SpeechService:
     async def _references_of(
         self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin
     ) -> dict[str, tuple[Reference, ...]]:
-        """References by `PlannedPart.who`; each looked up, and downloaded and encoded if necessary, once."""
+        """References by `PlannedPart.voice_key`; each looked up, and downloaded and encoded if necessary, once."""
         references: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in references:
@@ -320,8 +320,8 @@ class SpeechService:
                 # All of one speaker, where the engine would number them.
                 later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
                 references[OWN_CLIP] = (*encoded[:1], *later)
-            elif part.voice is not None and part.who not in references:
-                references[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
+            elif part.voice is not None and part.voice_key not in references:
+                references[part.voice_key] = await self.voices.references(engine, part.voice, self.queues.encodings)
         return references
 
     async def _encoded(self, clip: OwnClip, engine: SpeechEngine, origin: Origin) -> Reference:

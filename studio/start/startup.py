@@ -94,7 +94,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
             yield
         finally:
             await end_tasks(*tasks)
-            await studio.recogniser_fetch.cancel()
+            await studio.recogniser_download.cancel()
             await studio.models.close()
             await studio.proofs.close()
             await asyncio.to_thread(host.stop)
@@ -125,10 +125,12 @@ def _start_engine(settings: Settings) -> StartEngine:
 
 def _front_ends(settings: Settings, service: SpeechService, terminal: Terminal) -> FrontEnds:
     """Speech processes, which use the same engines as this process."""
-    from fleet.frontends.worker_pool import WorkerPool
+    from fleet.frontends.speech_processes import SpeechProcesses
     from fleet.start import fleet_joiner
 
-    return WorkerPool(settings, engine_config(settings, service.host.model), service, fleet_joiner, terminal.print_line)
+    return SpeechProcesses(
+        settings, engine_config(settings, service.host.model), service, fleet_joiner, terminal.print_line
+    )
 
 
 def _freeze_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:

@@ -28,33 +28,35 @@ class Limits:
     """A bucket per caller, refilled evenly over the minute; None removes a limit. Used from one event loop."""
 
     def __init__(
-        self, at_a_time: int | None, a_minute: int | None, clock: Callable[[], float] = time.monotonic
+        self, max_concurrent: int | None, max_per_minute: int | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.at_a_time = at_a_time
-        self._a_minute = a_minute
+        self.max_concurrent = max_concurrent
+        self._max_per_minute = max_per_minute
         self._clock = clock
         self._callers: OrderedDict[str, _Caller] = OrderedDict()
 
     @property
     def has_any(self) -> bool:
         """Whether any limit is set."""
-        return self.at_a_time is not None or self._a_minute is not None
+        return self.max_concurrent is not None or self._max_per_minute is not None
 
     def enter(self, caller: str) -> None:
         """Count a request in; `leave` must follow. After TooManyRequests it must not."""
         state = self._state(caller)
-        if self.at_a_time is not None and state.open >= self.at_a_time:
+        if self.max_concurrent is not None and state.open >= self.max_concurrent:
             raise TooManyRequests(
-                f"you have {state.open} active requests; at most {self.at_a_time} are allowed at a time", 1
+                f"you have {state.open} active requests; at most {self.max_concurrent} are allowed at a time", 1
             )
-        if self._a_minute is not None:
+        if self._max_per_minute is not None:
             now = self._clock()
-            rate = self._a_minute / 60
-            state.tokens = min(self._a_minute, state.tokens + (now - state.refilled) * rate)
+            rate = self._max_per_minute / 60
+            state.tokens = min(self._max_per_minute, state.tokens + (now - state.refilled) * rate)
             state.refilled = now
             if state.tokens < 1:
                 wait = math.ceil((1 - state.tokens) / rate)
-                raise TooManyRequests(f"at most {self._a_minute} requests a minute are allowed", min(max(wait, 1), 30))
+                raise TooManyRequests(
+                    f"at most {self._max_per_minute} requests a minute are allowed", min(max(wait, 1), 30)
+                )
             state.tokens -= 1
         state.open += 1
 
@@ -67,7 +69,7 @@ class Limits:
     def _state(self, caller: str) -> _Caller:
         state = self._callers.get(caller)
         if state is None:
-            state = _Caller(tokens=float(self._a_minute or 0), refilled=self._clock())
+            state = _Caller(tokens=float(self._max_per_minute or 0), refilled=self._clock())
             self._callers[caller] = state
             self._forget()
         self._callers.move_to_end(caller)

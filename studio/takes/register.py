@@ -43,9 +43,9 @@ class Register:
         self._lock = threading.Lock()
 
     @property
-    def at_a_time(self) -> int | None:
+    def max_concurrent(self) -> int | None:
         """Concurrent requests allowed per caller; None: no limit."""
-        return self._limits.at_a_time
+        return self._limits.max_concurrent
 
     async def enter(self, take: Take) -> None:
         """Count a request towards its caller's limit; call `left` when it ends, unless this raises TooManyRequests."""

@@ -85,7 +85,7 @@ def import_bundled(library: Library, folder: Path) -> None:
                 if library.voices.mend(data):
                     log.warning("the recording of the bundled voice %s was damaged, and has been replaced", name)
                 continue
-            _bring(library, name, take_in(data, text).sample(text), source, imported_ids.get(name))
+            _import_voice(library, name, take_in(data, text).sample(text), source, imported_ids.get(name))
         except NameTaken:
             continue
         except InvalidRequest as refusal:
@@ -124,15 +124,15 @@ def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
             log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, name, refusal)
 
 
-def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
+def _import_voice(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
     """Import a sample as a new voice, or as the next revision of the voice imported under this name before."""
     if voice_id is None:
         library.voices.create(VoiceFields(name=name, sharing="edit"), [sample], EVENT, source, bundled=True)
-    elif _is_as_brought(library, voice_id):
+    elif _is_unmodified(library, voice_id):
         library.voices.revise(voice_id, lambda _: [sample], event=EVENT, source=source)
 
 
-def _is_as_brought(library: Library, voice_id: str) -> bool:
+def _is_unmodified(library: Library, voice_id: str) -> bool:
     """Whether a bundled voice still exists with its bundled recordings."""
     try:
         revision = library.voices.get(voice_id).revision

@@ -19,7 +19,7 @@ def find_sample(voice: Voice, sample_id: str) -> Sample:
     raise NotFound(f"the voice {voice.name!r} has no sample {sample_id[:80]!r}", "sample", "sample_not_found")
 
 
-def sample_number(voice: Voice, number: int) -> Sample:
+def sample_at(voice: Voice, number: int) -> Sample:
     """The sample at an index counted from 0. Raises NotFound."""
     if not 0 <= number < len(voice.samples):
         raise NotFound(f"the voice {voice.name!r} has no sample number {number}", "sample", "sample_not_found")
@@ -90,7 +90,7 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
     return library.voices.revise(voice.id, change, version)
 
 
-def go_back(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
+def restore_revision(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
     """Make a new revision with the samples of an old one. Blocking. Raises NotFound, Changed."""
     voice = library.voices.get(reference)
     old = library.voices.get(f"{voice.id}@{revision}")
@@ -101,10 +101,10 @@ def duplicate(library: Library, reference: str, name: str) -> Voice:
     """Copy a voice with its recordings and settings. Blocking. Raises NotFound and the errors of `create`."""
     voice = library.voices.get(reference)
     copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
-    return library.voices.create(copy, [_again(library, sample) for sample in voice.samples], source=voice.address)
+    return library.voices.create(copy, [_copied(library, sample) for sample in voice.samples], source=voice.address)
 
 
-def _again(library: Library, sample: Sample) -> NewSample:
+def _copied(library: Library, sample: Sample) -> NewSample:
     same = {field.name for field in fields(NewSample)} - {"data"}
     return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in same})
 

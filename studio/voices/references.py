@@ -12,7 +12,7 @@ from anyio import to_thread
 from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
-from studio.voices.fetch import Fetcher, is_inline
+from studio.voices.clip_fetcher import ClipFetcher, is_inline
 from studio.voices.levelling import levelled
 from studio.work.work_queue import ThreadTurn, WorkQueue
 
@@ -32,7 +32,7 @@ class References:
     last one leaves, it is cancelled, and the engine drops a clip that it has not started.
     """
 
-    def __init__(self, downloads: WorkQueue, queue: WorkQueue, fetcher: Fetcher, limit: int = 256) -> None:
+    def __init__(self, downloads: WorkQueue, queue: WorkQueue, fetcher: ClipFetcher, limit: int = 256) -> None:
         """``downloads``: where clips are downloaded; ``queue``: where they are decoded and encoded."""
         self._downloads = downloads
         self._queue = queue

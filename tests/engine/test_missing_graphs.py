@@ -84,8 +84,8 @@ def test_where_memory_runs_out_the_sizes_that_there_are_go_on(
     assert len(streams.decode([("a", np.zeros((codec.config.num_codebooks, 3), np.int16))])[0])
 
 
-@pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing in hand", "minutes in hand"])
-async def test_what_is_done_aside_waits_for_whoever_has_no_sound_in_hand(
+@pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing buffered", "minutes buffered"])
+async def test_what_is_done_aside_waits_where_nothing_is_buffered(
     tiny_checkpoint: Path, frame_seconds: float | None
 ) -> None:
     with running_engine(tiny_checkpoint, max_rows=2) as engine:

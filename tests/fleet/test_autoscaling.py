@@ -8,25 +8,25 @@ import pytest
 
 from engine import ConfigError, EngineConfig
 from fleet import start
-from fleet.autoscaling import Size, size_of
+from fleet.autoscaling import ReplicaRange, size_of
 from studio.errors import SettingsError
 from studio.settings import Settings
 
 
 def asked(
     engines: int | tuple[int, int] | None, gpus: int = 2, cores: int = 8, may_grow: bool = True, **config: Any
-) -> Size:
+) -> ReplicaRange:
     where = "the cluster" if may_grow else "this machine"
     return size_of(engines, gpus, cores, EngineConfig("some/model", **config), where, may_grow)
 
 
 def test_a_number_a_range_and_one_for_each_gpu() -> None:
-    assert asked(2) == Size(2, 2)
-    assert asked(None) == asked(None, may_grow=False) == Size(2, 2)
-    assert asked(None, gpus=0) == Size(1, 1)
-    assert asked((1, 2), may_grow=False) == Size(1, 2)
-    assert asked((2, 40)) == Size(2, 40), "a cloud brings the machines for more"
-    assert (str(Size(3, 3)), str(Size(2, 40))) == ("3", "2-40")
+    assert asked(2) == ReplicaRange(2, 2)
+    assert asked(None) == asked(None, may_grow=False) == ReplicaRange(2, 2)
+    assert asked(None, gpus=0) == ReplicaRange(1, 1)
+    assert asked((1, 2), may_grow=False) == ReplicaRange(1, 2)
+    assert asked((2, 40)) == ReplicaRange(2, 40), "a cloud brings the machines for more"
+    assert (str(ReplicaRange(3, 3)), str(ReplicaRange(2, 40))) == ("3", "2-40")
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_what_serve_is_told(monkeypatch: pytest.MonkeyPatch, max_rows: int | Non
     monkeypatch.setattr(serve, "run_many", told)
     config = EngineConfig("some/model", max_rows=max_rows)
     with pytest.raises(Told) as scaled:
-        start.deploy(config, "a plan", Size(2, 8), on_gpu, lambda doing, fraction: None)
+        start.deploy(config, "a plan", ReplicaRange(2, 8), on_gpu, lambda doing, fraction: None)
     (deployment,) = scaled.value.args
     scaling = deployment._deployment_config.autoscaling_config
     assert (scaling.min_replicas, scaling.max_replicas) == (2, 8)
     assert scaling.target_ongoing_requests == pytest.approx(target)
     with pytest.raises(Told) as fixed:
-        start.deploy(config, "a plan", Size(3, 3), on_gpu, lambda doing, fraction: None)
+        start.deploy(config, "a plan", ReplicaRange(3, 3), on_gpu, lambda doing, fraction: None)
     assert fixed.value.args[0]._deployment_config.autoscaling_config is None
     assert fixed.value.args[0].num_replicas == 3

@@ -16,7 +16,7 @@ import pytest
 
 from engine import Engine, EngineConfig, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
 from fleet import start
-from fleet.autoscaling import Size
+from fleet.autoscaling import ReplicaRange
 from fleet.fleet_engine import FleetEngine
 from tests.engine.speaking import hear, running_engine, until
 from tests.fleet.frontends.several import Several
@@ -162,7 +162,9 @@ async def test_an_update_under_takes_fails_none_of_them(
     fleet: FleetEngine, alone: Engine, quick_checkpoint: Path
 ) -> None:
     before = await both(fleet)
-    update = asyncio.to_thread(start.deploy, config_of(quick_checkpoint), "another plan", Size(2, 2), False, silent)
+    update = asyncio.to_thread(
+        start.deploy, config_of(quick_checkpoint), "another plan", ReplicaRange(2, 2), False, silent
+    )
     updating = asyncio.create_task(update)
 
     async def speak_on(seed: int, frames: int) -> list[int]:

@@ -27,7 +27,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def fleet(line: FakeTransport) -> Membership:
     replicas = Membership(line)
-    await replicas.ask()
+    await replicas.request_stats()
     return replicas
 
 
@@ -88,7 +88,7 @@ async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
     await heard(replicas, utterance(voice=1))
     assert [stream.replica == home for stream in line.opened] == [True, False, False]
     line.deaf.clear()
-    await replicas.ask()
+    await replicas.request_stats()
     await heard(replicas, utterance(voice=1))
     assert line.opened[-1].replica == home
 
@@ -111,7 +111,7 @@ async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on
     for name in "bcdef":  # each comes once the one before has gone, as in an update
         await until(lambda: not line.up)
         line.up = {name}
-        await replicas.ask()
+        await replicas.request_stats()
     chunks = await hearing
     assert np.array_equal(codes(chunks), codes_of(5, 0, 12))
     assert [chunk.resumed_at for chunk in chunks] == [None, 2, 4, 6, 8, 10]
@@ -123,7 +123,7 @@ async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.Monk
     replicas = await fleet(line)
     line.late_seconds = 0.1
     await asyncio.sleep(0.03)  # the last word was heard longer ago than an answer may take
-    await replicas.ask()
+    await replicas.request_stats()
     assert replicas.choose(None) is None
     await until(lambda: replicas.choose(None) == "a")
 
@@ -147,7 +147,7 @@ async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
     while not line.opened or not line.opened[0].cancels:
         await asyncio.sleep(0)
     line.faults.clear()
-    await replicas.ask()
+    await replicas.request_stats()
     assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
 
 

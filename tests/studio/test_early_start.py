@@ -17,7 +17,7 @@ for module in walk_packages(engine.__path__, "engine."):  # a GPU's, too
         __import__(module.name)
 """
 ALONE = "app.create_app(app.Settings(page=False))"
-WORKER = "import fleet.frontends.worker_main, fleet.frontends.worker_pool"
+SPEECH_PROCESS = "import fleet.frontends.speech_process_main, fleet.frontends.speech_processes"
 PAGE = "app.create_app(app.Settings())"
 
 
@@ -39,7 +39,7 @@ def _is_foreign(name: str) -> bool:
 
 def test_a_start_imports_nothing_twice_no_ray_and_a_page_only_if_it_has_one(quick_checkpoint: Path) -> None:
     (engine,) = modules(ENGINE.format(str(quick_checkpoint)))
-    alone, worker, web = modules(ALONE, WORKER, PAGE)
+    alone, speaking, web = modules(ALONE, SPEECH_PROCESS, PAGE)
     assert {"fastapi", "sqlite_utils"} <= alone and not {"fleet", "ray", "gradio", "pandas"} & alone
-    assert not {"ray", "gradio", "pandas"} & worker, "nor does a speech process need a page"
+    assert not {"ray", "gradio", "pandas"} & speaking, "nor does a speech process need a page"
     assert "gradio" in web and "fastapi" in web and not engine & web

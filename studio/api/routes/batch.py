@@ -61,7 +61,7 @@ class _Batch:
         self._items: list[dict[str, Any]] = fields["items"]
         self._id = batch_id
         self._caller = caller
-        self._places = asyncio.Semaphore(service.at_a_time)
+        self._places = asyncio.Semaphore(service.max_concurrent)
 
     async def results(self) -> AsyncGenerator[Result, None]:
         """The result of each item, in the order of completion."""

@@ -26,7 +26,7 @@ from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.library.sharing import sharing_json
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
-from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
+from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, PartSplitting, SplitBy
 from studio.projects.documents.passages import MAX_PASSAGES, SCENE_PAUSE
 from studio.projects.expected_length import expected_seconds
 from studio.projects.import_previews import ImportPreview
@@ -126,8 +126,8 @@ class ProjectBody(SettingsBody):
     start: bool = Field(False, description="Whether to queue all parts immediately.")
 
     @property
-    def cut(self) -> Cutting:
-        return Cutting(self.split_by, self.part_length)
+    def splitting(self) -> PartSplitting:
+        return PartSplitting(self.split_by, self.part_length)
 
     def of_items(self) -> Document:
         """Raises InvalidDocument."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text
-from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, MAX_NAME, NewCharacter
+from studio.library.projects.project_records import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, NewCharacter
 from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, row_to_restore_to, settle, touch
 from studio.library.sqlite import Database, select
 from studio.library.store import Store
@@ -106,7 +106,7 @@ class Cast:
         """A new character without lines. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            if len(rows := _rows(db, project_id)) >= MAX_CHARACTERS:
+            if len(rows := _rows(db, project_id)) >= MAX_CAST_CHARACTERS:
                 raise _too_many()
             added = character_row(project_id, new)
             _check_name(rows, added["name"], None)
@@ -225,7 +225,7 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
     for gone in rows:
         row = row_to_restore_to(db, gone["project_id"])
         others = _rows(db, row["id"])
-        if len(others) >= MAX_CHARACTERS:
+        if len(others) >= MAX_CAST_CHARACTERS:
             raise _too_many()
         _check_name(others, gone["name"], gone["id"])
         heir = next((other for other in others if other["id"] == gone["successor"]), None)
@@ -309,4 +309,6 @@ def _check_name(rows: Iterable[dict[str, Any]], name: str, own: str | None) -> N
 
 
 def _too_many() -> InvalidRequest:
-    return InvalidRequest(f"the cast already has {MAX_CHARACTERS} characters; merge or delete some first", "characters")
+    return InvalidRequest(
+        f"the cast already has {MAX_CAST_CHARACTERS} characters; merge or delete some first", "characters"
+    )

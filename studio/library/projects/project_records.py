@@ -29,7 +29,7 @@ MAX_NAME = 200
 """Of a character of the cast."""
 MAX_ALIASES = 50
 """Other names of one character."""
-MAX_CHARACTERS = 2000
+MAX_CAST_CHARACTERS = 2000
 """Characters in the cast of one project."""
 SURE = 0.7
 """Of the confidence in a speaker: lines below it are for a person to decide."""

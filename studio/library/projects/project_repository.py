@@ -298,9 +298,10 @@ class Projects:
             _change(db, row, part_ids, changes)
             return len(part_ids)
 
-    def ask(self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None) -> Project:
-        """Have parts spoken, and go on if the project was paused. ``chapter``: only those of the chapter that begins
-        with this part. Raises NotFound for a part or a chapter that there is not."""
+    def queue_parts(
+        self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None
+    ) -> Project:
+        """Queue parts and resume the project; ``chapter``: only of the chapter that begins with it. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"

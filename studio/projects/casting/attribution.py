@@ -203,7 +203,7 @@ class _Turns:
         self.named_at: dict[str, int] = {}
         """By name, the last paragraph that named a person or was spoken by one."""
         self.turns: list[_Turn | None] = []
-        self.last_two: list[tuple[int, Character]] = []
+        self.last_speeches: list[tuple[int, Character]] = []
         """Paragraph and speaker of the last speeches, the newest last."""
         self.relatives: dict[str, Character] = {}
 
@@ -231,7 +231,7 @@ class _Turns:
             speaker, reason, confidence = self._by_turns(paragraph, excluded)
         if speaker is not None:
             self._mention_person(speaker)
-            self.last_two = [*self.last_two[-3:], (paragraph.index, speaker)]
+            self.last_speeches = [*self.last_speeches[-3:], (paragraph.index, speaker)]
         for piece in paragraph.narration[1:]:
             self._mention(piece)
         if speaker is not None and reason in ("tag", "pronoun", "action"):
@@ -292,16 +292,16 @@ class _Turns:
 
     def _by_turns(self, paragraph: _Paragraph, excluded: list[Character]) -> tuple[Character | None, Reason, float]:
         """By who spoke before: two people take turns; otherwise the one who was spoken to, or was named last."""
-        if not self.last_two or paragraph.index - self.last_two[-1][0] > _SCENE_GAP:
+        if not self.last_speeches or paragraph.index - self.last_speeches[-1][0] > _SCENE_GAP:
             candidates = [person for person in self.recent if person not in excluded]
             return (candidates[0], "mention", CONFIDENCE["mention"]) if candidates else (None, "unknown", 0.0)
-        index, previous = self.last_two[-1]
+        index, previous = self.last_speeches[-1]
         gap = paragraph.index - index
         answering = [person for person in self._excluded_at(index) if person is not previous and person not in excluded]
         partner = next(
             (
                 person
-                for at, person in reversed(self.last_two[:-1])
+                for at, person in reversed(self.last_speeches[:-1])
                 if person is not previous and index - at <= _SCENE_GAP
             ),
             None,

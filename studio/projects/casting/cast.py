@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from studio.errors import InvalidDocument
-from studio.library.projects.project_records import MAX_ALIASES, MAX_CHARACTERS, NewCharacter
+from studio.library.projects.project_records import MAX_ALIASES, MAX_CAST_CHARACTERS, NewCharacter
 from studio.library.voices.known_voices import KnownVoices
 from studio.projects.casting.attribution import CastLine, attribute
 from studio.projects.casting.characters import NARRATOR_SELF, VOICE_GENDERS, gender_of_name
@@ -87,8 +87,10 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
         passages = _quotations_apart(passages, casting)
     passages = [_voiced(passage, casting) if passage.speaker else passage for passage in passages]
     cast = casting.among(passages)
-    if len(cast) > MAX_CHARACTERS:
-        raise InvalidDocument(f"the document has {len(cast)} characters; at most {MAX_CHARACTERS} are allowed", "file")
+    if len(cast) > MAX_CAST_CHARACTERS:
+        raise InvalidDocument(
+            f"the document has {len(cast)} characters; at most {MAX_CAST_CHARACTERS} are allowed", "file"
+        )
     return replace(document, passages=tuple(passages), cast=cast)
 
 

@@ -14,7 +14,7 @@ from studio.library.projects.part_filter import PartFilter
 from studio.library.projects.project_records import NewCharacter, Part
 from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.projects.casting.chat_endpoint import MAX_LINES, ChatEndpoint, Proposal, Question
-from studio.projects.casting.delivery_tags import MAX_TAGS, with_tags
+from studio.projects.casting.delivery_tags import MAX_DELIVERY_TAGS, with_tags
 from studio.projects.casting.voice_proposals import proposed_voices, roles_of
 from studio.speech.speech_service import SpeechService
 
@@ -154,8 +154,8 @@ class CastService:
         if tags is None:
             return changes
         names = [" ".join(tag.strip().strip("[]").split()) for tag in tags]
-        if len(names) > MAX_TAGS or not all(names):
-            raise InvalidRequest(f"tags must be up to {MAX_TAGS} words such as whisper", "tags")
+        if len(names) > MAX_DELIVERY_TAGS or not all(names):
+            raise InvalidRequest(f"tags must be up to {MAX_DELIVERY_TAGS} words such as whisper", "tags")
         known = self._known_tags
         for name in names:
             if any(sign in "[]<>|\n" for sign in name):

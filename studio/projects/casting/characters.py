@@ -14,7 +14,7 @@ from studio.projects.casting.speech_verbs import ARTICLES, FIRST_PERSON, POSSESS
 
 Gender = Literal["m", "f", ""]
 
-MAX_CHARACTERS = 300
+MAX_NAMES = 300
 """The most frequent names beside verbs of speech, so many: a cast that a person can still look through."""
 MAX_NAME = 80
 """Characters; longer text is not a name."""
@@ -84,7 +84,7 @@ class Characters:
         """``speakers``: names and roles beside verbs of speech; ``narration``: all text that is not speech."""
         counts = Counter(name for name in map(clean_name, speakers) if name)
         characters = cls()
-        likely = [name for name, _ in counts.most_common(MAX_CHARACTERS)]
+        likely = [name for name, _ in counts.most_common(MAX_NAMES)]
         for name in sorted(likely, key=lambda name: (-len(_core(name)), -counts[name], name)):
             characters._place(name, counts)
         characters._join_roles()

@@ -25,7 +25,7 @@ SECONDS = 60.0
 MAX_ANSWER = 1_000_000
 """Bytes of one answer."""
 AT_ONCE = 2
-MAX_TAGS = 3
+MAX_PROPOSED_TAGS = 3
 MAX_NAME = 80
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _TAG = re.compile(r"[A-Za-z][A-Za-z -]{0,29}")
@@ -158,4 +158,4 @@ def _proposal(line: Mapping[str, object], tags: Sequence[str] | None) -> Proposa
     known = None if tags is None else {tag.lower() for tag in tags}
     chosen = [tag.strip("[] ") for tag in wanted if isinstance(tag, str)] if isinstance(wanted, list) else []
     fitting = [tag for tag in chosen if _TAG.fullmatch(tag) and (known is None or tag.lower() in known)]
-    return Proposal(" ".join(speaker.split()), tuple(fitting[:MAX_TAGS]))
+    return Proposal(" ".join(speaker.split()), tuple(fitting[:MAX_PROPOSED_TAGS]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from studio.speech.script.brackets import manner_tags
 from studio.speech.text import has_words, sentences_of
 
-MAX_TAGS = 8
+MAX_DELIVERY_TAGS = 8
 
 
 def with_tags(text: str, tags: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from studio.projects.documents.headings import is_heading, is_scene_break
-from studio.projects.documents.passages import Document, Passage, Skipped, text_of, with_pauses
+from studio.projects.documents.passages import Document, Passage, Skipped, decode_text, with_pauses
 from studio.projects.documents.plain import unwrap
 
 CHAPTER_LEVELS = ("h1", "h2")
@@ -29,7 +29,7 @@ def read_markdown(data: bytes) -> Document:
 
     Raises InvalidDocument.
     """
-    text, notes = _without_notes(_without_front_matter(text_of(data)).split("\n"))
+    text, notes = _without_notes(_without_front_matter(decode_text(data)).split("\n"))
     # "text_join" would make escaped characters indistinguishable from others.
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").parse(text)
     levels = _chapter_levels(tokens)

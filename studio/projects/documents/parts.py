@@ -20,7 +20,7 @@ SplitBy = Literal["length", "paragraph", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class PartSplitting:
     """Settings for splitting prose into parts."""
 
     by: SplitBy = "length"
@@ -29,17 +29,17 @@ class Cutting:
     """Maximum bytes of UTF-8 if split by length."""
 
 
-BY_LENGTH = Cutting()
+BY_LENGTH = PartSplitting()
 
 
-def into_parts(document: Document, cut: Cutting = BY_LENGTH) -> list[Passage]:
+def into_parts(document: Document, splitting: PartSplitting = BY_LENGTH) -> list[Passage]:
     """The parts of a document, with every word in order; no word is split.
 
-    Prose is split according to ``cut``; parts never span chapters or speakers, and a sentence that begins with a tag
-    begins a part. Raises InvalidDocument.
+    Prose is split according to ``splitting``; parts never span chapters or speakers, and a sentence that begins with a
+    tag begins a part. Raises InvalidDocument.
     """
     passages = iter(document.passages)
-    parts = list(islice(_prose(passages, cut) if document.prose else passages, MAX_PARTS + 1))
+    parts = list(islice(_prose(passages, splitting) if document.prose else passages, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
         message = f"the document has more than {MAX_PARTS} parts; at most that many are allowed"
         raise InvalidDocument(f"{message}: make the parts longer, or divide the document", "file")
@@ -53,17 +53,17 @@ def into_parts(document: Document, cut: Cutting = BY_LENGTH) -> list[Passage]:
     return parts
 
 
-def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:
-    if cut.by == "length":
-        yield from _grouped(passages, cut.part_bytes)
+def _prose(passages: Iterable[Passage], splitting: PartSplitting) -> Iterator[Passage]:
+    if splitting.by == "length":
+        yield from _grouped(passages, splitting.part_bytes)
         return
     held, has_word = None, False
-    for piece in _pieces(passages, cut.by):
+    for piece in _pieces(passages, splitting.by):
         is_spoken = any(sign.isalnum() for sign in TAG.sub("", piece.text))
         # Punctuation or tags alone cannot be spoken: they join the neighbouring part.
         is_one = held and held.pause is None and _continues(held, piece) and not (has_word and is_spoken)
         if held and is_one and len(held.text) < MAX_PART_BYTES:
-            text = f"{held.text}{chr(10) * 2 if cut.by == 'paragraph' else ' '}{piece.text}"
+            text = f"{held.text}{chr(10) * 2 if splitting.by == 'paragraph' else ' '}{piece.text}"
             held = replace(held, text=text, pause=piece.pause)
             has_word = has_word or is_spoken
             continue

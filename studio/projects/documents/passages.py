@@ -123,7 +123,7 @@ def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
         yield held
 
 
-def text_of(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Decode UTF-8, or UTF-16 or Windows-1252 if detected; line ends become newlines.
 
     Raises InvalidDocument, with the line.

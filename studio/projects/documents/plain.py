@@ -23,7 +23,7 @@ from studio.projects.documents.headings import (
     is_title,
     undecorated,
 )
-from studio.projects.documents.passages import Document, Passage, Skipped, text_of, with_pauses
+from studio.projects.documents.passages import Document, Passage, Skipped, decode_text, with_pauses
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
@@ -40,7 +40,7 @@ _RUBY = re.compile(r"｜(?=[^｜《》\n]{1,40}《)|(?<=[^\s《》])《[\u3040-\
 
 def read_plain(data: bytes) -> Document:
     """The text without Project Gutenberg's own, the contents, and marks of emphasis. Raises InvalidDocument."""
-    book = without_licence(_without_ruby(text_of(data)))
+    book = without_licence(_without_ruby(decode_text(data)))
     blocks = list(_blocks(book.text))
     skipped = Skipped()
     if book.is_gutenberg:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from studio.errors import InvalidDocument
-from studio.projects.documents.passages import Document, Passage, text_of
+from studio.projects.documents.passages import Document, Passage, decode_text
 
 MAX_REPEATED = 8
 """Lines of a subtitle that may repeat the previous one."""
@@ -31,7 +31,7 @@ def read_srt(data: bytes) -> Document:
 
     Raises InvalidDocument with the line.
     """
-    lines = text_of(data).split("\n")
+    lines = decode_text(data).split("\n")
     is_vtt = lines[0].lstrip().startswith("WEBVTT")
     cues = [(at, times) for at, line in enumerate(lines) if (times := _times(line, lines[at - 1] if at else "", at))]
     if not cues:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from studio.errors import InvalidDocument
 from studio.library.projects.project_records import MAX_NAME, MAX_PAUSE
-from studio.projects.documents.passages import SCENE_PAUSE, Document, Passage, text_of
+from studio.projects.documents.passages import SCENE_PAUSE, Document, Passage, decode_text
 
 _SEPARATORS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r"\"?sep=([^\w\s\"]|\t)[^\w\n]*\n", re.IGNORECASE)
@@ -36,7 +36,7 @@ def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str]
     Excel's first line ``sep=;`` is respected. Raises InvalidDocument with the line if the text is not CSV, a column is
     missing, or a row has more fields than there are columns.
     """
-    text = text_of(data)
+    text = decode_text(data)
     skipped = 0
     if match := _SEPARATOR_LINE.match(text):
         separator, skipped = match[1], 1

@@ -14,7 +14,7 @@ from studio.projects.proof.spelling import are_alike, fold, is_one_piece, parts_
 from studio.speech.reading import normalised
 from studio.speech.reading.language import looks_english
 from studio.speech.script.brackets import TAG
-from studio.speech.timing.words import as_written, places_of, words_in
+from studio.speech.timing.words import places_of, with_times_as_written, words_in
 from studio.work.job import check_job
 
 SUBSTITUTED = 1.3
@@ -91,7 +91,7 @@ class Text:
         self.is_english = language.partition("-")[0].lower() == "en" if language else looks_english(typed)
         read = normalised(read) if self.is_english else read  # some models are given figures as they are typed
         spoken = [read[start:end] for start, end in words_in(read)]
-        order = as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
+        order = with_times_as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
         self._typed, self._read = typed, spoken
         self.words = [word.text for word in order]
         """The words as typed."""
@@ -182,7 +182,9 @@ def _tokens(words: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
     read = normalised(text) if is_english else text
     if read != text:
         spoken = [read[start:end] for start, end in words_in(read)]
-        order = as_written(read, [Timed(word.text.strip(".,;:!?…\"'"), word.start, word.end) for word in raw])
+        order = with_times_as_written(
+            read, [Timed(word.text.strip(".,;:!?…\"'"), word.start, word.end) for word in raw]
+        )
         at, words = 0, list[HeardWord]()
         for timed in order:
             while at + 1 < len(raw) and raw[at].end <= timed.start:

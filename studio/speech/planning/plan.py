@@ -37,7 +37,7 @@ class PlannedPart:
     """In a dialogue, the name as written; blank for text before the first name."""
 
     @property
-    def who(self) -> str:
+    def voice_key(self) -> str:
         """Identifies the voice and its revision; parts with the same voice share context."""
         return self.voice.address if self.voice else self.label
 

@@ -28,7 +28,7 @@ _ALWAYS_CAPITALISED = re.compile(
 )
 """Words after times and measures that are capitalised anywhere."""
 Reading = Callable[[re.Match[str]], str]
-Reader = Callable[[str], str | None] | Mapping[str, str] | None
+GroupReader = Callable[[str], str | None] | Mapping[str, str] | None
 _PLACE = re.compile(r"\\([\d.])")
 
 
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     Searching for strings is many times faster than for patterns."""
 
 
-def rule(pattern: str, reading: Reading | str, *readers: Reader, needs: str = "") -> Rule:
+def rule(pattern: str, reading: Reading | str, *readers: GroupReader, needs: str = "") -> Rule:
     """A rule with a function or a template: \\1 is the first group, \\. the full stop of a sentence that ends here.
 
     ``readers`` convert the groups in order; a group without one stays as it is. If a reader returns None, the match is
@@ -53,7 +53,7 @@ def rule(pattern: str, reading: Reading | str, *readers: Reader, needs: str = ""
     return Rule(re.compile(pattern), read, tuple(filter(None, needs.split("|"))))
 
 
-def _template(template: str, readers: Sequence[Reader]) -> Reading:
+def _template(template: str, readers: Sequence[GroupReader]) -> Reading:
     def read(match: re.Match[str]) -> str:
         groups = [match[0], *match.groups("")]
         for number, reader in enumerate(readers, start=1):

@@ -12,7 +12,7 @@ from engine import SpeechEngine
 from studio.errors import NoTimestamps
 from studio.library.takes.take import SpokenPart, Timed
 from studio.speech.dialogue import read_turns
-from studio.speech.timing.words import as_written, sentences, words_in
+from studio.speech.timing.words import sentences, with_times_as_written, words_in
 
 Unit = Literal["word", "sentence"]
 
@@ -30,7 +30,7 @@ async def word_times(
     for part in parts:
         read += _words(part, await engine.align(part.text, part.codes), speed)
     written = await to_thread.run_sync(without_names, text, is_dialogue)
-    return await to_thread.run_sync(as_written, written, read, engine.info.card.tags)
+    return await to_thread.run_sync(with_times_as_written, written, read, engine.info.card.tags)
 
 
 def in_units(unit: Unit, text: str, is_dialogue: bool, words: list[Timed]) -> list[Timed]:

@@ -31,7 +31,7 @@ def words_in(text: str) -> list[tuple[int, int]]:
     return _words_in(TAG.sub(_spaces, text))
 
 
-def as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = None) -> list[Timed]:
+def with_times_as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = None) -> list[Timed]:
     """The words of a text, with the times of the words read from it.
 
     Words that are read differently from how they are written share the time of the words read instead, in proportion to

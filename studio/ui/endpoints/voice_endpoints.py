@@ -17,7 +17,7 @@ from studio.library.client_files import ClientFile, Upload
 from studio.services import Studio
 from studio.ui.endpoints.add_endpoints import add_endpoints
 from studio.ui.file_fields import file_field
-from studio.voices.editing import sample_number
+from studio.voices.editing import sample_at
 from studio.voices.intake import Intake
 from studio.voices.packs.pack import export_voice, import_pack
 from studio.voices.transcript import compare
@@ -116,7 +116,7 @@ class VoiceEndpoints:
     async def voice_preview(self, caller: gr.Request, *, voice: str, sample: float) -> ClientFile:
         """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
         previewed = await to_thread.run_sync(lambda: self._seen(caller).voices.get(self._resolve(caller, voice)))
-        chosen = sample_number(previewed, int(sample))
+        chosen = sample_at(previewed, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
         return await self._files.add_result(

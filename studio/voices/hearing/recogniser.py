@@ -43,7 +43,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Transcription:
     """The transcript of a clip."""
 
     text: str
@@ -55,13 +55,13 @@ class Heard:
 class Recogniser(Protocol):
     """Anything that recognises speech."""
 
-    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+    def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
         """The words of float32 mono samples (samples,) at RATE. Blocking; raises OSError, RuntimeError, ValueError.
 
         ``language``: two or three letters; blank, or unknown to the model, to have it recognised too.
         """
 
-    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
         """As `recognise`, and with the same result for the same samples always."""
 
     def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
@@ -81,10 +81,10 @@ class FasterWhisper:
         if self._model is None:
             self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
 
-    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+    def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
         return self._recognise(pcm, language)
 
-    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Heard:
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
         return self._recognise(pcm, language, temperature=0.0, condition_on_previous_text=False)
 
     def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
@@ -115,7 +115,7 @@ class FasterWhisper:
         rest = word[letters.end() :]
         return [whole, *(tokenizer.encode(rest) if rest else ())]
 
-    def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Heard:
+    def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Transcription:
         self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
         stream, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
@@ -128,7 +128,7 @@ class FasterWhisper:
             for segment in segments
             for word in segment.words or ()
         )
-        return Heard(" ".join(segment.text.strip() for segment in segments), info.language, words)
+        return Transcription(" ".join(segment.text.strip() for segment in segments), info.language, words)
 
 
 PACKAGES = {"faster-whisper": FASTER_WHISPER}
@@ -189,7 +189,7 @@ class Transcriber:
             )
         return self._recogniser
 
-    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
+    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Transcription:
         """Transcribe a clip: takes seconds on a CPU.
 
         Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
@@ -217,7 +217,7 @@ class Transcriber:
             raise Unavailable(f"the recogniser {self.name} failed: {why}") from error
 
 
-def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:
+def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Transcription:
     return recogniser.recognise(for_recogniser(clip.pcm, clip.sample_rate), language.partition("-")[0].lower())
 
 

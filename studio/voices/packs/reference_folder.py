@@ -50,7 +50,7 @@ def is_reference_archive(data: bytes) -> bool:
             names = archive.namelist()
     except InvalidArchive:
         return False
-    return _MANIFEST not in names and any(_place(name) for name in names)
+    return _MANIFEST not in names and any(_is_recording(name) for name in names)
 
 
 def import_archive(library: Library, data: bytes) -> ImportedReferences:
@@ -100,7 +100,7 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
     """
     folders: dict[str, list[str]] = {}
     for path in sorted(files):
-        if _place(path):
+        if _is_recording(path):
             folders.setdefault(str(_posix(path).parent), []).append(path)
     imported = ImportedReferences()
     for folder, paths in folders.items():
@@ -118,7 +118,7 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
     return imported
 
 
-def _place(path: str) -> bool:
+def _is_recording(path: str) -> bool:
     """Whether a path is a recording in a folder and not a hidden or system file."""
     parts = _posix(path).parts
     return (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from studio.voices.hearing.fetching import MODEL
+from studio.voices.hearing.recogniser_download import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations

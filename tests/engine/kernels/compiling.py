@@ -85,7 +85,7 @@ def compile_frames(processes: CompilerProcesses) -> None:
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
     for weights in get_args(Weights):
-        model = DualAR(config).bfloat16().held_as(weights)
+        model = DualAR(config).bfloat16().quantised_as(weights)
         device, dtype = torch.device("cpu"), torch.bfloat16
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
         frame = FusedFrame(model, cache, slots, 2, 256, True, twelve_bits="tiles")

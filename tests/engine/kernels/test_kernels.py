@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.model.held_weight import HeldWeight
 from engine.model.layers import rope_angles
+from engine.model.stored_weight import StoredWeight
 from tests.engine.kernels.interpreter import DEVICE
 
 kernels = pytest.importorskip("engine.kernels")
@@ -35,8 +35,8 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     rows: int, columns: int, depth: int, dtype: torch.dtype
 ) -> None:
     x = random(rows, depth, dtype=dtype, seed=1)
-    weight = HeldWeight(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=2))
-    double = HeldWeight(random(2 * columns, depth, dtype=dtype, scale=depth**-0.5, seed=3))
+    weight = StoredWeight(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=2))
+    double = StoredWeight(random(2 * columns, depth, dtype=dtype, scale=depth**-0.5, seed=3))
     gains = (1 + random(depth, scale=0.1, seed=4)).to(dtype)
     residual = random(rows, columns, dtype=dtype, seed=5)
     assert close(kernels.linear(x, weight), kernels.linear_twin(x, weight))
@@ -58,7 +58,7 @@ def test_a_product_and_the_norm_of_its_sum_are_the_plain_ones(
     rows: int, columns: int, depth: int, bits: int, dtype: torch.dtype
 ) -> None:
     x, residual = random(rows, depth, dtype=dtype, seed=1), random(rows, columns, dtype=dtype, seed=2)
-    weight = HeldWeight.of(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=3), bits)
+    weight = StoredWeight.of(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=3), bits)
     gains = (1 + random(columns, scale=0.1, seed=4)).to(dtype)
     both = kernels.linear_norm(x, weight, residual.clone(), gains, 1e-6)
     plain = kernels.linear_norm_twin(x, weight, residual, gains, 1e-6)
@@ -73,7 +73,7 @@ def test_a_product_and_the_norm_of_its_sum_are_the_plain_ones(
 @torch.inference_mode()
 def test_a_product_with_quantised_weights_is_that_of_the_weights_they_stand_for(rows: int, bits: int) -> None:
     x, residual = random(rows, 192, seed=1), random(rows, 40, seed=3)
-    weight = HeldWeight.of(random(80, 192, seed=2), bits)
+    weight = StoredWeight.of(random(80, 192, seed=2), bits)
     gains = 1 + random(192, scale=0.1, seed=4)
     how = x, weight, gains, 1e-6, True
     assert close(kernels.linear(*how), kernels.linear_twin(*how))
@@ -100,9 +100,9 @@ def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
 @torch.inference_mode()
 def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand_for(columns: int, rows: int) -> None:
     x, residual, gains = random(rows, 640, seed=1), random(rows, columns, seed=3), 1 + random(640, scale=0.1, seed=4)
-    weight = HeldWeight(random(columns, 640, seed=2))
+    weight = StoredWeight(random(columns, 640, seed=2))
     packed12 = kernels.Packed12.of(weight.values)
-    plain = HeldWeight(packed12.unpacked())
+    plain = StoredWeight(packed12.unpacked())
     assert close(kernels.linear(x, weight, gains, 1e-6, packed12=packed12), kernels.linear_twin(x, plain, gains, 1e-6))
     for preload in (False, True):
         product = kernels.linear(x, weight, residual=residual.clone(), packed12=packed12, preload=preload)
@@ -125,7 +125,7 @@ def test_gates_as_tiles_of_twelve_bits_are_those_of_the_weights_they_stand_for(r
     )
     packed12 = kernels.Packed12.of(weight, tiled=True)
     assert packed12.tiles is not None and packed12.tiles.nbytes == packed12.words.nbytes
-    how = x, HeldWeight(packed12.unpacked().to(dtype)), gains, 1e-6, True
+    how = x, StoredWeight(packed12.unpacked().to(dtype)), gains, 1e-6, True
     assert close(kernels.linear(*how, packed12=packed12), kernels.linear_twin(*how))
     assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates are no whole tiles
 
@@ -134,9 +134,9 @@ def test_what_twelve_bits_cannot_hold_is_refused() -> None:
     weight = random(8, 128)
     x, other = random(1, 128), random(12, 128)
     with pytest.raises(ValueError, match="multiple of four columns"):
-        kernels.linear(x, HeldWeight(other), gated=True, packed12=kernels.Packed12.of(other))
+        kernels.linear(x, StoredWeight(other), gated=True, packed12=kernels.Packed12.of(other))
     with pytest.raises(ValueError, match="do not match"):
-        kernels.linear(x, HeldWeight(other), packed12=kernels.Packed12.of(weight))
+        kernels.linear(x, StoredWeight(other), packed12=kernels.Packed12.of(weight))
     for worse in (random(8, 64), torch.where(weight > 1, 40_000, weight), weight.log()):
         with pytest.raises(ValueError, match="multiple of 128, every weight finite and below 32768"):
             kernels.Packed12.of(worse)
@@ -144,13 +144,13 @@ def test_what_twelve_bits_cannot_hold_is_refused() -> None:
 
 def test_a_product_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="residual"):
-        kernels.linear(random(2, 8), HeldWeight(random(4, 8)), residual=random(1, 4))
+        kernels.linear(random(2, 8), StoredWeight(random(4, 8)), residual=random(1, 4))
     with pytest.raises(ValueError, match="cannot be preloaded"):
-        kernels.linear(random(1, 8), HeldWeight(random(4, 8)), random(8), preload=True)
+        kernels.linear(random(1, 8), StoredWeight(random(4, 8)), random(8), preload=True)
     with pytest.raises(ValueError, match="does not fit"):
-        kernels.linear(random(1, 8), HeldWeight(random(4, 16)))
+        kernels.linear(random(1, 8), StoredWeight(random(4, 16)))
     with pytest.raises(ValueError, match="needs scales"):
-        kernels.linear(random(1, 8), HeldWeight(random(4, 8).to(torch.int8)))
+        kernels.linear(random(1, 8), StoredWeight(random(4, 8).to(torch.int8)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

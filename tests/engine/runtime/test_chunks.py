@@ -1,4 +1,4 @@
-"""How many frames go to the codec at a time: by the ramp, and by what the listener has in hand."""
+"""How many frames go to the codec at a time: by the ramp, and by what the listener has buffered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from engine.model.prompt import Prompt
 from engine.runtime.row import Row
-from engine.runtime.scheduler import FAST_RAMP, GENTLE_RAMP, PATIENCE, chunk_size, is_ahead, is_chunk_due
+from engine.runtime.scheduler import FAST_RAMP, GENTLE_RAMP, PATIENCE, chunk_size, has_buffered, is_chunk_due
 from engine.types import Sampling
 
 FRAME = 0.05
@@ -45,10 +45,20 @@ def test_a_listener_who_runs_dry_gets_what_there_is() -> None:
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.5)
 
 
-def test_chunks_are_shorter_until_a_listener_has_some_sound_in_hand() -> None:
+def test_chunks_are_shorter_until_a_listener_has_some_sound_buffered() -> None:
     heard = 100.0 + 23 * FRAME
-    for frames, in_hand, due in ((4, 0.25, True), (3, 0.25, False), (4, 0.35, False), (8, 0.35, True)):
-        assert is_chunk_due(a_row(frames, 6, sent=23), FAST_RAMP, FRAME, heard - in_hand) == due
+    for frames, buffered, due in ((4, 0.25, True), (3, 0.25, False), (4, 0.35, False), (8, 0.35, True)):
+        assert is_chunk_due(a_row(frames, 6, sent=23), FAST_RAMP, FRAME, heard - buffered) == due
+
+
+def test_after_a_stall_chunks_are_as_long_as_before_once_the_listener_has_sound_buffered_again() -> None:
+    row = a_row(1, 6, sent=23)
+    row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # its player stood still for five seconds
+    row.sent = 23 + 8
+    assert row.buffered_seconds(FRAME, late) == pytest.approx(8 * FRAME)
+    assert not is_chunk_due(row, FAST_RAMP, FRAME, late)
+    row.note_chunk(FRAME, late + 0.1)  # in time: the listener loses nothing
+    assert row.buffered_seconds(FRAME, late + 0.1) == pytest.approx(8 * FRAME - 0.1)
 
 
 def test_without_the_clock_the_ramp_alone_decides() -> None:
@@ -57,8 +67,8 @@ def test_without_the_clock_the_ramp_alone_decides() -> None:
     assert is_chunk_due(a_row(8, 6, sent=23), FAST_RAMP, None, late)
 
 
-def test_a_chunk_waits_for_others_only_while_its_listener_has_sound_in_hand() -> None:
+def test_a_chunk_waits_for_others_only_while_its_listener_has_sound_buffered() -> None:
     heard = 100.0 + 23 * FRAME
-    assert is_ahead(a_row(8, 6, sent=23), FRAME, heard - PATIENCE - 0.01, PATIENCE)
-    assert not is_ahead(a_row(8, 6, sent=23), FRAME, heard - PATIENCE + 0.01, PATIENCE)
-    assert not is_ahead(a_row(8, 6, sent=23), None, 100.0, PATIENCE), "without the clock nothing is known"
+    assert has_buffered(a_row(8, 6, sent=23), FRAME, heard - PATIENCE - 0.01, PATIENCE)
+    assert not has_buffered(a_row(8, 6, sent=23), FRAME, heard - PATIENCE + 0.01, PATIENCE)
+    assert not has_buffered(a_row(8, 6, sent=23), None, 100.0, PATIENCE), "without the clock nothing is known"

@@ -23,7 +23,7 @@ from tests.engine.speaking import hear, running_engine, seeded
 class Streams:
     """Room for all; a batch with the held row in it takes until it is let go."""
 
-    side_by_side = True
+    is_concurrent = True
 
     def __init__(self) -> None:
         self.held: Hashable = None
@@ -95,8 +95,8 @@ async def test_takes_whose_chunks_wait_for_each_other_are_the_same_takes(tiny_ch
         assert np.array_equal(gathered, usual)
 
 
-@pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing in hand", "minutes in hand"])
-async def test_a_takes_last_chunk_is_awaited_only_by_who_has_no_sound_in_hand(
+@pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing buffered", "minutes buffered"])
+async def test_a_takes_last_chunk_is_awaited_only_where_nothing_is_buffered(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, frame_seconds: float | None
 ) -> None:
     jobs: list[CodecJob] = []

@@ -16,10 +16,10 @@ from engine import Sampling, Utterance
 from engine.checkpoint import load
 from engine.model import host_sampling, sampling
 from engine.model.dual_ar import Causal
-from engine.model.held_weight import HeldLinear, held_by
 from engine.model.host_sampling import NOISE_FRAMES
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import build_prompt
+from engine.model.stored_weight import QuantisedLinear, weight_of
 from engine.runtime.cpu_frame import CpuFrame, CpuTransformer, SlotKeys
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
@@ -106,8 +106,8 @@ def test_steps_with_eight_bits_are_those_of_the_dequantised_model(tmp_path: Path
     write_flat(tmp_path, TinyCodec(num_codebooks=4), **AUDIO8)
     plain, held = (load(tmp_path, CPU, CPU, torch.float32, weights=kind).model.slow for kind in ("bf16", "int8"))
     for name, part in held.named_modules():
-        if isinstance(part, HeldLinear):
-            plain.get_submodule(name).weight.data = held_by(part).dequantised(torch.float32)
+        if isinstance(part, QuantisedLinear):
+            plain.get_submodule(name).weight.data = weight_of(part).dequantised(torch.float32)
     rows, steps = 3, 12
     x = torch.randn(rows, steps, plain.sizes.dim, generator=torch.Generator().manual_seed(4))
     expected = plain(x, torch.arange(steps)[None], Causal())

@@ -107,7 +107,7 @@ class SlowDevice:
 class NoSound:
     """Codec streams that decode nothing."""
 
-    side_by_side = False
+    is_concurrent = False
 
     def decode(self, pieces: Sequence[tuple[Hashable, np.ndarray]]) -> list[np.ndarray]:
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]

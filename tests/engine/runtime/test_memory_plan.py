@@ -20,8 +20,8 @@ from engine.runtime import memory_plan, setup
 from engine.runtime.memory_plan import (
     GIB,
     UNPLANNED,
+    EngineSize,
     MemoryPlan,
-    Size,
     largest,
     plan_memory,
     sizes,
@@ -50,10 +50,10 @@ def bytes_of(plan: MemoryPlan, name: str) -> int:
 
 def chosen(
     config: ModelConfig, free: float, weights: Weights | None = None, rows: int | None = None
-) -> tuple[Size, MemoryPlan]:
+) -> tuple[EngineSize, MemoryPlan]:
     """What an engine of which nothing else is set has within so many GiB of a GPU."""
 
-    def plan(size: Size) -> MemoryPlan:
+    def plan(size: EngineSize) -> MemoryPlan:
         return plan_memory(config, CodecConfig(), BFLOAT16, size, None, "tf32")
 
     tries = sizes(rows, None, weights, rows or 8, config.max_context, quantise=True, compact=True)
@@ -73,16 +73,16 @@ def test_a_cpu_holds_large_models_in_eight_bits_where_it_can_multiply_those(
 
 
 def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConfig) -> None:
-    plan = plan_memory(s2_pro, CodecConfig(), BFLOAT16, Size(4, 4096, "bf16"), 2**29, "float32")
+    plan = plan_memory(s2_pro, CodecConfig(), BFLOAT16, EngineSize(4, 4096, "bf16"), 2**29, "float32")
     plan.check(14 * GIB)
     assert plan.fits(14 * GIB, spare=14 * GIB - plan.total) and not plan.fits(14 * GIB, spare=GIB)
-    more = plan_memory(s2_pro, CodecConfig(), BFLOAT16, Size(4, 4096, "bf16"), 2**29, "float32", "words")
+    more = plan_memory(s2_pro, CodecConfig(), BFLOAT16, EngineSize(4, 4096, "bf16"), 2**29, "float32", "words")
     assert not more.fits(14 * GIB)
 
 
 def test_fewer_bits_hold_as_much_less_as_they_should(s2_pro: ModelConfig) -> None:
     held = [
-        plan_memory(s2_pro, CodecConfig(), BFLOAT16, Size(1, 1024, weights), 0, "float32").items[0][1]
+        plan_memory(s2_pro, CodecConfig(), BFLOAT16, EngineSize(1, 1024, weights), 0, "float32").items[0][1]
         for weights in ("bf16", "int8", "int6")
     ]
     layer = 2560 * (6144 + 4096 + 3 * 9728)  # weights
@@ -104,7 +104,7 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
     weights = [*layers, frame._head, frame._fast_head]
     packed = [weight.packed12 for weight in weights if weight.packed12]
     held = sum(weight.words.nbytes for weight in packed)
-    plan = plan_memory(config, codec, BFLOAT16, Size(1, 64, "bf16"), 0, None, "tiles")
+    plan = plan_memory(config, codec, BFLOAT16, EngineSize(1, 64, "bf16"), 0, None, "tiles")
     filled_up = 3 * config.slow.dim * 3 // 2  # the head's columns come by fours
     assert 0 <= held - bytes_of(plan, "the same in twelve bits") <= filled_up
     tiles = sum(weight.tiles.nbytes for weight in packed if weight.tiles is not None)
@@ -114,28 +114,30 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("free", "expected"),
     [  # as docs/hosting.md has it, by what a card of 6, 8, 10, 12, 16 or 24 GB has free at the start
-        (4.7, Size(1, 2048, "int6", compact=True)),
-        (5.5, Size(1, 2048, "int6", compact=True)),
-        (6.6, Size(2, 2048, "int8", compact=True)),
-        (7.4, Size(4, 2048, "int8", compact=True)),
-        (9.3, Size(4, 4096, "int8")),
-        (11.2, Size(8, 4096, "int8")),
-        (15.1, Size(6, 4096, "bf16")),
-        (22.9, Size(8, 4096, "bf16")),
+        (4.7, EngineSize(1, 2048, "int6", compact=True)),
+        (5.5, EngineSize(1, 2048, "int6", compact=True)),
+        (6.6, EngineSize(2, 2048, "int8", compact=True)),
+        (7.4, EngineSize(4, 2048, "int8", compact=True)),
+        (9.3, EngineSize(4, 4096, "int8")),
+        (11.2, EngineSize(8, 4096, "int8")),
+        (15.1, EngineSize(6, 4096, "bf16")),
+        (22.9, EngineSize(8, 4096, "bf16")),
     ],
 )
-def test_what_is_not_set_is_chosen_by_the_memory_there_is(s2_pro: ModelConfig, free: float, expected: Size) -> None:
+def test_what_is_not_set_is_chosen_by_the_memory_there_is(
+    s2_pro: ModelConfig, free: float, expected: EngineSize
+) -> None:
     size, memory = chosen(s2_pro, free)
     assert size == expected and memory.fits(int(free * GIB), spare=UNPLANNED)
     assert free < 5 or memory.fits(int(free * GIB), spare=memory.on_demand)
 
 
 def test_what_is_set_is_kept(s2_pro: ModelConfig) -> None:
-    assert chosen(s2_pro, 11.2, "bf16")[0] == Size(1, 2048, "bf16")
-    assert chosen(s2_pro, 10.0, "bf16")[0] == Size(1, 2048, "bf16", compact=True)
-    assert chosen(s2_pro, 39.0, rows=64)[0] == Size(64, 2048, "bf16")
-    assert chosen(s2_pro, 22.9, "int8")[0] == Size(8, 4096, "int8")
-    assert sizes(3, 1500, "int8", 8, 4096, True, compact=False) == [Size(3, 1500, "int8")]
+    assert chosen(s2_pro, 11.2, "bf16")[0] == EngineSize(1, 2048, "bf16")
+    assert chosen(s2_pro, 10.0, "bf16")[0] == EngineSize(1, 2048, "bf16", compact=True)
+    assert chosen(s2_pro, 39.0, rows=64)[0] == EngineSize(64, 2048, "bf16")
+    assert chosen(s2_pro, 22.9, "int8")[0] == EngineSize(8, 4096, "int8")
+    assert sizes(3, 1500, "int8", 8, 4096, True, compact=False) == [EngineSize(3, 1500, "int8")]
     assert {size.weights for size in sizes(None, None, None, 8, 4096, quantise=False, compact=False)} == {"bf16"}
     with pytest.raises(ConfigError, match=r"weights \(int6\) 3\.27 .* = 3\.97 GiB, but 3\.60 GiB may be used"):
         chosen(s2_pro, 3.6)
@@ -145,7 +147,7 @@ def test_an_engine_with_little_memory_has_fewer_rows(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, TinyModel(max_seq_len=4096))
     config, codec = open_source(folder).config, CodecConfig.of(folder)
     two, three = (
-        plan_memory(config, codec, torch.float32, Size(rows, 4096, "bf16"), 0, None, on_gpu=False).total
+        plan_memory(config, codec, torch.float32, EngineSize(rows, 4096, "bf16"), 0, None, on_gpu=False).total
         for rows in (2, 3)
     )
     engine = Engine.start(EngineConfig(str(folder), device="cpu", prefix_bytes=0, memory_bytes=(two + three) // 2))
@@ -162,7 +164,7 @@ def test_what_does_not_fit_is_refused_with_the_arithmetic(tmp_path: Path) -> Non
 def test_where_memory_runs_out_while_loading_an_engine_loads_again_in_the_next_smaller_size(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load_codec, steps, tried = setup._streams, list[str](), list[Size]()
+    load_codec, steps, tried = setup._streams, list[str](), list[EngineSize]()
 
     def streams(codec: Any, plan: Any, precision: Any) -> Any:
         tried.append(plan.size)

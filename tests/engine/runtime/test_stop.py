@@ -22,7 +22,7 @@ from tests.engine.speaking import first_chunk, greedy, hear, running_engine
 class OneStream:
     """A codec with room for a single take at a time."""
 
-    side_by_side = False
+    is_concurrent = False
 
     def __init__(self) -> None:
         self._open: list[Hashable] = []

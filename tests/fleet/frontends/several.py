@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fleet.frontends.worker_pool import WorkerPool
+from fleet.frontends.speech_processes import SpeechProcesses
 from studio.engine_host import StartEngine, engine_config
 from studio.serving.public_port import PublicPort
 from studio.serving.server import StudioServer, config_of
@@ -29,7 +29,7 @@ from tests.waiting import wait_until_true
 class Several:
     url: str
     service: SpeechService
-    processes: WorkerPool
+    processes: SpeechProcesses
     server: StudioServer
 
     @contextlib.contextmanager
@@ -50,7 +50,7 @@ class Several:
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""
-        return set(self.processes._processes[number]._state._takes)
+        return set(self.processes._processes[number]._takes._takes)
 
     def ready(self, count: int) -> None:
         """Wait until so many accept connections."""
@@ -78,8 +78,8 @@ def several(
     app = create_app(settings, start_engine)
     service = app.state.studio.speech
     patch = pytest.MonkeyPatch()
-    patch.setattr("fleet.frontends.worker_pool.how_many", lambda *_: count)
-    processes = WorkerPool(settings, engine_config(settings), service, join, lambda line: None)
+    patch.setattr("fleet.frontends.speech_processes.how_many", lambda *_: count)
+    processes = SpeechProcesses(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
     server = StudioServer(config, public, threading.Event(), processes)

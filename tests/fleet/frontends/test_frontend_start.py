@@ -17,9 +17,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine import EngineConfig, EngineStats
-from fleet.frontends.messages import Order
-from fleet.frontends.worker_handle import WorkerHandle
-from fleet.frontends.worker_pool import how_many
+from fleet.frontends.messages import StartArguments
+from fleet.frontends.speech_process import SpeechProcess
+from fleet.frontends.speech_processes import how_many
 from studio.engine_host import EngineHost
 from studio.errors import SettingsError
 from studio.library import Library
@@ -100,9 +100,9 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
-    order = Order(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
+    arguments = StartArguments(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
     public = PublicPort(settings)
-    process = WorkerHandle("speech process 1", order, public.first, service)
+    process = SpeechProcess("speech process 1", arguments, public.first, service)
     await process.start()
     assert await process.ended() == "it could not start: the engines are elsewhere"
     public.close()
@@ -111,9 +111,9 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
 async def test_one_that_is_stopped_while_it_starts_ends_by_itself(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     service = SpeechService(EngineHost(EngineConfig("test"), FakeEngine.start), VoiceResolver(Library(tmp_path)))
-    order = Order(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"))
+    arguments = StartArguments(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"))
     public = PublicPort(settings)
-    process = WorkerHandle("speech process 1", order, public.first, service)
+    process = SpeechProcess("speech process 1", arguments, public.first, service)
     starting = asyncio.create_task(process.start())
     await asyncio.sleep(0)  # until it has begun
     process.stop()

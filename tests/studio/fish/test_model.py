@@ -13,7 +13,7 @@ import pytest
 from studio.api.fish.message_pack import pack, unpack
 from studio.api_key import read_keys
 from studio.settings import Settings
-from studio.voices.hearing.recogniser import RATE, FasterWhisper, Heard, Word
+from studio.voices.hearing.recogniser import RATE, FasterWhisper, Transcription, Word
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -182,9 +182,9 @@ def test_with_a_recogniser_words_are_heard(voices_folder: Path, tmp_path: Path) 
 class Echo:
     """A recogniser that hears how many seconds it was given."""
 
-    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+    def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
         text = f"{len(pcm) / RATE:.0f}"
-        return Heard(text, "en", (Word(text, 0.0, len(pcm) / RATE, 1.0),))
+        return Transcription(text, "en", (Word(text, 0.0, len(pcm) / RATE, 1.0),))
 
 
 def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voice(

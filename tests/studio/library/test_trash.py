@@ -41,7 +41,7 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
     """With so many takes of its first part."""
     made = library.projects.create(owner, "A book", "txt", [NewPart(text) for text in texts], ProjectSettings())
     for number in range(takes):
-        library.projects.ask(made.id, owner, [library.projects.parts(made.id, owner)[0].id])
+        library.projects.queue_parts(made.id, owner, [library.projects.parts(made.id, owner)[0].id])
         claimed = library.part_queue.claim()
         assert claimed is not None
         spoken = Take(
@@ -208,7 +208,7 @@ def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = project(library, "me", "One.")
-    library.projects.ask(book.id, "me", "all")
+    library.projects.queue_parts(book.id, "me", "all")
     library.projects.delete(book.id, "me")
     assert library.part_queue.claim() is None
     library.trash.restore([("project", book.id)], "me")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from studio.errors import InvalidDocument
 from studio.projects.casting.cast import Casting, divided
 from studio.projects.documents import Passage, into_parts, kind_of, read_document
-from studio.projects.documents.parts import Cutting, SplitBy
+from studio.projects.documents.parts import PartSplitting, SplitBy
 from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.documents.subtitles import write_srt
 from tests.studio.documents import docx, epub, page, spoilt
@@ -28,7 +28,7 @@ def parts_of(
     data = text.encode() if isinstance(text, str) else text
     casting = Casting({voice: voice.lower() for voice in voices})
     document = divided(read_document(data, kind), casting, find_speakers=False)
-    return into_parts(document, Cutting(split_by, part_bytes))
+    return into_parts(document, PartSplitting(split_by, part_bytes))
 
 
 def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:

@@ -134,7 +134,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def claimed(library: Library) -> tuple[Project, ClaimedPart]:
     project = library.projects.create("", "Book", "txt", [NewPart("One.")], ProjectSettings())
-    library.projects.ask(project.id, None, "all")
+    library.projects.queue_parts(project.id, None, "all")
     part = library.part_queue.claim()
     assert part is not None and library.part_queue.claim() is None
     return project, part

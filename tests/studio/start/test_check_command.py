@@ -12,7 +12,7 @@ import pytest
 from engine import EngineConfig, ModelReport, check_model
 from studio.start import check_command
 from studio.start.check_command import SENTENCES, SHORT, main
-from studio.voices.hearing.recogniser import Heard
+from studio.voices.hearing.recogniser import Transcription
 from tests import upstream
 
 FRY = str(Path(__file__).resolve().parents[3] / "assets/fry")
@@ -41,9 +41,9 @@ class Listener:
     def __init__(self) -> None:
         self._texts = iter(SENTENCES)
 
-    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+    def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
         assert pcm.dtype == np.float32 and len(pcm) > 8_000
-        return Heard(" ".join(next(self._texts).split()[:-1]), "en")
+        return Transcription(" ".join(next(self._texts).split()[:-1]), "en")
 
 
 def test_the_bundled_model_is_checked(

@@ -11,7 +11,7 @@ import pytest
 
 from engine import Reference, SpeechEngine
 from studio.errors import QueueFull
-from studio.voices.fetch import Fetcher
+from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.references import References
 from studio.work.work_queue import WorkQueue
 from studio.work.work_queues import downloads, encodings
@@ -44,7 +44,7 @@ class Encoder:
         return Reference(np.zeros((10, 5), np.int16), text)
 
 
-class Slow(Fetcher):
+class Slow(ClipFetcher):
     """Fetches nothing, and notes what it was asked for."""
 
     def __init__(self) -> None:
@@ -57,10 +57,12 @@ class Slow(Fetcher):
         raise AssertionError("nobody sets that event")
 
 
-def made(waiting: int = 8, limit: int = 256, fetcher: Fetcher | None = None) -> tuple[References, SpeechEngine, Any]:
+def made(
+    waiting: int = 8, limit: int = 256, fetcher: ClipFetcher | None = None
+) -> tuple[References, SpeechEngine, Any]:
     encoder = Encoder()
     queues = WorkQueue(downloads(waiting)), WorkQueue(encodings(waiting))
-    references = References(*queues, fetcher or Fetcher(), limit)
+    references = References(*queues, fetcher or ClipFetcher(), limit)
     return references, cast(SpeechEngine, encoder), encoder
 
 

@@ -145,7 +145,7 @@ class ProjectRoutes:
         body = as_model(await read_json(request), SpeakBody)
         return self._answer(
             await to_thread.run_sync(
-                self._service.ask, project_id, request.state.owner_filter, body.parts, body.chapter
+                self._service.queue_parts, project_id, request.state.owner_filter, body.parts, body.chapter
             )
         )
 
@@ -219,7 +219,7 @@ class ProjectRoutes:
             document = await to_thread.run_sync(body.of_items)
         chapters = None if body.chapters is None else tuple(body.chapters)
         return DocumentImport(
-            document, kind, body.cut, body.cast or {}, notes, body.speakers, name, chapters, body.with_cover
+            document, kind, body.splitting, body.cast or {}, notes, body.speakers, name, chapters, body.with_cover
         )
 
     def _answer(self, project: Project, status: int = 200) -> JSONResponse:

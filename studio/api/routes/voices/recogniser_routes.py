@@ -8,15 +8,15 @@ from fastapi.responses import JSONResponse
 
 from studio.api.http.access import check_owner, is_owner
 from studio.settings import Settings
-from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber, is_installed
+from studio.voices.hearing.recogniser_download import ABOUT, COMMAND, LICENCE, MODEL, RecogniserDownload
 
 
-def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings: Settings) -> APIRouter:
+def recogniser_routes(transcriber: Transcriber, download: RecogniserDownload, settings: Settings) -> APIRouter:
     routes = APIRouter(tags=["voices"])
 
     def as_json(request: Request) -> dict[str, object]:
-        now = fetch.status
+        now = download.status
         return {
             "object": "recogniser",
             "name": transcriber.name,
@@ -40,14 +40,14 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
         Answers 501 if the package faster-whisper is not installed.
         """
         check_owner(settings, request)
-        await fetch.begin()
+        await download.begin()
         return JSONResponse(await to_thread.run_sync(as_json, request), 202)
 
     @routes.delete("/v1/recogniser")
     async def stop_fetching(request: Request) -> JSONResponse:
         """Cancel the download and remove its files. Only for the owner."""
         check_owner(settings, request)
-        await fetch.cancel()
+        await download.cancel()
         return JSONResponse(await to_thread.run_sync(as_json, request))
 
     return routes

@@ -35,11 +35,11 @@ from studio.voices.editing import (
     duplicate,
     edit_sample,
     find_sample,
-    go_back,
     remove_sample,
-    sample_number,
+    restore_revision,
+    sample_at,
 )
-from studio.voices.hearing.recogniser import Heard
+from studio.voices.hearing.recogniser import Transcription
 from studio.voices.intake import Intake
 from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.packs.pack import MEDIA_TYPE as PACK_TYPE
@@ -186,7 +186,7 @@ class VoiceRoutes:
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
         """Return to the samples of an old revision; this creates a new revision."""
-        return await self._revised(request, reference, go_back, revision)
+        return await self._revised(request, reference, restore_revision, revision)
 
     async def duplicate(self, reference: str, request: Request) -> Response:
         """Copy the voice under a new name."""
@@ -207,7 +207,7 @@ class VoiceRoutes:
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as the model gets it, with cut and gain applied: a WAV file."""
         voice = await self._get(request, reference)
-        chosen = sample_number(voice, sample)
+        chosen = sample_at(voice, sample)
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
         return Response(wav, media_type="audio/wav", headers=_GUARDED)
@@ -251,7 +251,7 @@ class VoiceRoutes:
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, caller = form.text("ref_text", "transcript"), request.state.caller
 
-        async def hear() -> tuple[float, Heard]:
+        async def hear() -> tuple[float, Transcription]:
             clip = (await self._judge(form, text, caller)).clip
             transcription = await self._clips.transcriber.transcribe(
                 clip, caller, clean_language(form.text("language"))

@@ -20,7 +20,7 @@ from studio.errors import InvalidDocument
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
 
 MAX_PAGES = 5000
-MAX_CHARACTERS = 10_000_000
+MAX_PDF_CHARACTERS = 10_000_000
 """Characters of all pages, including spaces."""
 
 _SHOWN = (b"Tj", b"TJ", b"'", b'"')
@@ -96,8 +96,8 @@ def _read(data: bytes) -> PdfText:
     for number, page in enumerate(reader.pages):
         content = _Page()
         characters += len(page.extract_text(visitor_operand_before=content.before, visitor_text=content.add))
-        if characters > MAX_CHARACTERS:
-            raise InvalidDocument(f"this PDF has more than {MAX_CHARACTERS} characters", "file")
+        if characters > MAX_PDF_CHARACTERS:
+            raise InvalidDocument(f"this PDF has more than {MAX_PDF_CHARACTERS} characters", "file")
         lines = content.lines()
         if content.has_columns_in_lines(lines):
             mixed.append(number)

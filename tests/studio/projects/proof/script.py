@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from studio.voices.hearing.recogniser import FasterWhisper, Heard, Word
+from studio.voices.hearing.recogniser import FasterWhisper, Transcription, Word
 
 RECOGNISER = "faster-whisper:base"
 
@@ -28,7 +28,7 @@ class Script:
         self.doubled = ""
         """What is said twice."""
 
-    def recognise_exactly(self, _: object, pcm: np.ndarray, language: str) -> Heard:
+    def recognise_exactly(self, _: object, pcm: np.ndarray, language: str) -> Transcription:
         assert self.gate.wait(30)
         if len(self.heard) == self.dies_at:
             raise RuntimeError("out of memory")
@@ -36,7 +36,7 @@ class Script:
         self.heard.append(text)
         self.languages.append(language)
         words = tuple(Word(word, at / 3, (at + 1) / 3, 0.9) for at, word in enumerate(text.split()))
-        return Heard(text, language, words)
+        return Transcription(text, language, words)
 
     def likelihoods(self, _: object, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
         if self.doubled:

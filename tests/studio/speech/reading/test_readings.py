@@ -8,7 +8,7 @@ import pytest
 
 from studio.library.takes.take import Timed
 from studio.speech.reading import normalised
-from studio.speech.timing.words import as_written, words_in
+from studio.speech.timing.words import with_times_as_written, words_in
 
 TABLE = Path(__file__).with_name("readings.tsv")
 READINGS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("# ")]
@@ -28,7 +28,7 @@ def test_the_words_beside_a_form_keep_their_own_times() -> None:
     for written, read in READINGS:
         text, spoken = (f"Yesterday morning {form}, said nobody else" for form in (written, read))
         words = [Timed(spoken[start:end], at, at + 1) for at, (start, end) in enumerate(words_in(spoken))]
-        timed = as_written(text, words)
+        timed = with_times_as_written(text, words)
         assert [word.text for word in timed] == [text[start:end] for start, end in words_in(text)]
         assert (timed[:2], timed[-3:]) == (words[:2], words[-3:]), text
         assert timed == sorted(timed, key=lambda word: word.start)

@@ -8,7 +8,7 @@ import pytest
 
 from studio.library.takes.take import Timed
 from studio.speech.reading import normalised
-from studio.speech.timing.words import are_all, as_written, places_of, sentences, words_in
+from studio.speech.timing.words import are_all, places_of, sentences, with_times_as_written, words_in
 
 
 def words_of(text: str) -> list[str]:
@@ -18,7 +18,7 @@ def words_of(text: str) -> list[str]:
 def read_aloud(text: str, read: str | None = None) -> list[Timed]:
     """As if each word that is read took a second."""
     words = words_of(normalised(text) if read is None else read)
-    return as_written(text, [Timed(word, float(at), at + 1.0) for at, word in enumerate(words)])
+    return with_times_as_written(text, [Timed(word, float(at), at + 1.0) for at, word in enumerate(words)])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_words_in_brackets_are_timed_where_they_were_read_and_are_in_their_sente
     text = "[whisper] He cast [Fire Ball].[1] [low] See [the page](https://a.b/c) and re\u00adst \U0001f389."
     said = words_of("He cast Fire Ball See the page and rest")
     read = [Timed(word, float(at), at + 1.0) for at, word in enumerate(said)]
-    timed = as_written(text, read, ("whisper", "low"))
+    timed = with_times_as_written(text, read, ("whisper", "low"))
     assert [word.text for word in timed] == ["He", "cast", "Fire", "Ball", "See", "the", "page", "and", "re\u00adst"]
     assert [word.start for word in timed] == [float(at) for at in range(9)]
     assert [(each.text, each.start, each.end) for each in sentences(text, timed)] == [
@@ -95,7 +95,7 @@ def test_words_in_brackets_are_timed_where_they_were_read_and_are_in_their_sente
     words = [word.text for word in timed]
     assert [text[place : place + 4] for place in places_of(text, words)][2:5] == ["Fire", "Ball", "See "]
     assert are_all(text, words) and not are_all(text, words[:-1]) and not are_all(text, [])
-    assert [word.text for word in as_written("He cast [Fire Ball] now", read[:2])] == ["He", "cast"]
+    assert [word.text for word in with_times_as_written("He cast [Fire Ball] now", read[:2])] == ["He", "cast"]
 
 
 @pytest.mark.parametrize(("unit", "read"), [("1 a ", "one a "), ("12 a ", "x b "), ("a ", "a a ")])

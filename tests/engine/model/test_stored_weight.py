@@ -13,7 +13,7 @@ from engine import ConfigError, EngineConfig, Sampling, Utterance
 from engine.checking.forced_logits import Spoken, agreement, forced_logits
 from engine.checkpoint import load
 from engine.config import Weights
-from engine.model.held_weight import HeldWeight
+from engine.model.stored_weight import StoredWeight
 from tests.engine.speaking import hear, running_engine
 
 TEXTS = [
@@ -31,23 +31,23 @@ CPU = torch.device("cpu")
 def test_a_weight_is_off_by_half_a_step_at_most(bits: int, error: float, step: int) -> None:
     weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0)).bfloat16()
     weight[3], weight[5, 7] = 0, 20.0
-    held = HeldWeight.of(weight, bits)
-    stands_for, wide = held.dequantised(torch.float32), weight.float()
+    stored = StoredWeight.of(weight, bits)
+    stands_for, wide = stored.dequantised(torch.float32), weight.float()
     groups = wide.unflatten(1, (-1, 64 if bits == 6 else 192))
     largest = groups.abs().amax(2, keepdim=True).expand_as(groups).flatten(1)
-    assert held.shape == (48, 192)
+    assert stored.shape == (48, 192)
     assert ((stands_for - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # a scale in float16 rounds, too
     assert (stands_for[6:] - wide[6:]).norm() <= error * wide[6:].norm()
-    parts = [half.dequantised(torch.float32) for half in held.halves()]
+    parts = [half.dequantised(torch.float32) for half in stored.halves()]
     assert torch.equal(torch.cat(parts), stands_for)
-    again = HeldWeight.of(weight[:24], bits).joined(HeldWeight.of(weight[24:], bits))
+    again = StoredWeight.of(weight[:24], bits).joined(StoredWeight.of(weight[24:], bits))
     assert torch.equal(again.dequantised(torch.float32), stands_for)
 
 
 def test_six_bits_hold_every_number_at_every_place() -> None:
     numbers = torch.arange(-31, 33).clamp(max=31).float()
     weight = torch.stack([numbers.roll(shift) for shift in range(64)])
-    assert torch.equal(HeldWeight.of(weight, 6).dequantised(torch.float32), weight)
+    assert torch.equal(StoredWeight.of(weight, 6).dequantised(torch.float32), weight)
 
 
 @pytest.mark.parametrize("has_bfloat16", [True, False])
@@ -58,23 +58,23 @@ def test_a_cpus_products_are_those_of_the_dequantised_weight(
 ) -> None:
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bfloat16)
     generator = torch.Generator().manual_seed(1)
-    held = HeldWeight.of(torch.randn(75, 192, generator=generator), bits)
+    stored = StoredWeight.of(torch.randn(75, 192, generator=generator), bits)
     for rows in (1, 5, 16, 17, 128, 131):
         x = torch.randn(2, rows, 192, generator=generator)
-        exact = x @ held.dequantised(torch.float32).T
-        found, into = held.times(x), torch.empty(2, rows, 75)
+        exact = x @ stored.dequantised(torch.float32).T
+        found, into = stored.times(x), torch.empty(2, rows, 75)
         assert (found - exact).norm() <= (0.005 if bits == 8 else 1e-6) * exact.norm()
-        assert held.times(x, into) is into and torch.equal(into, found)
-        assert held.times(x.bfloat16()).dtype == torch.bfloat16
+        assert stored.times(x, into) is into and torch.equal(into, found)
+        assert stored.times(x.bfloat16()).dtype == torch.bfloat16
 
 
 @torch.inference_mode()
 def test_a_row_has_the_same_product_of_eight_bits_in_any_company() -> None:
     generator = torch.Generator().manual_seed(2)
-    held, x = HeldWeight.of(torch.randn(70, 96, generator=generator), 8), torch.randn(16, 96, generator=generator)
-    together = held.times(x)
+    stored, x = StoredWeight.of(torch.randn(70, 96, generator=generator), 8), torch.randn(16, 96, generator=generator)
+    together = stored.times(x)
     for rows in range(1, 9):
-        alone = [held.times(part) for part in x.split(rows)]
+        alone = [stored.times(part) for part in x.split(rows)]
         assert torch.equal(torch.cat(alone), together)
 
 

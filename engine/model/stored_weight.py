@@ -36,7 +36,7 @@ _PER_WORD = 5
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class HeldWeight:
+class StoredWeight:
     """The weight (outputs, inputs) of a product."""
 
     values: Tensor
@@ -46,7 +46,7 @@ class HeldWeight:
 
     @classmethod
     @torch.inference_mode()  # in which ``into`` may have been allocated, by another thread
-    def of(cls, weight: Tensor, bits: int, into: HeldWeight | None = None) -> HeldWeight:
+    def of(cls, weight: Tensor, bits: int, into: StoredWeight | None = None) -> StoredWeight:
         """A weight (outputs, inputs), quantised, in the memory of ``into`` where that is given."""
         if bits == 16:
             return cls(weight)
@@ -62,7 +62,7 @@ class HeldWeight:
         return into
 
     @classmethod
-    def empty(cls, outputs: int, inputs: int, bits: int) -> HeldWeight:
+    def empty(cls, outputs: int, inputs: int, bits: int) -> StoredWeight:
         """A weight of this shape with uninitialised values."""
         if bits == 8:
             return cls(torch.empty(outputs, inputs, dtype=torch.int8), torch.empty(outputs))
@@ -84,17 +84,17 @@ class HeldWeight:
         outputs, inputs = self.values.shape[0], self.values.shape[-1]
         return (outputs, 16 * inputs) if self.has_six_bits else (outputs, inputs)
 
-    def joined(self, other: HeldWeight) -> HeldWeight:
+    def joined(self, other: StoredWeight) -> StoredWeight:
         """The rows of this weight followed by those of another in the same form."""
         scales = None
         if self.scales is not None and other.scales is not None:
             scales = torch.cat([self.scales, other.scales])
-        return HeldWeight(torch.cat([self.values, other.values]), scales)
+        return StoredWeight(torch.cat([self.values, other.values]), scales)
 
-    def halves(self) -> Iterator[HeldWeight]:
+    def halves(self) -> Iterator[StoredWeight]:
         """Its first half of the rows and its second, sharing its memory."""
         scales = (None, None) if self.scales is None else self.scales.chunk(2)
-        return map(HeldWeight, self.values.chunk(2), scales)
+        return map(StoredWeight, self.values.chunk(2), scales)
 
     def dequantised(self, dtype: torch.dtype) -> Tensor:
         """The weight (outputs, inputs) in this dtype."""
@@ -116,7 +116,7 @@ class HeldWeight:
         return torch.matmul(x, self.dequantised(x.dtype).t(), out=out)
 
 
-class HeldLinear(nn.Module):
+class QuantisedLinear(nn.Module):
     """In place of a Linear whose weight is quantised."""
 
     weight: Tensor
@@ -125,36 +125,36 @@ class HeldLinear(nn.Module):
     def __init__(self, inputs: int, outputs: int, bits: int, bias: bool = False) -> None:
         super().__init__()
         self.bits, self.bias = bits, nn.Parameter(torch.empty(outputs)) if bias else None
-        empty = HeldWeight.empty(outputs, inputs, bits)
+        empty = StoredWeight.empty(outputs, inputs, bits)
         self.register_buffer("weight", empty.values)
         self.register_buffer("scales", empty.scales)
 
     def forward(self, x: Tensor) -> Tensor:
-        product = held_by(self).times(x)
+        product = weight_of(self).times(x)
         return product if self.bias is None else product + self.bias
 
 
-def product(inputs: int, outputs: int, bits: int, bias: bool = False) -> nn.Linear | HeldLinear:
+def product(inputs: int, outputs: int, bits: int, bias: bool = False) -> nn.Linear | QuantisedLinear:
     """A layer's product in this many bits; rows that are not whole groups use eight bits instead of six."""
     if bits == 16:
         return nn.Linear(inputs, outputs, bias=bias)
-    return HeldLinear(inputs, outputs, 8 if inputs % GROUP else bits, bias)
+    return QuantisedLinear(inputs, outputs, 8 if inputs % GROUP else bits, bias)
 
 
-def held_by(part: nn.Linear | HeldLinear) -> HeldWeight:
+def weight_of(part: nn.Linear | QuantisedLinear) -> StoredWeight:
     """A product's weight, sharing its memory."""
-    if isinstance(part, HeldLinear):
-        return HeldWeight(part.weight, part.scales)
-    return HeldWeight(part.weight.detach())
+    if isinstance(part, QuantisedLinear):
+        return StoredWeight(part.weight, part.scales)
+    return StoredWeight(part.weight.detach())
 
 
-def give(part: nn.Linear | HeldLinear, held: HeldWeight) -> None:
+def set_weight(part: nn.Linear | QuantisedLinear, stored: StoredWeight) -> None:
     """Set a product's weight, sharing its memory."""
-    if isinstance(part, HeldLinear):
-        assert held.scales is not None
-        part.weight, part.scales = held.values, held.scales
+    if isinstance(part, QuantisedLinear):
+        assert stored.scales is not None
+        part.weight, part.scales = stored.values, stored.scales
     else:
-        part.weight.data = held.values
+        part.weight.data = stored.values
 
 
 def multiplies_eight_bits() -> bool:
@@ -172,21 +172,23 @@ class Quantiser:
         ``device``: allocate the quantised weights there now. Allocated one by one, they would lie in what the full ones
         before them left, and GPU memory that is partly in use cannot be freed: a gibibyte of S2 Pro's.
         """
-        self._parts = {f"{name}.weight": part for name, part in model.named_modules() if isinstance(part, HeldLinear)}
-        self._memory: dict[str, HeldWeight] = {}
+        self._parts = {
+            f"{name}.weight": part for name, part in model.named_modules() if isinstance(part, QuantisedLinear)
+        }
+        self._memory: dict[str, StoredWeight] = {}
         if device is not None:
             with device:
                 for name, part in self._parts.items():
-                    self._memory[name] = HeldWeight.empty(*held_by(part).shape, part.bits)
+                    self._memory[name] = StoredWeight.empty(*weight_of(part).shape, part.bits)
 
     def __call__(self, name: str, tensor: Tensor) -> dict[str, Tensor]:
         """The state's entries for a tensor; one that does not match the model's shapes is returned as it is."""
         part = self._parts.get(name)
-        if part is None or tensor.shape != held_by(part).shape:
+        if part is None or tensor.shape != weight_of(part).shape:
             return {name: tensor}
-        held = HeldWeight.of(tensor, part.bits, self._memory.get(name))
-        assert held.scales is not None
-        return {name: held.values, name.removesuffix("weight") + "scales": held.scales}
+        stored = StoredWeight.of(tensor, part.bits, self._memory.get(name))
+        assert stored.scales is not None
+        return {name: stored.values, name.removesuffix("weight") + "scales": stored.scales}
 
 
 @functools.lru_cache
@@ -205,7 +207,7 @@ def _times_eight_bits(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _in_eight_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and scales of rows, as in `HeldWeight`."""
+    """Values and scales of rows, as in `StoredWeight`."""
     scales = weight.float().abs().amax(1).clamp(min=1e-12) / 127
     return (weight.float() / scales[:, None]).round_().to(torch.int8), scales
 

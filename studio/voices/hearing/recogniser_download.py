@@ -39,7 +39,7 @@ _ABANDONED = 3600.0
 """Seconds without a write after which a folder counts as left over from a crash."""
 
 
-class RecogniserFetch:
+class RecogniserDownload:
     """Downloads the model for this transcriber. Used from one event loop."""
 
     def __init__(self, home: Path, transcriber: Transcriber) -> None:

@@ -14,9 +14,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
-from fleet.frontends import worker_handle
+from fleet.frontends import speech_process
 from fleet.frontends.messages import Message
-from fleet.frontends.worker_handle import WorkerHandle
+from fleet.frontends.speech_process import SpeechProcess
 from studio.api.fish.message_pack import pack, unpack
 from studio.settings import Settings
 from tests.fleet.frontends.conftest import KEYS
@@ -210,7 +210,7 @@ def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio
 
 
 def test_a_process_that_stands_still_is_replaced(studio: Several, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_handle, "SILENT_SECONDS", 3.0)
+    monkeypatch.setattr(speech_process, "SILENT_SECONDS", 3.0)
     victim = studio.pids[1]
     os.kill(victim, signal.SIGSTOP)
     wait_until_true(lambda: victim not in studio.pids)
@@ -234,14 +234,14 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[int] = []
-    handle = WorkerHandle._handle
+    handle = SpeechProcess._handle
 
-    def noted(process: WorkerHandle, message: Message) -> None:
+    def noted(process: SpeechProcess, message: Message) -> None:
         if (tmp_path / "stops").exists():
             heard.append(process._process.pid)
         handle(process, message)
 
-    monkeypatch.setattr(WorkerHandle, "_handle", noted)
+    monkeypatch.setattr(SpeechProcess, "_handle", noted)
     settings = Settings(home=str(tmp_path / "home"), model="test/model", max_rows=8)
     with several(settings, lambda: partial(reluctant, str(tmp_path)), count=1) as studio:
         leaving = studio.pids[0]

@@ -8,9 +8,9 @@ import signal
 import socket
 from typing import Any
 
-from fleet.frontends.messages import Accept, Channel, Failed, Leaving, Message, Order, Ready, Stop
-from fleet.frontends.remote_register import REPORT_SECONDS
-from fleet.frontends.worker_state import WorkerState
+from fleet.frontends.messages import Accept, Channel, Failed, Leaving, Message, Ready, StartArguments, Stop
+from fleet.frontends.remote_takes import RemoteTakes
+from fleet.frontends.reporting_register import REPORT_SECONDS
 from studio.serving.public_port import Sockets
 from studio.speech.speech_service import SpeechService
 
@@ -22,14 +22,14 @@ END_SECONDS = 30.0
 """Seconds that a stopped process has to end: its streams, and writing their takes."""
 
 
-class WorkerHandle:
+class SpeechProcess:
     """Used from the studio's event loop."""
 
-    def __init__(self, name: str, order: Order, sockets: Sockets, service: SpeechService) -> None:
+    def __init__(self, name: str, arguments: StartArguments, sockets: Sockets, service: SpeechService) -> None:
         self.name = name
         self.is_ready, self.leaves, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._order, self._sockets = order, sockets
-        self._state = WorkerState(name, service)
+        self._arguments, self._sockets = arguments, sockets
+        self._takes = RemoteTakes(name, service)
         self._process: Any = None
         self._starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._why: str | None = None
@@ -43,18 +43,18 @@ class WorkerHandle:
         await asyncio.shield(self._starting)
 
     async def _start(self) -> None:
-        from fleet.frontends.worker_main import run  # imports the API, which takes a second
+        from fleet.frontends.speech_process_main import run  # imports the API, which takes a second
 
         ours, theirs = socket.socketpair()
         spawning = multiprocessing.get_context("spawn")
-        arguments = self.name, self._order, theirs, self._sockets
-        self._process = spawning.Process(target=run, args=arguments, name=self.name, daemon=True)
+        args = self.name, self._arguments, theirs, self._sockets
+        self._process = spawning.Process(target=run, args=args, name=self.name, daemon=True)
         try:
             try:
                 await asyncio.to_thread(self._process.start)
             finally:
                 theirs.close()
-            self._state.channel = await Channel.open(ours, self._handle, self._end)
+            self._takes.channel = await Channel.open(ours, self._handle, self._end)
         except BaseException:
             ours.close()
             raise
@@ -86,7 +86,7 @@ class WorkerHandle:
     async def ended(self) -> str:
         """Wait until the process has ended completely; returns the reason."""
         await asyncio.gather(self._starting, return_exceptions=True)
-        if self._state.channel is None:
+        if self._takes.channel is None:
             return "it was not started"
         await self.has_ended.wait()
         await asyncio.to_thread(self._process.join, END_SECONDS)
@@ -106,12 +106,12 @@ class WorkerHandle:
         elif isinstance(message, Leaving):
             self.leaves.set()
         else:
-            self._state.handle(message)
+            self._takes.handle(message)
 
     def _end(self) -> None:
-        self._state.process_ended()
+        self._takes.process_ended()
         self.has_ended.set()
 
     def _send(self, message: Message) -> None:
-        if self._state.channel is not None:
-            self._state.channel.send(message)
+        if self._takes.channel is not None:
+            self._takes.channel.send(message)

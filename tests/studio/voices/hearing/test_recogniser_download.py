@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from studio.api_key import read_keys
-from studio.voices.hearing.fetching import MODEL
 from studio.voices.hearing.recogniser import FasterWhisper
+from studio.voices.hearing.recogniser_download import MODEL
 from tests.studio.api.test_ownership import asking
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from studio.errors import InvalidClip
-from studio.voices import fetch
-from studio.voices.fetch import Fetcher, is_public
+from studio.voices import clip_fetcher
+from studio.voices.clip_fetcher import ClipFetcher, is_public
 from tests.studio.clips import WORDS, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
@@ -85,7 +85,7 @@ def site() -> Iterator[Site]:
     server.server_close()
 
 
-async def refusal(fetcher: Fetcher, url: str) -> str:
+async def refusal(fetcher: ClipFetcher, url: str) -> str:
     with pytest.raises(InvalidClip) as refused:
         await fetcher.fetch(url)
     return str(refused.value)
@@ -93,7 +93,7 @@ async def refusal(fetcher: Fetcher, url: str) -> str:
 
 async def test_a_clip_is_fetched_and_redirects_are_followed(site: Site) -> None:
     site.leads = {"/old": "/newer", "/newer": f"http://127.0.0.1:{site.port}/clip"}
-    assert await Fetcher(trusted=HERE).fetch(f"http://127.0.0.1:{site.port}/old") == spoken()
+    assert await ClipFetcher(trusted=HERE).fetch(f"http://127.0.0.1:{site.port}/old") == spoken()
 
 
 PRIVATE = [
@@ -108,9 +108,9 @@ PRIVATE = [
 async def test_no_notation_of_a_private_address_is_reached(
     site: Site, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(fetch.PORTS, "http", site.port)  # so that it is not the port that is refused
-    said = {await refusal(Fetcher(), f"http://{host}{port}/clip") for port in ("", f":{site.port}", ":22")}
-    assert said == {await refusal(Fetcher(), "https://no-such-host.invalid/clip")}
+    monkeypatch.setitem(clip_fetcher.PORTS, "http", site.port)  # so that it is not the port that is refused
+    said = {await refusal(ClipFetcher(), f"http://{host}{port}/clip") for port in ("", f":{site.port}", ":22")}
+    assert said == {await refusal(ClipFetcher(), "https://no-such-host.invalid/clip")}
     assert site.asked == []
 
 
@@ -131,7 +131,7 @@ def test_what_is_of_the_open_internet_is_allowed(address: str) -> None:
 
 
 async def test_every_redirect_is_checked_anew(site: Site) -> None:
-    fetcher = Fetcher(trusted=HERE)
+    fetcher = ClipFetcher(trusted=HERE)
     targets = [f"http://127.0.0.2:{site.port}/clip", "http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"]
     targets += [f"http://[::ffff:127.0.0.2]:{site.port}/clip", "ftp://127.0.0.1/x", "http://", "//[::1]/clip", ""]
     said = set()
@@ -156,7 +156,7 @@ async def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_check
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    fetcher = Fetcher(trusted=HERE)
+    fetcher = ClipFetcher(trusted=HERE)
     assert await fetcher.fetch(f"http://clips.example:{site.port}/clip") == spoken()
     assert site.hosts == [f"clips.example:{site.port}"] and len(answers["clips.example"]) == 1
     await refusal(fetcher, f"http://both.example:{site.port}/clip")
@@ -167,9 +167,9 @@ async def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_check
 async def test_too_much_too_slow_too_many_turns_and_not_found_are_one_answer(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "TIMEOUT", 0.5)
+    monkeypatch.setattr(clip_fetcher, "TIMEOUT", 0.5)
     site.leads = {"/round": "/round"}
-    fetcher = Fetcher(trusted=HERE)
+    fetcher = ClipFetcher(trusted=HERE)
     urls = [f"http://127.0.0.1:{site.port}{path}" for path in ("/endless", "/slow", "/round", "/nothing")]
     urls += [f"http://user:secret@127.0.0.1:{site.port}/clip", f"http://127.0.0.1:{site.port}/{'x' * 3000}"]
     urls += ["http://127.0.0.1:1/refused", "http:///clip", "http://127.0.0.1:99999/clip", "http://[::1/clip"]
@@ -182,7 +182,7 @@ async def test_files_are_read_from_their_folder_alone(tmp_path: Path) -> None:
     (folder / "my clip.wav").write_bytes(spoken())
     (tmp_path / "secret.wav").write_bytes(spoken())
     (folder / "link.wav").symlink_to(tmp_path / "secret.wav")
-    fetcher = Fetcher(folder)
+    fetcher = ClipFetcher(folder)
     assert await fetcher.fetch((folder / "my clip.wav").as_uri()) == spoken()
     outside = [
         (tmp_path / "secret.wav").as_uri(),
@@ -196,12 +196,12 @@ async def test_files_are_read_from_their_folder_alone(tmp_path: Path) -> None:
         "file:///etc/passwd\x00.wav",
     ]
     assert len({await refusal(fetcher, url) for url in outside}) == 1
-    await refusal(Fetcher(), (folder / "my clip.wav").as_uri())
+    await refusal(ClipFetcher(), (folder / "my clip.wav").as_uri())
 
 
 @pytest.mark.parametrize("url", ["gopher://x", "clip.wav", "", "data:audio/wav,hello", "data:;base64,!!!"])
 async def test_what_is_no_address_is_refused_in_words(url: str) -> None:
-    assert "ref_audio" in await refusal(Fetcher(), url)
+    assert "ref_audio" in await refusal(ClipFetcher(), url)
 
 
 @pytest.mark.parametrize("size", range(7))
@@ -209,14 +209,14 @@ async def test_base64_is_read_to_the_letter(size: int) -> None:
     """Bits that are left over at the end count for nothing, whatever they are."""
     data = bytes(range(249, 249 + size))
     written = base64.b64encode(data).decode()
-    assert await Fetcher().fetch(f"data:audio/wav;base64,{written}") == data
+    assert await ClipFetcher().fetch(f"data:audio/wav;base64,{written}") == data
     if size % 3:
         last = written.rstrip("=")[-1]
         odd = written.replace(last + "=", chr(ord(last) + 1) + "=")
-        assert await Fetcher().fetch(f"DATA:;x=y;BASE64,{odd}") == data
-        assert "not valid base64" in await refusal(Fetcher(), f"data:;base64,{written.rstrip('=')}")
+        assert await ClipFetcher().fetch(f"DATA:;x=y;BASE64,{odd}") == data
+        assert "not valid base64" in await refusal(ClipFetcher(), f"data:;base64,{written.rstrip('=')}")
     for wrong in (f"{written[:-1]}-", f"{written[:3]}\n", f"{written}AAA_", f"{written}é==="):
-        assert "not valid base64" in await refusal(Fetcher(), f"data:;base64,{wrong}")
+        assert "not valid base64" in await refusal(ClipFetcher(), f"data:;base64,{wrong}")
 
 
 def test_a_request_speaks_in_a_fetched_clip_and_the_same_clip_is_encoded_once(

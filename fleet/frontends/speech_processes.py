@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from engine import EngineConfig, SpeechEngine, available_cores
-from fleet.frontends.messages import Order
+from fleet.frontends.messages import StartArguments
 from fleet.frontends.relay import Relayed
-from fleet.frontends.worker_handle import END_SECONDS, WorkerHandle
+from fleet.frontends.speech_process import END_SECONDS, SpeechProcess
 from studio.engine_host import StartEngine
 from studio.errors import StudioError
 from studio.serving.public_port import PublicPort, Sockets
@@ -41,7 +41,7 @@ def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
     return count if count > 1 else 0
 
 
-class WorkerPool:
+class SpeechProcesses:
     """The studio's own process listens wherever no speech process does. Used from its event loop."""
 
     def __init__(
@@ -57,9 +57,9 @@ class WorkerPool:
         ``tell`` prints a line in the terminal.
         """
         self._settings, self._config, self._service, self._join, self._tell = settings, config, service, join, tell
-        self._order: Order | None = None
+        self._arguments: StartArguments | None = None
         self._folder: str | None = None
-        self._processes: dict[int, WorkerHandle] = {}
+        self._processes: dict[int, SpeechProcess] = {}
         self._own: dict[int, Listening] = {}
         self._accepting: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -79,7 +79,7 @@ class WorkerPool:
         watch = HealthCheck("speech processes")
         self._service.background.append(watch)
         with watch.guarded("none can be started; the studio's own process answers everything"):
-            self._order = Order(self._settings, self._config, self._join(), await self._be_reached(server))
+            self._arguments = StartArguments(self._settings, self._config, self._join(), await self._be_reached(server))
             self._service.register.speech_processes = 0, count
             for number, sockets in enumerate(port.several(count)):
                 watch = HealthCheck(f"speech process {number + 1}")
@@ -118,8 +118,8 @@ class WorkerPool:
         self, number: int, count: int, watch: HealthCheck, server: ListeningServer, sockets: Sockets
     ) -> None:
         """Run one process; the studio listens in its place while it does not. Raises ProcessEnded at its end."""
-        assert self._order is not None
-        process = WorkerHandle(watch.name, self._order, sockets, self._service)
+        assert self._arguments is not None
+        process = SpeechProcess(watch.name, self._arguments, sockets, self._service)
         self._processes[number] = process  # `stop` finds it even if the start fails
         await process.start()
         watching = asyncio.create_task(process.watch())

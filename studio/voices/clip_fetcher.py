@@ -45,7 +45,7 @@ class _Refused(Exception):
     """Why an address is refused: for the log, never for the caller."""
 
 
-class Fetcher:
+class ClipFetcher:
     """Downloads clips for requests.
 
     ``folder``: where file: addresses may point; None allows none. ``trusted``: networks of the operator that may be

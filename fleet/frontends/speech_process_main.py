@@ -16,9 +16,20 @@ from functools import partial
 from pathlib import Path
 
 from engine import freeze_heap
-from fleet.frontends.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Order, Ready, Stop
+from fleet.frontends.messages import (
+    Accept,
+    Answer,
+    Cancel,
+    Channel,
+    Failed,
+    Leaving,
+    Message,
+    Ready,
+    StartArguments,
+    Stop,
+)
 from fleet.frontends.relay import Relay
-from fleet.frontends.remote_register import ReportingRegister, WarningsToStudio
+from fleet.frontends.reporting_register import ReportingRegister, WarningsToStudio
 from fleet.frontends.speech_app import SpeechApi
 from studio.engine_host import EngineHost, trim_heap_regularly
 from studio.errors import NotFound, StudioError
@@ -32,25 +43,25 @@ from studio.supervisor import first_of, is_set
 from studio.takes.limits import Limits
 from studio.takes.recorder import Retention
 from studio.voices.bundled import read_aliases
-from studio.voices.fetch import Fetcher
+from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.resolver import VoiceResolver
 
 WRITE_SECONDS = 10.0
 """Seconds beyond the streams' grace, for writing takes."""
 
 
-def run(name: str, order: Order, end: socket.socket, sockets: Sockets) -> None:
+def run(name: str, arguments: StartArguments, end: socket.socket, sockets: Sockets) -> None:
     """Run the process; ``end`` is its end of the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in the terminal: the studio decides when to end
     form = f"%(levelname)s {name}: %(name)s: %(message)s"
-    logging.basicConfig(level=order.settings.log_level.upper(), format=form)
-    threading.Thread(target=_end_with_studio, args=(order,), daemon=True).start()
-    asyncio.run(_Process(order, sockets).run(end))
+    logging.basicConfig(level=arguments.settings.log_level.upper(), format=form)
+    threading.Thread(target=_end_with_studio, args=(arguments,), daemon=True).start()
+    asyncio.run(_Process(arguments, sockets).run(end))
 
 
 class _Process:
-    def __init__(self, order: Order, sockets: Sockets) -> None:
-        self._order, self._sockets = order, sockets
+    def __init__(self, arguments: StartArguments, sockets: Sockets) -> None:
+        self._arguments, self._sockets = arguments, sockets
         self._accept, self._leave = asyncio.Event(), asyncio.Event()
         self._register: ReportingRegister | None = None
 
@@ -67,9 +78,9 @@ class _Process:
             await asyncio.sleep(0)  # sends the remaining messages
 
     async def _live(self, channel: Channel) -> None:
-        host = EngineHost(self._order.config, self._order.start_engine)
-        voices = await asyncio.to_thread(_voices, self._order.settings)
-        service = _service(self._order.settings, host, voices, channel)
+        host = EngineHost(self._arguments.config, self._arguments.start_engine)
+        voices = await asyncio.to_thread(_voices, self._arguments.settings)
+        service = _service(self._arguments.settings, host, voices, channel)
         assert isinstance(service.register, ReportingRegister)
         self._register = service.register
         housekeeping = [asyncio.create_task(work()) for work in (service.register.report_changes, trim_heap_regularly)]
@@ -89,9 +100,9 @@ class _Process:
     async def _serve(self, service: SpeechService, channel: Channel) -> None:
         if service.host.engine().info.card.normalize:
             await asyncio.to_thread(normalised, "It is 5 pm.")  # compiles its rules before the first request
-        api = SpeechApi(service, self._order.settings)
-        relay = Relay(api.app, api.answers, self._order.studio)
-        server = QuietServer(config_of(relay, self._order.settings, lifespan="off", log_config=None))
+        api = SpeechApi(service, self._arguments.settings)
+        relay = Relay(api.app, api.answers, self._arguments.studio)
+        server = QuietServer(config_of(relay, self._arguments.settings, lifespan="off", log_config=None))
         serving = asyncio.create_task(server.serve())
         await asyncio.to_thread(freeze_heap)
         channel.send(Ready())
@@ -125,16 +136,16 @@ def _voices(settings: Settings) -> VoiceResolver:
 def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
     """A service like the studio's own, except that the studio counts and lists its takes."""
     retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
-    fetcher = Fetcher(settings.ref_folder, settings.ref_networks)
+    fetcher = ClipFetcher(settings.ref_folder, settings.ref_networks)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     return SpeechService(host, voices, limits, retention, fetcher, partial(ReportingRegister, channel))
 
 
-def _end_with_studio(order: Order) -> None:
+def _end_with_studio(arguments: StartArguments) -> None:
     """End with the studio, however it ends. The event loop sees the channel close; this is for a loop that is stuck."""
     studio = multiprocessing.parent_process()
     assert studio is not None
     multiprocessing.connection.wait([studio.sentinel])
-    shutil.rmtree(Path(order.studio).parent, ignore_errors=True)  # in case it was killed and could not
+    shutil.rmtree(Path(arguments.studio).parent, ignore_errors=True)  # in case it was killed and could not
     time.sleep(GRACE_SECONDS + WRITE_SECONDS)
     os._exit(1)

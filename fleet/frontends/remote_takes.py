@@ -14,21 +14,21 @@ from studio.speech.speech_service import SpeechService
 
 
 @dataclass(eq=False, slots=True)
-class TakeElsewhere:
+class RemoteTake:
     """A request that another process answers."""
 
     take: Take
     cancel: Callable[[], None]
 
 
-class WorkerState:
+class RemoteTakes:
     """Handles a process's messages about its takes. Used from the studio's event loop."""
 
     def __init__(self, name: str, service: SpeechService) -> None:
         self.name = name
         self.channel: Channel | None = None
         self._register, self._recorder = service.register, service.recorder
-        self._takes: dict[str, TakeElsewhere] = {}
+        self._takes: dict[str, RemoteTake] = {}
         self._unwritten: set[str] = set()
 
     def handle(self, message: Message) -> None:
@@ -62,7 +62,7 @@ class WorkerState:
         except TooManyRequests as refusal:
             self._answer(question, str(refusal), refusal.retry_after)
             return
-        entry = self._takes[take.id] = TakeElsewhere(take, partial(self._cancel, take.id))
+        entry = self._takes[take.id] = RemoteTake(take, partial(self._cancel, take.id))
         self._register.add(entry)
         self._register.put(take)
         self._answer(question, None)
