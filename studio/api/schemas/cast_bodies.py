@@ -1,4 +1,4 @@
-"""Bodies and answers for the cast of a project: characters, and lines to decide."""
+"""Request and response bodies for the cast of a project: characters, and lines to decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and answers for projects and their parts."""
+"""Request and response bodies for projects and their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and answers for checking the audio of projects."""
+"""Request and response bodies for checking the audio of projects."""
 
 from __future__ import annotations
 
