@@ -72,7 +72,7 @@ class Plan:
         return self.parts[0].speaker is not None
 
 
-PROBE = re.compile(r"\s*[.!?…]+\s*")
+PROBE = re.compile(r"\s*[.!?…]{1,8}\s*")
 """Home Assistant sends this to check that a server works; the answer is a short silence."""
 
 
@@ -142,7 +142,10 @@ def _named(turns: Sequence[Turn], cast: Mapping[str, str], find: FindVoice) -> d
 
 def _voice_of(turn: Turn, cast_name: str | None, find: FindVoice) -> Voice | None:
     if cast_name is not None:
-        return find(cast_name)
+        try:
+            return find(cast_name)
+        except UnknownVoice as error:
+            raise UnknownVoice(f"line {turn.line}, {turn.speaker!r}: {error}", "cast") from None
     try:
         return find(turn.speaker)
     except UnknownVoice:
