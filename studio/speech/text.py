@@ -19,6 +19,8 @@ MAX_PAUSES = 600.0
 """Seconds of silence in one script."""
 
 _CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
+_UNENDED = re.compile(r"(?<=\w)(?=[^\S\n]*\n[^\S\n]*\n\s*\S)")
+"""The end of a paragraph without a sentence's end, such as a heading or an item of a list."""
 _BLANK = re.compile(r"\s+")
 _INSIDE = re.compile(r"\S")
 _NEAR = 64
@@ -63,12 +65,13 @@ def has_words(text: str, tags_are_words: bool = False) -> bool:
     return any(sign.isalnum() or sign in _READ_ALOUD or unicodedata.category(sign) == "Sc" for sign in rest)
 
 
-def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) -> Script:
+def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False, one_line: bool = False) -> Script:
     """Words and pauses in order; every word occurs once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
 
     A speaker's later parts begin with the speaker's tag again. ``apart``: a sentence that begins with a tag is a
-    separate part, for a model that follows tags only there. Raises InvalidRequest for a pause that is too long, for too
-    many of them, and for a text with only pauses.
+    separate part, for a model that follows tags only there. ``one_line``: line breaks become spaces, and a paragraph
+    that only a break ends gets a full stop, for a model that skips words at line breaks. Raises InvalidRequest for a
+    pause that is too long, for too many of them, and for a text with only pauses.
     """
     steps: list[Words | Pause] = []
     speaker = ""
@@ -76,7 +79,8 @@ def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) ->
     for mark in (*PAUSE.finditer(text), None):
         for part in split_text(text[at : mark.start() if mark else len(text)], part_bytes, apart):
             tags = _SPEAKER.findall(part)
-            steps.append(Words(part if not speaker or _SPEAKER.match(part) else speaker + part))
+            words = " ".join(_UNENDED.sub(".", part).split()) if one_line and "\n" in part else part
+            steps.append(Words(words if not speaker or _SPEAKER.match(words) else speaker + words))
             speaker = tags[-1] if tags else speaker
         if mark:
             steps.append(Pause(_seconds(mark)))

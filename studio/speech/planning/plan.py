@@ -115,7 +115,8 @@ def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -
 
 def _turns(request: SpeechRequest, reader: Reader, card: ModelCard) -> tuple[Turn, ...]:
     """Raises NothingToSay if no turn has a word."""
-    split = partial(read_script, part_bytes=request.chunk_length, apart=card.tags is not None)
+    # A model that is given numbers as words has learned sentences on one line.
+    split = partial(read_script, part_bytes=request.chunk_length, apart=card.tags is not None, one_line=card.normalize)
     if request.cast is not None:
         turns = read_turns(request.text, reader.read, split)
     else:

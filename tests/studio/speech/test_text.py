@@ -63,6 +63,13 @@ def test_no_part_is_too_long_and_no_letter_is_lost(text: str) -> None:
     assert len(found) > 1
 
 
+def test_a_model_of_single_lines_gets_a_full_stop_for_the_end_of_a_paragraph() -> None:
+    text = "You need:\n\na tape measure \n \n[slow] paper\n\n2 \n\nThe salt\nis “here”.\n\nEnd\n\n"
+    [words] = read_script(text, one_line=True)
+    assert words == Words("You need: a tape measure. [slow] paper. 2. The salt is “here”. End")
+    assert read_script(text) == (Words(text.strip()),)
+
+
 def test_scripts_without_spaces_are_cut_after_their_own_stops() -> None:
     assert all(part[-1] in "。！？" for part in parts("今天天气很好。我们去公园吧！你觉得怎么样？" * 4))
 
