@@ -31,16 +31,19 @@ def epub(
     guide: str = "",
     files: Mapping[str, str | bytes] | None = None,
     lacks: Sequence[str] = (),
+    aside: Sequence[str] = (),
 ) -> bytes:
     """An EPUB 3 of XHTML pages by file name, in this order.
 
     `prologue` stands before its package's root, `nav` is the body of its contents, `ncx` the navMap of EPUB 2 and
-    `guide` its references. `files` are further entries by their whole path; `lacks` names pages without a file.
+    `guide` its references. `files` are further entries by their whole path; `lacks` names pages without a file, `aside`
+    pages that are not part of the main text.
     """
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
     )
-    spine = "".join(f'<itemref idref="i{n}"/>' for n, _ in enumerate(pages))
+    linear = dict.fromkeys(aside, ' linear="no"')
+    spine = "".join(f'<itemref idref="i{n}"{linear.get(name, "")}/>' for n, name in enumerate(pages))
     about = "".join(f"<dc:creator>{each}</dc:creator>" for each in author) + f"<dc:language>{language}</dc:language>"
     if cover:
         items += '<item id="front" href="front.png" media-type="image/png" properties="cover-image"/>'

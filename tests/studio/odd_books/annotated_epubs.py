@@ -31,6 +31,12 @@ def footnotes_that_are_wanted() -> OddBook:
     return of({"a.xhtml": page(body)}, ONE, texts, fields={"notes": "true"})
 
 
+BESIDE = {
+    "a.xhtml": page("<h1>One</h1><p>A dog<a epub:type='noteref' href='n.xhtml#n'>1</a> barked.</p>"),
+    "n.xhtml": page("<h1>Notes</h1><aside epub:type='endnote' id='n'><p>Terrier.</p></aside>"),
+}
+
+
 def endnotes_of_epub_3() -> OddBook:
     notes = "".join(f"<li id='n{n}' role='doc-endnote'><p>Terrier {n}.</p></li>" for n in (1, 2))
     pages = {
@@ -38,6 +44,16 @@ def endnotes_of_epub_3() -> OddBook:
         "n.xhtml": page(f"<section epub:type='endnotes' role='doc-endnotes'><h1>Notes</h1><ol>{notes}</ol></section>"),
     }
     return of(pages, ONE, ("A dog barked.",), ("2 footnotes and endnotes are left out",), ("Terrier", "Notes"))
+
+
+def endnotes_beside_the_text() -> OddBook:
+    reasons = ("not part of the main text", "1 footnote or endnote is left out")
+    return of(BESIDE, ONE, ("A dog barked.",), reasons, ("Terrier", "Notes"), aside=("n.xhtml",))
+
+
+def endnotes_beside_the_text_that_are_wanted() -> OddBook:
+    texts = ("A dog barked.", "Terrier.")
+    return of(BESIDE, (*ONE, "Notes"), texts, fields={"notes": "true"}, aside=("n.xhtml",))
 
 
 def endnotes_of_epub_2() -> OddBook:
@@ -99,6 +115,7 @@ def footnotes_below_a_title() -> OddBook:
 
 
 ANNOTATED_EPUBS = (
-    page_numbers_and_footnotes, footnotes_that_are_wanted, endnotes_of_epub_3, endnotes_of_epub_2, raised_and_lowered,
+    page_numbers_and_footnotes, footnotes_that_are_wanted, endnotes_of_epub_3, endnotes_beside_the_text,
+    endnotes_beside_the_text_that_are_wanted, endnotes_of_epub_2, raised_and_lowered,
     ordered_lists, ends_of_scenes, footnotes_below_a_title,
 )  # fmt: skip

@@ -93,6 +93,9 @@ class PageText:
     left_out: list[str] = field(default_factory=list)
     """Names of sections left out, such as "title page"."""
     notes: int = 0
+    """Number of notes left out."""
+    has_notes: bool = False
+    """Whether it has notes, read or not."""
     marks: list[tuple[str, str]] = field(default_factory=list)
     """Link target and text of each note mark left out."""
     links: int = 0
@@ -210,6 +213,7 @@ class PageReader(MarkupParser):
         name = front_matter(types | (classes & {GUTENBERG}))
         if name and tag != "nav":
             self.page.left_out.append(name)
+        self.page.has_notes |= not NOTES.isdisjoint(types)
         self._is_mute_note = not (name or self._with_notes or NOTES.isdisjoint(types))
         self._is_mute_break, self._page_number = not PAGE_BREAKS.isdisjoint(types | classes), ""
         is_hidden = "hidden" in values or _NOT_SHOWN.search(values.get("style") or "") is not None

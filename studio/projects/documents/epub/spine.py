@@ -113,6 +113,7 @@ class _EpubReader:
         why = "" if keep_all else self._reason_to_skip(page, text, front.get(page.path, ""))
         if why:
             self._skipped.add(why)
+            self._skipped.notes += 0 if page.is_linear else text.notes
             return ReadPage(page.path, [], is_left_out=True)
         for part in dict.fromkeys(text.left_out):
             self._skipped.add(f"The {part} ({_name(page.path)}) is left out.")
@@ -129,7 +130,7 @@ class _EpubReader:
         """Why a readable page is left out; blank if it is not. ``name`` is its kind of front matter in the book."""
         if name and 0 < sum(len(paragraph.text) for paragraph in text.paragraphs) <= MAX_FRONT_MATTER:
             return f"The {name} ({_name(page.path)}) is left out."
-        if not page.is_linear and not (self._with_notes and text.notes):
+        if not page.is_linear and not (self._with_notes and text.has_notes):
             return (
                 f"The page {_name(page.path)} is left out: it is not part of the main text." if text.paragraphs else ""
             )
