@@ -3,6 +3,7 @@ chapters summed up."""
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from studio.errors import InvalidRequest
 from studio.library import Library
 from studio.library.projects import part_arrangement
-from studio.library.projects.project_records import NewPart, ProjectSettings
+from studio.library.projects.project_records import NewPart, Part, ProjectSettings
 from studio.library.projects.replacements import Found, Wanted
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
@@ -143,6 +144,66 @@ def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter
     files = {name for name, _ in library.files.everything()}
     assert library.trash.empty(None) == 1
     assert len(files - {name for name, _ in library.files.everything()}) == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_deleted_parts_are_restored_in_their_order_whatever_was_inserted_and_however_they_are_restored(
+    tmp_path: Path, seed: int
+) -> None:
+    library, chance = Library(tmp_path), random.Random(seed)
+    chapters = {0: "A", 3: "B", 7: "C"}
+    wanted = [NewPart(f"Part {number}.", chapters.get(number, "")) for number in range(10)]
+    project = library.projects.create("me", "Mine", "txt", wanted, ProjectSettings())
+
+    def present() -> list[Part]:
+        return library.projects.parts(project.id, "me")
+
+    order = [part.id for part in present()]
+    inserts = seed % 2 == 1
+    deleted: list[str] = []
+    for _ in range(40):
+        ids = [part.id for part in present()]
+        action = chance.choice(["delete", "delete", "restore", "insert"])
+        if action == "delete" and len(ids) > 1:
+            library.arrangement.delete(project.id, "me", gone := chance.choice(ids))
+            deleted.append(gone)
+        elif action == "restore" and deleted:
+            some = chance.sample(deleted, chance.randint(1, len(deleted)))
+            library.arrangement.restore(project.id, "me", some)
+            deleted = [part_id for part_id in deleted if part_id not in some]
+        elif action == "insert" and inserts:
+            after = chance.choice([None, *ids])
+            library.arrangement.insert(project.id, "me", NewPart("New."), after)
+        held = [part.id for part in present() if part.text != "New."]
+        assert held == [part_id for part_id in order if part_id in held]
+        assert [part.position for part in present()] == list(range(len(present())))
+    chance.shuffle(deleted)
+    for part_id in deleted:
+        library.arrangement.restore(project.id, "me", [part_id])
+    back = [part for part in present() if part.text != "New."]
+    assert [part.id for part in back] == order
+    if not inserts:
+        assert [(part.text, part.chapter) for part in back] == [(part.text, part.chapter) for part in wanted]
+
+
+def test_a_deleted_part_is_restored_after_its_predecessor_when_credits_were_added_meanwhile(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    numbers = ["one", "two", "three", "four"]
+    project = library.projects.create("me", "Mine", "txt", [NewPart(word) for word in numbers], ProjectSettings())
+    first, *_, last = library.projects.parts(project.id, "me")
+    for part in (last, first):
+        library.arrangement.delete(project.id, "me", part.id)
+    library.arrangement.insert(project.id, "me", NewPart("Credits."), None)
+    for part in (first, last):
+        library.arrangement.restore(project.id, "me", [part.id])
+    assert [part.text for part in library.projects.parts(project.id, "me")] == ["Credits.", *numbers]
+    library.arrangement.delete(project.id, "me", last.id)
+    first_half, second_half = library.arrangement.split(
+        project.id, "me", library.projects.parts(project.id, "me")[3].id, "three", 2
+    )
+    library.arrangement.restore(project.id, "me", [last.id])
+    assert [part.text for part in library.projects.parts(project.id, "me")][3:] == ["th", "ree", "four"]
+    assert first_half.position + 1 == second_half.position
 
 
 def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
