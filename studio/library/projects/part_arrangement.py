@@ -95,12 +95,15 @@ class Arrangement:
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
-    def merge(self, project_id: str, owner_filter: str | None, part_id: str, following: str) -> Part:
+    def merge(
+        self, project_id: str, owner_filter: str | None, part_id: str, following: str, whole: str | None = None
+    ) -> Part:
         """Merge a part with the next one, in the voice of the first; the takes of both stay.
 
         A chapter that begins with the second part no longer exists. That part goes into the trash: restoring it undoes
-        the merge. Raises NotFound, InvalidRequest for a result that is too long, and Changed where another part now
-        lies between the two.
+        the merge. ``whole``: the text before a split, which is undone; the second part is then removed for good. Raises
+        NotFound, InvalidRequest for a result that is too long, and Changed where another part now lies between the two
+        or their text is no longer that of the whole.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
@@ -110,6 +113,10 @@ class Arrangement:
             # A title has no full stop to separate it from the text that follows.
             gap = "\n" if part.is_title else "\n\n" if second.continues == "" else " "
             text = f"{part.text}{gap}{second.text}"
+            if whole is not None:
+                if "".join(whole.split()) != "".join(text.split()):
+                    raise Changed("the text of these parts was changed since the split; merge them instead", "text")
+                text = clean_part(whole)
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(message, "following")
@@ -121,7 +128,10 @@ class Arrangement:
             _reword(db, part, new)
             db.execute("update takes set part_id = ? where part_id = ?", [part_id, following])
             takes = [take.id for take in second.takes]
-            self._put_away(db, row, second, {"into": part_id, "text": text, "before": before, "takes": takes})
+            kept = {"into": part_id, "text": text, "before": before, "takes": takes}
+            self._put_away(db, row, second, kept, is_restorable=whole is None)
+            if whole is not None:
+                hang_on(db, project_id, following, part_id)
             _close_gap(db, second)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
@@ -173,7 +183,14 @@ class Arrangement:
         with self._store.reading() as db:
             return [part_of(db, project_id, part_id) for _, part_id in restored]
 
-    def _put_away(self, db: Database, row: dict[str, Any], part: Part, merged: dict[str, Any] | None = None) -> None:
+    def _put_away(
+        self,
+        db: Database,
+        row: dict[str, Any],
+        part: Part,
+        merged: dict[str, Any] | None = None,
+        is_restorable: bool = True,
+    ) -> None:
         """``merged``: for `_separate`, if the part was merged into another one."""
         before = db.execute(
             "select id from parts where project_id = ? and position = ?", [row["id"], part.position - 1]
@@ -186,7 +203,7 @@ class Arrangement:
         now = time.time()
         new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
         new |= {"settings": json.dumps(kept), "paused": 0, "served": 0.0}
-        new |= {"created": now, "changed": now, "deleted": now}
+        new |= {"created": now, "changed": now, "deleted": now if is_restorable else 0}
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
         db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])

@@ -158,5 +158,8 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "Four.", "One 🙂 and two.")
     undo_all(area)
+    with studio.client() as client:
+        deleted = [item["title"] for item in client.get("/v1/trash").json()["data"]]
+    assert "Between." in deleted and "two." not in deleted, "the undo of a split leaves nothing behind"
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

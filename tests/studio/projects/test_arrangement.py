@@ -92,6 +92,27 @@ def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered:
     assert texts(served, project)[:2] == [(0, "New.", "new"), (1, "One or two.", "stale")], "no audio of another part"
 
 
+def test_the_undo_of_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One two.", "pause": 2}, {"input": "Three."}], start=True)
+    until(served, project, "done")
+    before = parts_of(served, project)
+    first, last = (part["id"] for part in before)
+    _, second = post(served, project, f"parts/{first}/split", text="One two.", at=4).json()["data"]
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{last}").raise_for_status()
+        merge = {"following": second["id"], "text": " One two."}
+        change(served, project, second, text="2.")
+        assert_envelope(post(served, project, f"parts/{first}/merge", **merge), 412, "text")
+        change(served, project, second, text="two.")
+        assert post(served, project, f"parts/{first}/merge", **merge).status_code == 200
+        post(served, project, "parts/restore", ids=[last])
+        assert parts_of(served, project) == before
+        trash = client.get("/v1/trash").json()["data"]
+        assert second["id"] not in {item["id"] for item in trash}
+        assert_envelope(post(served, project, "parts/restore", ids=[second["id"]]), 404, "ids")
+
+
 def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)

@@ -123,10 +123,7 @@ export class Arranging {
       throw refuse(phrase("part.splitWhere"));
     }
     const { data: [first, second] } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
-    this.offer(phrase("part.wasSplit", { number: part.position + 1 }), async () => {
-      await mergeParts(this.id, first.id, second.id);
-      await changePart(this.id, first.id, { text: words });
-    });
+    this.offer(phrase("part.wasSplit", { number: part.position + 1 }), () => mergeParts(this.id, first.id, second.id, words));
     return first;
   }
 
