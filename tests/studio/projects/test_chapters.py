@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
 from tests.studio.server import Served
 
 CHAPTERS = [
@@ -62,3 +62,42 @@ def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
         for body, status in ((within, 404), (both, 400)):
             assert_envelope(client.post(f"{at}/speak", json=body), status, "chapter")
         assert client.get(f"{PROJECTS}/proj_gone/outline").status_code == 404
+
+
+def test_a_chapter_is_renamed_with_its_heading(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, input="# 1\n\n## The End\n\nIt was late.\n\n# 2\n\nIt was early.", kind="md", start=True)
+    until(served, project, "done")
+    heading, text, *_ = before = parts_of(served, project)
+
+    renamed = change(served, project, heading, chapter=" The  Beginning ").json()
+    assert (renamed["chapter"], renamed["text"], renamed["state"]) == ("The Beginning", "The Beginning", "stale")
+    assert [chapter["title"] for chapter in outline(served, project)] == ["The Beginning", "2"]
+    assert parts_of(served, project)[1:] == before[1:]
+    with served.client() as client:
+        client.patch(f"{PROJECTS}/{project['id']}", json={"read_titles": False}).raise_for_status()
+        timeline = client.get(f"{PROJECTS}/{project['id']}/timeline").json()["parts"]
+    assert (timeline[0]["part"], timeline[0]["chapter"]) == (text["id"], "The Beginning"), "the heading is left out"
+    change(served, project, heading, chapter=heading["chapter"], text=heading["text"]).raise_for_status()
+    assert parts_of(served, project) == before, "undone, with its take"
+
+    for part, title, message in (
+        (heading, " ", "needs a title"),
+        (heading, "a" * 201, "200"),
+        (heading, "a\1", "control characters"),
+        (text, "New", "no chapter begins"),
+    ):
+        answer = change(served, project, part, chapter=title)
+        assert_envelope(answer, 400, "chapter")
+        assert message in answer.text
+    assert parts_of(served, project) == before
+
+
+def test_a_chapter_whose_first_part_is_prose_is_renamed_alone(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "Before it all."}, {"input": "It was late.", "chapter": "One"}])
+    parts = parts_of(served, project)
+    for number, title in ((0, "Preface"), (1, "Un")):
+        change(served, project, parts[number], chapter=title)
+        parts[number]["chapter"] = title
+    assert parts_of(served, project) == parts
