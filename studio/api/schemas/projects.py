@@ -19,10 +19,11 @@ from studio.library.projects.project_records import (
     MAX_PAUSE,
     MAX_TITLE,
     Part,
+    PartChanges,
+    PartRange,
     Project,
     ProjectSettings,
 )
-from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.library.sharing import sharing_json
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
@@ -173,9 +174,14 @@ class PartBody(DirectionBody):
 
     text: str | None = None
     take: str | None = Field(None, description="The id of the take to choose.")
+    chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
+        None,
+        description="A new title of the chapter that begins with this part. If the part is its heading, its text "
+        "changes too, unless text is sent as well.",
+    )
 
     def changes(self) -> PartChanges:
-        return replace(DirectionBody.changes(self), text=self.text, take=self.take)
+        return replace(DirectionBody.changes(self), text=self.text, take=self.take, chapter=self.chapter)
 
 
 class PartsBody(DirectionBody):
