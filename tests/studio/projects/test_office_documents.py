@@ -1,4 +1,4 @@
-"""Word documents and PDFs: what is read aloud of them, and what cannot be read, told clearly."""
+"""Word documents, PDFs and Markdown: what is read aloud of them, and what cannot be read, told clearly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from studio.errors import InvalidDocument
-from studio.projects.documents import read_document
+from studio.projects.documents import into_parts, read_document
 from tests.studio.documents import docx, pdf
 
 
@@ -122,3 +122,58 @@ def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
 def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(data, "pdf")
+
+
+MARKDOWN = """---
+title: x
+---
+# The *title*
+
+Some [link](http://a.example/x), ![picture](p.png) and [whispering] `code`.
+
+```
+not this
+```
+<div>nor this</div>
+
+- one
+- two
+
+## Next
+
+> quoted
+
+| a | b |
+|---|---|
+| c | d |
+"""
+
+
+def test_markdown_is_read_as_it_is_spoken() -> None:
+    document = read_document(MARKDOWN.encode(), "md")
+    parts = into_parts(document)
+    assert document.title == "x"
+    assert [part.chapter for part in parts] == ["The title", "", "Next", ""]
+    assert parts[1].text == "Some link,  and [whispering] code.\n\none\n\ntwo"
+    assert parts[3].text.split() == ["quoted", "a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ("title: 'A Garden'\nauthors: [Ann, Ben]\nlanguage: no", ("A Garden", "Ann, Ben", "no")),
+        ("# mine\nTitle: Garden: A Year\nAuthor: Ann\nlang: en_GB", ("Garden: A Year", "Ann", "en-GB")),
+        ("author:\n  - name: Ann\n    email: a@b\n  - Ben\nlang: 1\ndraft: yes", ("One", "Ann, Ben", "")),
+        ("author: Ann\nx: " + "[" * 3000, ("One", "Ann", "")),
+    ],
+)
+def test_the_front_matter_of_markdown_names_the_book(header: str, found: tuple[str, str, str]) -> None:
+    document = read_document(f"---\n{header}\n---\n# One\n\nIt grew.".encode(), "md")
+    assert [passage.text for passage in document.passages] == ["One", "It grew."]
+    assert (document.title, document.author, document.language) == found
+
+
+@pytest.mark.parametrize("begins", ["---\n\nIt grew.\n\n---", "---\nIt grew: a lot.\n\n---", "---\na: It grew."])
+def test_lines_of_dashes_around_prose_are_not_front_matter(begins: str) -> None:
+    text = " ".join(passage.text for passage in read_document(f"{begins}\n\nIt died.".encode(), "md").passages)
+    assert "It grew" in text and text.endswith("It died.")
