@@ -16,10 +16,10 @@ from studio.library.projects.project_records import (
     MAX_PARTS,
     NewPart,
     Part,
+    PartChanges,
     Project,
     ProjectSettings,
 )
-from studio.library.projects.project_repository import PartChanges
 from studio.paths import json_beside
 from studio.speech.text import sentences_of
 

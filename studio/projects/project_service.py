@@ -11,8 +11,8 @@ from anyio import to_thread
 from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
-from studio.library.projects.project_records import MAX_TITLE, NewPart, Part, Project, ProjectSettings
-from studio.library.projects.project_repository import PartChanges, Which
+from studio.library.projects.project_records import MAX_TITLE, NewPart, Part, PartChanges, Project, ProjectSettings
+from studio.library.projects.project_repository import Which
 from studio.library.projects.row_mapping import clean_title
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
@@ -160,7 +160,7 @@ class ProjectService:
         return self._projects.get(before.id, owner_filter) if changed else project
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Raises NotFound, InvalidRequest."""
+        """Raises NotFound, InvalidRequest, Changed."""
         self._voices.check_for_project(project_id, owner_filter, changes.voice)
         return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 

@@ -19,10 +19,11 @@ from studio.library.projects.project_records import (
     MAX_PAUSE,
     MAX_TITLE,
     Part,
+    PartChanges,
+    PartRange,
     Project,
     ProjectSettings,
 )
-from studio.library.projects.project_repository import PartChanges, PartRange
 from studio.library.sharing import sharing_json
 from studio.library.takes.take import Take
 from studio.projects.documents import Document, Passage
@@ -172,10 +173,14 @@ class PartBody(DirectionBody):
     """Fields that are absent or null stay as they are."""
 
     text: str | None = None
+    text_before: str | None = Field(
+        None,
+        description="The part's text as read before; if it has changed since, the answer is 412. Absent: any.",
+    )
     take: str | None = Field(None, description="The id of the take to choose.")
 
     def changes(self) -> PartChanges:
-        return replace(DirectionBody.changes(self), text=self.text, take=self.take)
+        return replace(DirectionBody.changes(self), text=self.text, text_before=self.text_before, take=self.take)
 
 
 class PartsBody(DirectionBody):

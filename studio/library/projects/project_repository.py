@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from studio.audio.cover import Cover
@@ -21,12 +20,15 @@ from studio.library.projects.project_records import (
     NewCharacter,
     NewPart,
     Part,
+    PartChanges,
+    PartRange,
     Project,
     ProjectSettings,
     Recipes,
 )
 from studio.library.projects.row_mapping import (
     AT_REST,
+    check_unchanged,
     clean_part,
     clean_pause,
     clean_title,
@@ -57,39 +59,6 @@ MAX_PROJECTS = 500
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
 _ASKED = {"missing": "state in ('new', 'stale', 'failed')", "stale": "state = 'stale'", "all": "state != 'speaking'"}
-
-
-@dataclass(frozen=True, slots=True)
-class PartChanges:
-    """Changes to a part; None leaves a field as it is."""
-
-    text: str | None = None
-    voice: str | None = None
-    """Blank for the project's voice."""
-    pause: float | None = None
-    """Below 0 for the project's pause."""
-    take: str | None = None
-    """The id of the take to choose. Like the text for one part only."""
-    reword: Callable[[str], str] | None = None
-    """Returns the new text of a part, from its current text."""
-    character: str | None = None
-    """The id of the character who speaks; blank: the narrator. The part gets that voice, unless ``voice`` is given, and
-    is confirmed, unless ``confirmed`` says otherwise."""
-    confirmed: bool | None = None
-    scene: bool | None = None
-    speed: float | None = None
-    """Below 0 for the project's value, as for the next three."""
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PartRange:
-    """All parts from one to another, by their ids."""
-
-    first: str
-    last: str
 
 
 class Projects:
@@ -272,13 +241,15 @@ class Projects:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest."""
+        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest, Changed."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
             new: dict[str, Any] = {}
             if changes.text is not None:
                 new["text"] = clean_part(changes.text)
+            if changes.text_before is not None and part.text != new.get("text"):  # the same words again lose nothing
+                check_unchanged(part, changes.text_before)
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")

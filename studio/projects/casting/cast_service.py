@@ -11,8 +11,7 @@ from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.library import Library
 from studio.library.projects.cast_repository import CastMember, CharacterChanges
 from studio.library.projects.part_filter import PartFilter
-from studio.library.projects.project_records import NewCharacter, Part
-from studio.library.projects.project_repository import PartChanges, PartRange
+from studio.library.projects.project_records import NewCharacter, Part, PartChanges, PartRange
 from studio.projects.casting.chat_endpoint import MAX_LINES, ChatEndpoint, Proposal, Question
 from studio.projects.casting.delivery_tags import MAX_DELIVERY_TAGS, with_tags
 from studio.projects.casting.voice_proposals import proposed_voices, roles_of

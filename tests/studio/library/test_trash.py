@@ -12,8 +12,7 @@ import pytest
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import Library, TakeFilter, Voice, VoiceFields
 from studio.library.migrations.schema import MIGRATIONS
-from studio.library.projects.project_records import NewCharacter, NewPart, Project, ProjectSettings
-from studio.library.projects.project_repository import PartChanges
+from studio.library.projects.project_records import NewCharacter, NewPart, PartChanges, Project, ProjectSettings
 from studio.library.projects.replacements import Wanted
 from studio.library.sqlite import Database
 from studio.library.takes.take import NewTake, Take
