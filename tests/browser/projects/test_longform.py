@@ -246,6 +246,35 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     expect(area.locator("[data-part=left-out]")).to_have_text(words)
 
 
+def test_a_jump_to_a_chapter_shows_its_heading_below_the_bar(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area, page = area_of(screen), screen.page
+    area.get_by_text("Or paste a text").click()
+    part = [["Words of it. " * (5 + (n * 37 + k * 13) % 60) for k in range(6)] for n in range(60)]
+    text = "\n\n".join("\n\n".join([f"# Chapter {n}", *part[n - 1]]) for n in range(1, 61))
+    area.get_by_label("Text of the project").fill(text)
+    area.get_by_role("button", name="Create a project").click()
+    area.get_by_label("Split into").select_option("paragraph")
+    import_it(area)
+    for number in (50, 33, 7, 60):
+        area.get_by_role("list", name="Chapters").get_by_text(f"Chapter {number}", exact=True).click()
+        heading = area.locator(f".long-parts > li[aria-posinset='{number * 7 - 6}']")
+        expect(heading.locator("textarea")).to_have_value(f"Chapter {number}")
+        below = page.evaluate(
+            """async (row) => {
+                const frame = () => new Promise((done) => requestAnimationFrame(done));
+                for (let still = 0, at = -1; still < 10; await frame()) {
+                    still = scrollY === at ? still + 1 : 0;
+                    at = scrollY;
+                }
+                const bar = document.querySelector("#area-longform [data-part=sticky]");
+                return row.getBoundingClientRect().top - bar.getBoundingClientRect().bottom;
+            }""",
+            heading.element_handle(),
+        )
+        assert 0 < below < 20, (number, below)
+
+
 def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_reload(
     studio: Served, open_page: Open
 ) -> None:
