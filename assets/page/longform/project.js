@@ -193,7 +193,7 @@ export class Project extends EventTarget {
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
     this.part("speak").hidden = !missing;
-    this.part("speak").textContent = phrase(parts.done ? "project.speak" : "project.speak.all");
+    this.part("speak").textContent = parts.done ? phrase("project.speak", { count: missing }) : phrase("project.speak.all");
     this.part("stale").hidden = !parts.stale || parts.stale === missing;
     this.part("stale").textContent = phrase("project.speak.stale", { count: parts.stale });
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;

@@ -12,10 +12,11 @@ export class UnsavedNote extends EventTarget {
     this.words = element("span");
     this.words.setAttribute("role", "status");
     this.other = element("q", { dir: "auto", hidden: true });
-    const button = (textContent, isMine) => element("button", { type: "button", className: "plain", textContent, hidden: true, onclick: () => this.dispatchEvent(new CustomEvent("settle", { detail: { isMine } })) });
+    const button = (textContent, isMine) => element("button", { type: "button", className: "plain", textContent, onclick: () => this.dispatchEvent(new CustomEvent("settle", { detail: { isMine } })) });
     this.mine = button(phrase("part.unsaved.mine"), true);
     this.theirs = button("", false);
-    this.element = element("div", { className: "long-unsaved", hidden: true }, [element("p", {}, [this.words, " ", this.other]), element("div", { className: "long-bar" }, [this.mine, this.theirs])]);
+    this.choice = element("div", { className: "long-bar" }, [this.mine, this.theirs]);
+    this.element = element("div", { className: "long-unsaved", hidden: true }, [element("p", {}, [this.words, " ", this.other]), this.choice]);
   }
 
   /**
@@ -30,7 +31,7 @@ export class UnsavedNote extends EventTarget {
     if (this.words.textContent !== words) this.words.textContent = words;
     this.other.textContent = isChanged ? text : "";
     this.mine.hidden = this.other.hidden = !isChanged;
-    this.theirs.hidden = !problem?.isOfRequest;
+    this.choice.hidden = !problem?.isOfRequest;
     this.theirs.textContent = phrase(isChanged ? "part.unsaved.theirs" : "part.unsaved.discard");
   }
 }

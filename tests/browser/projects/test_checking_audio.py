@@ -32,10 +32,13 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
     area.get_by_role("button", name="Check", exact=True).click()
+    about = area.get_by_text("A check has a speech recogniser transcribe every part")
+    expect(about).to_be_visible()
     script.texts = ["one mango three", "the end is", "all is well here"]
     area.get_by_role("button", name="Check the audio").click()
     expect(area.locator(".proof")).to_contain_text("3 of 3 parts with audio checked")
     expect(area.locator(".proof")).to_contain_text("181.8 wrong words per 1,000")
+    expect(about).to_be_hidden()
     spots = area.get_by_role("list", name="Doubtful spots").get_by_role("listitem")
     expect(spots).to_have_count(2)
     expect(spots.nth(0)).to_contain_text("Part 2, 0:01.0 · Ends too early")

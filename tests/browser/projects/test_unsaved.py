@@ -11,17 +11,18 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.projects.test_arranging import paste_sentences, show
 from tests.browser.projects.test_longform import area_of
 from tests.browser.screen import Screen
+from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
 
 
-def opened(studio: Served, open_page: Open) -> tuple[Page, Locator]:
+def opened(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
     screen = open_page(studio).ready()
     area = area_of(screen)
     paste_sentences(area, "One. Two.")
     show(area, "One.", "Two.")
-    return screen.page, area
+    return screen, screen.page, area
 
 
 def text_of(area: Locator, number: int) -> Locator:
@@ -47,7 +48,7 @@ def until_stored(page: Page, *texts: str) -> None:
 
 
 def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_page: Open) -> None:
-    page, area = opened(studio, open_page)
+    _, page, area = opened(studio, open_page)
     text_of(area, 2).press_sequentially(" More.")
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
@@ -63,7 +64,7 @@ def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_pag
 
 
 def test_a_hidden_page_saves_without_being_asked_and_typing_goes_on(studio: Served, open_page: Open) -> None:
-    page, area = opened(studio, open_page)
+    _, page, area = opened(studio, open_page)
     text = text_of(area, 1)
     text.fill("One and")
     page.evaluate(
@@ -83,7 +84,7 @@ def test_a_hidden_page_saves_without_being_asked_and_typing_goes_on(studio: Serv
 def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_is_back(
     studio: Served, open_page: Open
 ) -> None:
-    page, area = opened(studio, open_page)
+    _, page, area = opened(studio, open_page)
 
     def lose(route: Route) -> None:
         route.abort() if route.request.method == "PATCH" else route.continue_()
@@ -95,7 +96,8 @@ def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_i
     expect(row.locator(".long-word")).to_have_text("Not saved")
     expect(row).to_contain_text("sent as soon as it answers again")
     area.get_by_role("button", name="All projects").click()
-    area.get_by_role("list", name="Projects").get_by_role("button").first.click()
+    expect(area.get_by_label("Choose a document")).to_be_visible()
+    page.go_back()
     show(area, "Nine.", "Two.")
     expect(row).to_contain_text("sent as soon as it answers again")
     assert stored(page) == ["One.", "Two."]
@@ -107,7 +109,7 @@ def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_i
 
 @pytest.mark.parametrize("is_mine", [True, False])
 def test_of_two_tabs_the_later_one_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
-    page, area = opened(studio, open_page)
+    screen, page, area = opened(studio, open_page)
     text_of(area, 2).fill("Mine.")
     page.evaluate(
         """async () => {
@@ -123,6 +125,7 @@ def test_of_two_tabs_the_later_one_chooses_between_both_texts(studio: Served, op
     expect(row).to_contain_text("another tab, has changed this text in the meantime. It is now: Theirs.")
     expect(text_of(area, 2)).to_have_value("Mine.")
     assert stored(page) == ["One.", "Theirs."]
+    assert serious_violations(screen) == []
     row.get_by_role("button", name="Save my text" if is_mine else "Use the other text").click()
     chosen = "Mine." if is_mine else "Theirs."
     show(area, "One.", chosen)

@@ -37,7 +37,7 @@ export class Arranging {
    */
   async arrange(row, following, { verb, text = "" }) {
     const { part } = row;
-    if (verb === "delete") return this.delete([part.id], phrase("trash.deleted", { title: titleOf(part) }));
+    if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { number: part.position + 1, text: titleOf(part) }));
     const [words, cursor] = [row.text.value, row.text.selectionStart];
     if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
     if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
