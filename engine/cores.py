@@ -1,4 +1,4 @@
-"""How many cores this process may use."""
+"""The number of cores this process may use."""
 
 from __future__ import annotations
 

@@ -111,11 +111,11 @@ class Timing:
     """Seconds since the utterance was submitted, by the engine's clock."""
 
     admitted: float
-    """When the utterance left the queue."""
+    """Time at which the utterance left the queue."""
     first_frame: float
-    """When the take's first frame was sampled."""
+    """Time at which the take's first frame was sampled."""
     now: float
-    """When this chunk was ready."""
+    """Time at which this chunk was ready."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,7 +172,7 @@ class EngineInfo:
     weights: Weights = "bf16"
     """Bits of the layer weights; see EngineConfig."""
     memory: str = ""
-    """What the engine holds, item by item, in GiB."""
+    """The engine's memory, item by item, in GiB."""
     memory_bytes: int = 0
     """The sum of that."""
     frame_path: str = "plain torch"
@@ -220,7 +220,7 @@ class EngineStats:
     codec_streams: int = 0
     """Takes with an open codec stream."""
     book_errors: int = 0
-    """How often an idle engine found that a cache's count was wrong, and corrected it."""
+    """Number of accounting errors that an idle engine found in its caches and corrected."""
     graphs_left: int = 0
     """CUDA graphs still to be captured while the engine is idle; until then smaller batches are padded."""
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)

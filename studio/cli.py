@@ -16,6 +16,7 @@ from typing import TypeAlias
 from studio.errors import InvalidRequest, SettingsError, StudioError
 from studio.library import Cut, Library, Voice, VoiceFields
 from studio.library.audio_files import write_whole
+from studio.library.store import DATABASE
 from studio.library.trash import TABLES, TrashItem
 from studio.settings import Settings
 from studio.unicode_text import check_strings, text_of
@@ -37,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_strings(vars(options))
         command: Command = options.command
         settings = Settings.load()
-        library = Library(Path(options.home or settings.home), settings.trash_days)
+        home = Path(options.home or settings.home)
+        if command not in (_add, _import, _import_references) and not (home / DATABASE).is_file():
+            raise SettingsError(f"{home} contains no library; a studio or “voices add” creates one")
+        library = Library(home, settings.trash_days)
         library.voices = library.voices.for_all()
         command(library, options)
     except (StudioError, SettingsError, OSError) as error:
@@ -57,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     verb("list", _list_trash, "list deleted items, newest first")
     restore = verb("restore", _restore, "restore a deleted item")
     restore.add_argument("kind", choices=TABLES)
-    restore.add_argument("id")
+    restore.add_argument("id", help="as “trash list” shows it")
     verb("empty", _empty, "delete everything in the trash permanently")
     return parser
 

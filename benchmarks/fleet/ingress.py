@@ -8,7 +8,7 @@ from benchmarks.serving.crowd import Crowd, evenly, silence
 from benchmarks.serving.loads import Service, failures, summary
 
 PACED = "-m", "benchmarks.fleet.paced_app"
-IN_HAND = 1.0
+BUFFERED_SECONDS = 1.0
 """Seconds of audio that a listener buffers before playing."""
 FOUR = 4
 """Numbers of speech processes to compare."""
@@ -47,6 +47,6 @@ async def _try(service: Service, crowd: Crowd, streams: int) -> dict[str, Any]:
     listeners = load.listeners
     row = {"streams": streams} | summary(load)
     row["silence_s"] = round(
-        max((silence(listener, IN_HAND) for listener in listeners if not listener.error), default=0.0), 3
+        max((silence(listener, BUFFERED_SECONDS) for listener in listeners if not listener.error), default=0.0), 3
     )
     return row | {"why": failures(listeners)}

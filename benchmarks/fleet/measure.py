@@ -31,7 +31,7 @@ import torch
 
 from benchmarks.common.material import clip
 from benchmarks.common.report import Report, percentile, table
-from benchmarks.fleet.ingress import FOUR, IN_HAND, PACED, REPLICAS, most_streams
+from benchmarks.fleet.ingress import BUFFERED_SECONDS, FOUR, PACED, REPLICAS, most_streams
 from benchmarks.serving.api_server import StudioProcess
 from benchmarks.serving.crowd import Crowd, silence
 from benchmarks.serving.listener import Address, Listener
@@ -268,7 +268,9 @@ class Stages:
                         "update_failed": lost(listeners, self.loads.seconds),
                         "update_why": failures(listeners),
                         "update_took_s": round(took, 1),
-                        "update_silence_s": round(max(silence(listener, IN_HAND) for listener in listeners), 2),
+                        "update_silence_s": round(
+                            max(silence(listener, BUFFERED_SECONDS) for listener in listeners), 2
+                        ),
                     }
                 )
 
@@ -315,7 +317,7 @@ class Stages:
                 f"{name}_takes": len(listeners),
                 f"{name}_lost": lost(listeners, self.loads.seconds),
                 f"{name}_why": failures(listeners),
-                f"{name}_silence_s": round(max(silence(listener, IN_HAND) for listener in listeners), 2),
+                f"{name}_silence_s": round(max(silence(listener, BUFFERED_SECONDS) for listener in listeners), 2),
                 f"{name}_noticed_s": percentile(gaps, 1, 2),
             }
         )

@@ -37,7 +37,7 @@ SECONDS = (4.0, 16.0)
 """Shortest and longest take."""
 OFFERED = 0.75
 """Share of the replicas' capacity that is offered when measuring first audio."""
-IN_HAND = 1.0
+BUFFERED_SECONDS = 1.0
 """Seconds of audio that a listener buffers before playing, when replicas are killed."""
 BURST_SECONDS = 8.0
 """Seconds of each take of a burst."""
@@ -74,7 +74,7 @@ class Measurements:
     lost: int = 0
     refused: int = 0
     silences: list[float] = field(default_factory=list)
-    """The longest silence in seconds of each listener who buffered IN_HAND before playing."""
+    """The longest silence in seconds of each listener who buffered BUFFERED_SECONDS before playing."""
 
 
 class Crowd:
@@ -105,7 +105,7 @@ class Crowd:
                         silence = max(silence, now - plays_from - got)
                         plays_from = now - got
                     got += chunk.frames * FRAME_SECONDS
-                    if plays_from is None and got >= IN_HAND:
+                    if plays_from is None and got >= BUFFERED_SECONDS:
                         plays_from = now
                     measurements.chunks += 1
                     measurements.seconds += chunk.frames * FRAME_SECONDS

@@ -69,11 +69,11 @@ def evenly(count: int, seconds: float) -> list[float]:
     return [seconds * number / count for number in range(count)]
 
 
-def silence(listener: Listener, in_hand: float) -> float:
+def silence(listener: Listener, buffered: float) -> float:
     """The longest silence, in seconds, for a listener who starts this long after the first piece."""
     longest = still = 0.0
     for (_, had), (came, _) in zip(listener.pieces, listener.pieces[1:], strict=False):
-        late = came - (listener.first + in_hand + still + had)
+        late = came - (listener.first + buffered + still + had)
         if late > 0:
             longest, still = max(longest, late), still + late
     return longest

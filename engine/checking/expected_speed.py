@@ -1,4 +1,4 @@
-"""How fast a model would probably speak on a device: an estimate from what a frame reads and computes."""
+"""Estimates a model's speed on a device from the bytes that a frame reads and the operations it computes."""
 
 from __future__ import annotations
 

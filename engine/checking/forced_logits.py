@@ -47,7 +47,7 @@ class ForcedTake:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How closely other logits agree."""
+    """The agreement of other logits."""
 
     semantic_kept: float
     """Share of semantic tokens with the same most likely value."""

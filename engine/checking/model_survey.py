@@ -1,4 +1,4 @@
-"""What a model needs, before it is loaded: memory by weight format, whether it fits here, and how fast it may be."""
+"""A model's requirements before it is loaded: memory by weight format, whether it fits here, the expected speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.runtime.setup import Place, Sizing, place_of
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a model needs with its weights in one format."""
+    """A model's requirements with its weights in one format."""
 
     weights: Weights
     dtype: str
@@ -42,12 +42,12 @@ class ModelSurvey:
     family: str
     device: str
     free_bytes: int | None
-    """What it may use; None: not known."""
+    """The memory it may use; None: not known."""
     needs: tuple[Need, ...]
     chosen: Weights | None
     """The format in which it would be loaded; None: it does not fit."""
     card: ModelCard
-    """What the checkpoint says of itself; empty for one that is not here."""
+    """The checkpoint's description of itself; empty for one that is not here."""
 
     @property
     def need(self) -> Need | None:

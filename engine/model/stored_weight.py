@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from engine.config import Weights
 
 BITS: dict[Weights, tuple[int, int]] = {"bf16": (16, 16), "int8": (8, 8), "int6": (6, 8)}
-"""Of the slow and of the fast AR's layers; 16 stands for whatever type the model has."""
+"""Of the slow and of the fast AR's layers; 16 stands for the model's own type."""
 _FEW_ROWS, _SOME_ROWS = 16, 128
 """Up to so many are multiplied by eight bits faster than by what these are converted to: bfloat16, where the CPU has
 products of it, else float32."""

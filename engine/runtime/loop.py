@@ -97,7 +97,7 @@ class Loop:
         self._commands.put(lambda: self._cancel(row))
 
     def run_in_gaps(self, work: Iterator[int]) -> None:
-        """Do this work step by step in turns in which nobody waits; it yields the steps left before each step."""
+        """Do this work step by step in turns in which no request waits; it yields the steps left before each step."""
 
         def begin() -> None:
             self._gap_work, self._steps_left = work, next(work, 0)
@@ -284,11 +284,11 @@ class Loop:
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
         """Send the row's frames to the codec; there are none when a take stops just after a chunk."""
-        row.first_frame = row.first_frame or time.perf_counter()
-        row.first_chunk = row.first_chunk or time.perf_counter()
+        now = time.perf_counter()
+        row.note_chunk(self._frame_seconds, now)
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        is_awaited = not has_buffered(row, self._frame_seconds, time.perf_counter(), PATIENCE)
+        is_awaited = not has_buffered(row, self._frame_seconds, now, PATIENCE)
         job = CodecJob(row, codes, row.sent, reason, is_awaited)
         (self._due if is_awaited or reason else self._gathered).append(job)
         row.sent, row.chunks = row.drawn, row.chunks + 1

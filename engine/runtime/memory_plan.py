@@ -130,7 +130,7 @@ def largest(
 
 
 def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
-    """What a CPU holds where that is not set: float32, called bf16, or int8 where reading float32 takes too long."""
+    """A CPU's weights if they are not set: float32, called bf16, or int8 where reading float32 takes too long."""
     model, _ = _shapes(config, codec, "bf16")
     layers = [*model.slow.layers, *model.fast.layers]
     is_large = sum(4 * p.numel() for layer in layers for p in layer.parameters()) > CACHED
@@ -252,7 +252,7 @@ def _graph_bytes(codec: CodecConfig, precision: Precision) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FrameCost:
-    """What a frame of one row costs, whatever the device."""
+    """The cost of a frame of one row, on any device."""
 
     passes: int
     """Layers that are gone through, those of the fast AR once for each residual code."""

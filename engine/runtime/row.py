@@ -52,7 +52,8 @@ class Row:
     admitted: float = 0.0
     first_frame: float = 0.0
     first_chunk: float = 0.0
-    """When its first frames went to the codec: its listener began to play after that."""
+    """When its listener would have begun to play if it had never run out of audio: its first frames went to the codec
+    then, or later by as long as it had to wait since."""
 
     @property
     def drawn(self) -> int:
@@ -64,6 +65,13 @@ class Row:
         if not self.first_chunk:
             return 0.0
         return (self.sent - self.prompt.delivered) * frame_seconds - (now - self.first_chunk)
+
+    def note_chunk(self, frame_seconds: float | None, now: float) -> None:
+        """Frames go to the codec now. A listener who has run out of audio until now plays on from here."""
+        self.first_frame = self.first_frame or now
+        self.first_chunk = self.first_chunk or now
+        if frame_seconds is not None:
+            self.first_chunk -= min(self.buffered_seconds(frame_seconds, now), 0.0)
 
     def timing(self) -> Timing:
         start = self.submitted

@@ -69,7 +69,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an engine with a config would run on this machine, whatever its model."""
+    """The device on which an engine with this config would run on this machine, with any model."""
 
     device: torch.device
     codec_device: torch.device

@@ -1,1 +1,1 @@
-"""Audio in and out: reading clips safely, resampling streams, encoding speech while it is made."""
+"""Audio in and out: reading clips safely, resampling streams, encoding speech while it is generated."""

@@ -11,7 +11,7 @@ _LAYOUT = struct.Struct("<4sI4s4sIHHIIHH4sI")
 """The header up to the samples: RIFF, a format chunk of 16 bytes, then the data chunk."""
 _PCM = 1
 _DISGUISED = (b"\x72\xf8\x1f\x4e", b"\x7f\xfe\x80\x01", b"\xfe\x7f\x01\x80", b"\x1f\xff\xe8\x00", b"\xff\x1f\x00\xe8")
-"""How S/PDIF and DTS data stored as samples begins; FFmpeg looks for it in …"""
+"""The first bytes of S/PDIF and DTS data stored as samples; FFmpeg looks for it in …"""
 _LOOKED_AT = 2**16 + 2**10
 """… the first 64 KiB, and decodes them."""
 MOST_CHANNELS = 2

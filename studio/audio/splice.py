@@ -19,7 +19,7 @@ LOUDEST = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Where a sentence lies in audio, in samples; None: no word before it, or after it."""
+    """The span of a sentence in audio, in samples; None: no word before it, or after it."""
 
     start: int
     end: int

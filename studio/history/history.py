@@ -60,7 +60,7 @@ class History:
 
     @property
     def undo_seconds(self) -> float:
-        """How long a deleted take can be restored."""
+        """Time for which a deleted take can be restored."""
         return self._library.trash.seconds
 
     async def by_id(self, wanted: TakeFilter) -> TakeFilter:

@@ -1,4 +1,4 @@
-"""How much a kept take sounds like the clip of its voice, or another clip, and why it does not."""
+"""Compares a stored take with the clip of its voice, or with another clip, and finds reasons for a difference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Likeness:
     closest: Closest | None
     """None where the take's own voice is a bundled one, or no bundled one is near."""
     findings: tuple[Finding, ...]
-    """What in the clip may be the reason, where a take is not close."""
+    """Faults of the clip that may be the reason, if a take is not close."""
 
     def as_json(self) -> dict[str, Any]:
         grade = "close" if self.percent >= CLOSE else "near" if self.percent >= NEAR else "far"

@@ -60,7 +60,7 @@ class Library:
         self.store = store = Store(home)
         self.home = home
         self.backup: Backup | None = None
-        """What backs up this library, so that its status can be shown; None without a backup."""
+        """The backup of this library, so that its status can be shown; None without one."""
         self.adopted = Adopted()
         self.files = store.files
         self.trash = trash = Trash(store, trash_days)

@@ -32,6 +32,7 @@ SYNCHRONOUS = "full"
 """SQLite's `pragma synchronous`: a commit waits for the disk, so that it survives a loss of power."""
 BUSY_SECONDS = 60
 """Seconds that a call waits for another writer."""
+DATABASE = "library.db"
 MOST_WRITERS = 16
 """Maximum calls that wait for another writer; each occupies a thread that readers need too."""
 WRITER_SECONDS = 2.0
@@ -96,7 +97,7 @@ class Store:
     def __init__(self, home: Path) -> None:
         make_private_folder(home)
         self.home = home
-        self.path = home / "library.db"
+        self.path = home / DATABASE
         self.files = AudioFiles(home / "audio")
         self.make_room: Callable[[], bool] = lambda: False
         """Called when the disk is full: removes part of the trash; returns whether there was any."""
@@ -299,7 +300,7 @@ class Store:
             connection.close()
 
     def _file(self) -> tuple[int, int] | None:
-        """Identifies the file, whatever its name; None without one."""
+        """Identifies the file independently of its name; None without a file."""
         try:
             status = self.path.stat()
         except FileNotFoundError:

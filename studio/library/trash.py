@@ -164,7 +164,7 @@ class Trash:
         """Restore one item. Raises NotFound, with ``param`` and ``code``, if it is not in the trash, and `restore`'s
         errors."""
         if not self.restore([(kind, item_id)], owner_filter):
-            raise NotFound(f"this {kind} is not in the trash", param, code)
+            raise NotFound(f"no {kind} with the id {item_id[:80]!r} is in the trash", param, code)
 
     def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove items in the trash for good, all or those selected; returns their number."""

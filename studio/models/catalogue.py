@@ -42,7 +42,7 @@ class CatalogueModel:
 
     @property
     def files(self) -> HubFiles:
-        """What to download."""
+        """The files to download."""
         assert self.repo is not None, "the bundled model is not downloaded"
         return HubFiles(
             self.repo,

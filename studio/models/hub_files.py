@@ -1,4 +1,4 @@
-"""Which files of a repository on the Hugging Face Hub are wanted, and where they are kept on this machine."""
+"""The required files of a repository on the Hugging Face Hub, and their place on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """Which files of a repository to download."""
+    """The files of a repository to download."""
 
     repo: str
     wanted: re.Pattern[str]

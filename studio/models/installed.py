@@ -1,4 +1,4 @@
-"""Which models of the catalogue are complete on this machine, and where."""
+"""Finds the models of the catalogue that are complete on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def installed_folder(model: CatalogueModel) -> Path | None:
 
 
 def snapshot(model: CatalogueModel, commit: str) -> Path:
-    """Where the files of a commit are kept, as the hub's own tools do."""
+    """The folder in which the files of a commit are kept, as by the hub's own tools."""
     assert model.repo is not None
     return hub_cache(model.repo) / "snapshots" / commit
 

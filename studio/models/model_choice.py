@@ -17,7 +17,7 @@ MAX_BYTES = 64 * 2**10
 
 @dataclass(frozen=True, slots=True)
 class StartingModel:
-    """What a start loads: a folder, a file or a hub id; ``problem``: why it is not the chosen one."""
+    """The model that a start loads: a folder, a file or a hub id; ``problem``: why it is not the chosen one."""
 
     model: str
     is_chosen: bool = False

@@ -1,4 +1,4 @@
-"""The models of the catalogue and paths on this machine, each with what it needs here."""
+"""The models of the catalogue and paths on this machine, each with its requirements here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The studio's models: listed with what they need here, downloaded, and switched while the studio runs."""
+"""The studio's models: lists them with their requirements here, downloads them, switches while the studio runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from studio.supervisor import end_tasks
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-"""How often to look whether the takes under way have ended."""
+"""Interval at which to check whether the takes under way have ended."""
 
 
 class ModelService:

@@ -1,4 +1,4 @@
-"""fish-voice-studio models: lists models with what they need here, downloads them, and chooses the next start's."""
+"""fish-voice-studio models: lists models with their requirements here, downloads them, chooses the next start's."""
 
 from __future__ import annotations
 

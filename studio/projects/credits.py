@@ -75,7 +75,7 @@ def check_texts(texts: Texts, parts: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CreditChanges:
-    """What becomes of the two parts, and the settings that name them."""
+    """The changes to the two parts, and the settings that name them."""
 
     settings: ProjectSettings
     before: Texts
@@ -94,7 +94,7 @@ class Credits:
         self._projects, self._arrangement = library.projects, library.arrangement
 
     def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
-        """What a new title and new settings change. Raises InvalidRequest.
+        """The changes caused by a new title and new settings. Raises InvalidRequest.
 
         A new part's id is in the settings before the part is there, so that none is ever added twice.
         """

@@ -1,4 +1,4 @@
-"""How long text takes to be spoken, estimated from its length."""
+"""Estimates the spoken duration of a text from its length."""
 
 from __future__ import annotations
 

@@ -31,15 +31,15 @@ from studio.supervisor import HealthCheck, end_tasks
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
-"""How often to look for a free row while there may be parts to generate."""
+"""Interval at which to look for a free row while there may be parts to generate."""
 RETRY_SECONDS = 1.0
 """Delay after the engine or the library was unavailable; doubled each time that audio could not be stored, …"""
 MAX_RETRY_SECONDS = 60.0
 """… up to this limit, as audio that cannot be stored costs the engine as much as any other."""
 
 RENEW_SECONDS = 5.0
-"""How often to renew leases, and to look for parts that another studio on the same library has queued, cancelled or
-abandoned."""
+"""Interval at which to renew leases, and to look for parts that another studio on the same library has queued,
+cancelled or abandoned."""
 
 TEMPORARY_ERRORS = (QueueFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
 """Errors that are not due to the part: it is tried again until it succeeds."""
@@ -72,7 +72,7 @@ class ProjectWorker:
 
     @property
     def at_once(self) -> int:
-        """How many parts run at the same time without live requests. Raises NotReady, Unavailable."""
+        """The number of parts that run at the same time without live requests. Raises NotReady, Unavailable."""
         rows = self._service.host.engine().info.max_rows
         return max(1, rows // 2) if self._rows is None else self._rows
 

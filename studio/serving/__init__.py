@@ -1,1 +1,1 @@
-"""How the studio listens: its port, its HTTP server, and what its log leaves out."""
+"""Listening: the studio's port, its HTTP server, and the filter of its log."""

@@ -28,7 +28,7 @@ _FOREIGN_QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
 """An address that the studio fetches from: what signs it stands in its query."""
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
 _HEADER_LINES = frozenset({"< %s: %s", "> %s: %s"})
-"""How websockets logs the headers of a handshake, at the level debug."""
+"""The format in which websockets logs the headers of a handshake, at the level debug."""
 _LOGGERS = ("uvicorn.access", "uvicorn.error", "httpx")
 
 

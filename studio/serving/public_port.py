@@ -20,7 +20,7 @@ class PublicPort:
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Sockets for one process, and the certainty that nobody else has the port. Raises SettingsError."""
+        """Sockets for one process, and the certainty that no other process has the port. Raises SettingsError."""
         self._all: list[Sockets] = [_bind(settings)]
 
     @property

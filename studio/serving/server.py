@@ -23,7 +23,7 @@ GRACE_SECONDS = 5
 
 
 def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
-    """How each process of the studio speaks HTTP."""
+    """The HTTP settings of each process of the studio."""
     logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
     redact_logs()
     return uvicorn.Config(

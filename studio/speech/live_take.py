@@ -23,7 +23,7 @@ CANCELLED = "the request was cancelled"
 
 
 class TakeRecords(Protocol):
-    """Where the records of takes are stored."""
+    """The store of takes' records."""
 
     def put(self, take: Take) -> None: ...
 

@@ -165,7 +165,9 @@ class ScriptStream:
                 if pieces or attempt:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
                     seeds = " and ".join(map(str, [earlier.seed] if earlier else tried))
-                    message = f"{error}, with seed {seeds}; try another seed or other words"
+                    languages = ", ".join(self._engine.info.card.languages)
+                    known = f" (the model knows these languages: {languages})" if languages else ""
+                    message = f"{error}, with seed {seeds}; try another seed or other words{known}"
                     raise DegenerateSpeech(message) from error
                 attempt += 1
             except EngineFull:

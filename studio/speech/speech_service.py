@@ -149,7 +149,7 @@ class SpeechService:
 
     @property
     def in_use(self) -> int:
-        """How many takes, clips and word times the engine is busy with or awaited for."""
+        """The number of takes, clips and word times that the engine works on or is awaited for."""
         queues = (self.queues.downloads, self.queues.encodings, self.queues.alignments)
         beside = sum(queue.figures["running"] + queue.figures["waiting"] for queue in queues)
         return self.register.active_count + beside

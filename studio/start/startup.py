@@ -152,8 +152,11 @@ def main() -> int:
     """Serve until stopped. Returns 1 if a setting is invalid or the engine cannot start."""
     names = ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
     epilog = f"Settings are environment variables, or lines of a file .env; see docs/settings.md: {names}."
-    about = "Serves the voice studio. “voices --help” shows the commands of the voice library."
-    parser = argparse.ArgumentParser("fish-voice-studio", "%(prog)s [voices COMMAND …]", about, epilog)
+    about = (
+        "Serves the voice studio. “voices --help”, “trash --help”, “models --help” and “check --help” show the other "
+        "commands."
+    )
+    parser = argparse.ArgumentParser("fish-voice-studio", "%(prog)s [voices | trash | models | check …]", about, epilog)
     parser.add_argument("--version", action="version", version=__version__)
     parser.parse_args()
     try:

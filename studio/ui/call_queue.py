@@ -24,7 +24,7 @@ MAX_BYTES_PER_CALLER = 16 * 2**20
 MAX_MESSAGES = 4096
 """Unread messages of a session: more than the longest take has pieces."""
 UNREAD_SECONDS = 600
-"""How long an unread answer is kept."""
+"""Time for which an unread answer is kept."""
 SETTLE_SECONDS = 60
 """Interval of the search for expired answers."""
 SESSION = re.compile(r"[A-Za-z0-9_-]{1,128}")

@@ -1,1 +1,1 @@
-"""Voices: found by name, made from clips, edited, packed, and encoded for the engine."""
+"""Voices: finds them by name, creates them from clips, edits, packs and encodes them for the engine."""

@@ -1,4 +1,4 @@
-"""The advisor: what is good and bad about a reference clip, in plain words, with a fix where possible."""
+"""The advisor: strengths and faults of a reference clip, in plain words, with a fix where possible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Finding:
     severity: Severity
     message: str
     fix: str | None = None
-    """What the fix does, in words, if there is one."""
+    """The effect of the fix, in words, if there is one."""
     cut: Cut | None = None
     """The cut that applies the fix."""
     values: dict[str, float] = field(default_factory=dict)

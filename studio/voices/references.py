@@ -52,7 +52,7 @@ class References:
         codec = engine.info.codec_fingerprint
         if isinstance(clip, str) and is_inline(clip):
             clip = await self._fetcher.fetch(clip)  # the request contains it, so this is quick
-        elif isinstance(clip, str):  # in a queue of its own: a slow server holds nobody else's clip up
+        elif isinstance(clip, str):  # in a separate queue: a slow server delays no other clip
             async with self._downloads.turn(caller, patient):
                 clip = await self._fetcher.fetch(clip)
         key = await to_thread.run_sync(_key, clip, text, codec)

@@ -42,6 +42,9 @@ LIBRARY = "library"
 REMEMBERED = 1000
 """Samples whose codes stay in memory, some 4 kB each."""
 
+MOST_NAMED = 20
+"""Voices that a message lists."""
+
 _CodesKey: TypeAlias = tuple[str, str]
 """A sample's cut and a codec's fingerprint."""
 
@@ -105,7 +108,8 @@ class VoiceResolver:
         names = [voice.slug for voice in self.listed]
         if near := difflib.get_close_matches(unknown, names, 3):
             return f"did you mean {' or '.join(near)}?"
-        return f"there are {', '.join(names[:20])}"
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"there are {', '.join(names[:MOST_NAMED])}{more}"
 
     def knows(self, name: str) -> bool:
         """Whether `find` succeeds. Blocking."""

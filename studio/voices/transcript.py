@@ -25,7 +25,7 @@ class Mark:
 
     text: str
     heard: str | None = None
-    """What was recognised instead, blank for nothing; None where both agree. Text is blank for words only
+    """The words recognised instead, blank for none; None where both agree. Text is blank for words only
     recognised."""
 
 

@@ -20,7 +20,7 @@ class Job:
     """Runs in one thread at a time; `abandon` may be called from another."""
 
     seconds: float
-    """How long it may run in all; waiting does not count."""
+    """Seconds it may run in total, not counting the wait."""
     too_long: str
     """The refusal once that is over; ``too_large`` that of one whose process has no memory left."""
     too_large: str

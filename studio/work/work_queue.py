@@ -23,22 +23,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a queue is for, and its limits."""
+    """The purpose of a queue, and its limits."""
 
     name: str
     """As shown in `/health`."""
     one: str
     many: str
-    """What people call one such piece of work, and several."""
+    """The names for one such piece of work, and for several."""
     done: str
-    """What happens to it: "read", "encoded"."""
+    """The past participle for messages: "read", "encoded"."""
     at_once: int
     waiting: int
-    """How many may wait, of all callers together; one caller may have half of all places."""
+    """The number that may wait, of all callers together; one caller may have half of all places."""
     seconds: float
-    """How long one may take, without the wait."""
+    """Seconds one may take, not counting the wait."""
     remedy: str
-    """What a caller can do about one that takes longer."""
+    """The remedy for one that takes longer."""
 
     @property
     def per_caller(self) -> int:
@@ -81,7 +81,7 @@ class WorkQueue:
 
     @property
     def figures(self) -> dict[str, int]:
-        """How full it is; work that has a place and needs no turn at the moment counts as neither."""
+        """Its running and waiting work; work that has a place and needs no turn at the moment counts as neither."""
         return {
             "running": self._running.total(),
             "waiting": len(self._waiting),
@@ -119,9 +119,10 @@ class WorkQueue:
                 await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a file as it is made; the first is ready already, so that a refusal comes before it.
+        """The pieces of a file as they are generated; the first is ready already, so that a refusal comes before it.
 
-        It keeps its place to the end, but takes a turn for each piece: a slow listener blocks nobody. Raises as `run`.
+        The file keeps its place to the end, but takes a turn for each piece: a slow listener blocks no other caller.
+        Raises as `run`.
         """
         stream = self._stream(caller, pieces)
         first = await anext(stream, b"")

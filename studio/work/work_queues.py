@@ -67,5 +67,5 @@ class WorkQueues:
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:
-        """How full each of them is, by its name."""
+        """The running and waiting work of each, by its name."""
         return {queue.name: queue.figures for queue in vars(self).values()}

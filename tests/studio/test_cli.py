@@ -85,6 +85,12 @@ def test_fixes_are_applied_on_demand(home: Path) -> None:
     assert fixed["samples"][0]["score"] > plain["samples"][0]["score"]
 
 
+def test_a_folder_without_a_library_is_not_made_one_by_looking_into_it(home: Path) -> None:
+    done = run(home, "list")
+    assert done.returncode == 1 and "contains no library" in done.stderr
+    assert not (home / "library").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
@@ -104,6 +110,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
     home: Path, arguments: list[str], status: int, reason: str
 ) -> None:
     (home / "latin.txt").write_bytes("Grüße".encode("latin-1"))
+    Library(home / "library")
     as_shell = run_apart if arguments[-1] in ("nobody", "sing", "\udcff") else run  # each kind of refusal, once
     done = as_shell(home, *(each.replace("{home}", str(home)) for each in arguments))
     assert done.returncode == status and reason in done.stderr and "Traceback" not in done.stderr

@@ -110,6 +110,17 @@ def _parsed(body: bytes) -> tuple[Any, bool]:
         raise ApiError(400, f"{message} ({error}).") from None
 
 
+_PYTHON_TYPES = {
+    "bytes_type": "Input should be binary data",
+    **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "dataclass_exact_type"),
+        "Input should be an object",
+    ),
+}
+"""Messages by pydantic's type of error, for those that name a type of Python."""
+
+
 def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
     """Validate fields. Raises InvalidRequest for the first invalid field."""
     try:
@@ -138,7 +149,7 @@ def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) 
         near = difflib.get_close_matches(name, model.model_fields, 1)
         remedy = f"did you mean {near[0]!r}?" if near else f"valid fields are {', '.join(model.model_fields)}"
         return f"unknown field {name[:80]!r}; {remedy}"
-    return f"{name}: {message.removeprefix('Value error, ')}"
+    return f"{name}: {_PYTHON_TYPES.get(kind, message).removeprefix('Value error, ')}"
 
 
 def _check_fields(value: object, name: str, param: str | None) -> None:

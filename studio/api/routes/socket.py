@@ -90,7 +90,16 @@ class _Session(TextSocket):
         if not self._configurable:
             raise InvalidRequest("session.config may be sent only once, before any text", "type")
         self._configurable = False
-        options = as_model(DEFAULTS | canonical_fields(message), SpeechOptions)
+        fields = canonical_fields(message)
+        if fields.get("cast") is not None:
+            raise InvalidRequest(
+                "a session speaks sentence by sentence in one voice, so it has no cast; send the dialogue to "
+                "POST /v1/audio/speech",
+                "cast",
+            )
+        options = as_model(DEFAULTS | fields, SpeechOptions)
+        if options.stream_format == "sse":
+            raise InvalidRequest("a session sends audio as binary messages; leave stream_format out", "stream_format")
         options = await with_model_as_voice(self._service, options, self._caller)
         # Reports invalid options before there is text.
         await to_thread.run_sync(self._service.check, options.request_for("a"), self._caller)

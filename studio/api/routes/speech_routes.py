@@ -60,7 +60,7 @@ def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
 
 
 def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str) -> SpeechResponse:
-    """The answer with a speech that has begun; headers have its facts."""
+    """The response with a speech that has begun; headers have its facts."""
     answer = SpeechResponse(content, media_type, speech.aclose)
     answer.headers["X-Seed"] = str(speech.seed)
     answer.headers["X-Voice"] = speech.voice
@@ -73,7 +73,7 @@ def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_
 
 
 async def respond(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
-    """The answer with the speech that ``work`` begins; it is cancelled if the client disconnects."""
+    """The response with the speech that ``work`` begins; it is cancelled if the client disconnects."""
     if not body.wants_events:
         return _answer(await until_hangup(request, work), body)
     speaking = asyncio.ensure_future(until_hangup(request, work))
@@ -105,7 +105,7 @@ def speech_routes(service: SpeechService) -> APIRouter:
 
     @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
     async def create_speech(request: Request) -> Response:
-        """Generate speech. The answer starts with the first frame; disconnecting cancels it."""
+        """Generate speech. The response starts with the first frame; disconnecting cancels it."""
         body = as_model(canonical_fields(await read_json(request)), SpeechBody)
         body = await with_model_as_voice(service, body, request.state.caller)
         check_timestamps(body, service)

@@ -128,7 +128,7 @@ class TakeRoutes:
         )
 
     async def get_take(self, take_id: str, request: Request) -> JSONResponse:
-        """A take, by the x-request-id of its answer: text, parameters, timings, audio."""
+        """A take, by the x-request-id of its response: text, parameters, timings, audio."""
         return JSONResponse(await self._history.get(take_id, request.state.owner_filter))
 
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
@@ -141,13 +141,13 @@ class TakeRoutes:
     async def get_likeness(self, take_id: str, request: Request) -> JSONResponse:
         """How much a take sounds like the clip of its voice: ``percent``, from 0 (another person) to 100 (another
         recording of the same person); ``grade``: close, near or far; ``closest``: of the bundled voices the one that it
-        sounds most like; ``findings``: what in the clip may be the reason if it is not close."""
+        sounds most like; ``findings``: faults of the clip that may be the reason if it is not close."""
         take, path = await self._history.sound(take_id, request.state.owner_filter)
         likeness = await until_hangup(request, self._likeness.to_voice(take, path, request.state.caller))
         return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
     async def compare_with_clip(self, take_id: str, request: Request) -> JSONResponse:
-        """How much a take sounds like a clip that is sent: multipart with audio_sample, optionally a cut."""
+        """How much a take sounds like an uploaded clip: multipart with audio_sample, optionally a cut."""
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         data, cut = form.file("audio_sample", "file"), cut_of(form)
         take, path = await self._history.sound(take_id, request.state.owner_filter)
@@ -168,7 +168,7 @@ class TakeRoutes:
         return JSONResponse(await until_hangup(request, work), 201)
 
     async def continue_take(self, take_id: str, request: Request) -> Response:
-        """Continue a take whose ``can_continue`` is true; the answer is the whole take, as for a speech request.
+        """Continue a take whose ``can_continue`` is true; the response is the whole take, as for a speech request.
 
         It is a new take; the original one stays as it is.
         """

@@ -1,1 +1,1 @@
-"""The wire format: request bodies and answers."""
+"""The wire format: request and response bodies."""

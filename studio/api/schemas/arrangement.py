@@ -1,4 +1,4 @@
-"""Bodies and answers for arranging parts: insert, split, merge, move, regenerate, find and replace."""
+"""Request and response bodies for arranging parts: insert, split, merge, move, regenerate, find and replace."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class NewPartBody(StrictBody):
 
 
 class SplitBody(StrictBody):
-    """Where to split a part."""
+    """The position at which to split a part."""
 
-    text: str = Field(description="The part's text as read before; if it has changed since, the answer is 412.")
+    text: str = Field(description="The part's text as read before; if it has changed since, the response is 412.")
     at: Annotated[Whole, Field(ge=0)] = Field(
         description="Index of the first character of the second part, in Unicode code points."
     )
@@ -57,7 +57,7 @@ class RestoreBody(StrictBody):
 class RegeneratePartBody(RegenerateBody):
     """The sentences of a part to regenerate."""
 
-    text: str = Field(description="The part's text as read before; if it has changed since, the answer is 412.")
+    text: str = Field(description="The part's text as read before; if it has changed since, the response is 412.")
 
 
 class ReplaceBody(StrictBody):

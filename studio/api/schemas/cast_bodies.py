@@ -1,4 +1,4 @@
-"""Bodies and answers for the cast of a project: characters, and lines to decide."""
+"""Request and response bodies for the cast of a project: characters, and lines to decide."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MergeCharacterBody(StrictBody):
 
 
 class RecastBody(StrictBody):
-    """Which characters get a proposed voice."""
+    """The characters that get a proposed voice."""
 
     missing: bool = Field(False, description="Only those without a voice.")
 

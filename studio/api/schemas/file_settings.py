@@ -1,4 +1,4 @@
-"""The settings of a project's files: how they are finished, and what they say of the book."""
+"""The settings of a project's files: their finishing, and the book's details."""
 
 from __future__ import annotations
 

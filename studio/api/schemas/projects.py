@@ -1,4 +1,4 @@
-"""Bodies and answers for projects and their parts."""
+"""Request and response bodies for projects and their parts."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ AsProject = Literal[-1]
 
 
 class DirectionBody(StrictBody):
-    """How parts are spoken. Fields that are absent or null stay as they are."""
+    """Settings with which parts are spoken. Absent and null fields are not changed."""
 
     voice: VoiceName | None = Field(None, description="Blank: the project's.")
     pause: Annotated[Number, Field(ge=-1, le=MAX_PAUSE)] | None = _or_project("Seconds of silence after it")

@@ -1,4 +1,4 @@
-"""Bodies and answers for pronunciation dictionaries."""
+"""Request and response bodies for pronunciation dictionaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and answers for checking the audio of projects."""
+"""Request and response bodies for checking the audio of projects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.projects.proof.proof_runs import ProofRun
 
 
 class ProofBody(StrictBody):
-    """What to check."""
+    """The scope of a check."""
 
     again: bool = Field(
         False, description="Check also the parts that were checked before, for example with another recogniser."

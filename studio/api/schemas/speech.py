@@ -186,7 +186,7 @@ class ReadingBody(BaseModel):
 
 
 class ContinueBody(StrictBody):
-    """How to continue a take; absent fields keep their values, except for the limit."""
+    """The continuation of a take; absent fields keep their values, except for the limit."""
 
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
         None, description="Frames of the whole take, including those already generated; absent: until the text ends."

@@ -48,7 +48,7 @@ def consent_json(consent: Consent) -> dict[str, object]:
 
 
 def etag(voice: Voice) -> str:
-    """Changes with every change of the voice, and differs between revisions and for those whose favourite it is."""
+    """Differs between versions and revisions of the voice, and between callers with and without it as a favourite."""
     return f'"{voice.id}.{voice.version}.{voice.revision}{".f" if voice.favourite else ""}"'
 
 

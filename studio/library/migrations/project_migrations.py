@@ -8,14 +8,14 @@ from studio.library.sqlite import Database
 
 @MIGRATIONS()
 def m021_deleted_projects(db: Database) -> None:
-    """When a project was deleted, in Unix time: for a while it can be restored."""
+    """The time at which a project was deleted, in Unix time: for a while it can be restored."""
     db.table("projects").add_column("deleted", float)
     db.execute("create index projects_deleted on projects (deleted) where deleted is not null")
 
 
 @MIGRATIONS()
 def m022_leases(db: Database) -> None:
-    """Who is speaking a part, as the token of one claim, and until when that holds unless renewed, in Unix time."""
+    """The lease of a part being generated: the token of a claim, and its expiry unless renewed, in Unix time."""
     db.table("parts").add_column("lease", str)
     db.table("parts").add_column("leased_until", float)
     db.execute("create index parts_spoken on parts (leased_until) where state = 'speaking'")
@@ -23,7 +23,7 @@ def m022_leases(db: Database) -> None:
 
 @MIGRATIONS()
 def m023_sums_of_parts(db: Database) -> None:
-    """What a project adds up of its parts, in one index: a poll must not read the texts and takes of all parts."""
+    """Sums of a project over its parts, in one index: a poll must not read the texts and takes of all parts."""
     db.execute("alter table parts add column characters integer generated always as (length(text)) virtual")
     for column in ("heard", "work_s"):  # seconds: of the chosen take, and of all work on the part so far
         db.table("parts").add_column(column, float, not_null_default=0.0)
@@ -43,7 +43,7 @@ def m023_sums_of_parts(db: Database) -> None:
 
 @MIGRATIONS()
 def m024_skipped(db: Database) -> None:
-    """What of a project's document was left out: a JSON list of sentences."""
+    """The omissions from a project's document: a JSON list of sentences."""
     db.table("projects").add_column("skipped", str, not_null_default="[]")
 
 

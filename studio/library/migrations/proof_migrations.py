@@ -8,7 +8,7 @@ from studio.library.sqlite import Database
 
 @MIGRATIONS()
 def m028_checked_takes(db: Database) -> None:
-    """What a check heard in takes of projects' parts, and the doubtful spots; both go with their take.
+    """The transcripts of checked takes of projects' parts, and the doubtful spots; both are deleted with their take.
 
     Spots of the kind note are written by listeners. first and last are characters of the take's text.
     """

@@ -9,7 +9,7 @@ MIGRATIONS = Migrations("studio")
 
 @MIGRATIONS()
 def m001_consents(db: Database) -> None:
-    """Who agreed that a voice is used."""
+    """The consents to the use of voices."""
     db.table("consents").create(
         {
             "n": int,
@@ -111,7 +111,7 @@ def m004_codes(db: Database) -> None:
 
 @MIGRATIONS()
 def m005_takes(db: Database) -> None:
-    """What was spoken. The index of trigrams finds any three characters in a row, in every script."""
+    """The takes. The index of trigrams finds any three characters in a row, in every script."""
     db.table("takes").create(
         {
             "n": int,
@@ -149,7 +149,7 @@ def m005_takes(db: Database) -> None:
 
 @MIGRATIONS()
 def m006_audit(db: Database) -> None:
-    """What happened to whom, each entry sealed by a hash over itself and the one before."""
+    """The audit trail: each entry is sealed by a hash over itself and the previous one."""
     db.table("audit").create(
         {"n": int, "at": float, "event": str, "subject": str, "details": str, "hash": str},
         pk="n",
@@ -224,7 +224,7 @@ def m008_projects(db: Database) -> None:
 
 @MIGRATIONS()
 def m009_part_takes(db: Database) -> None:
-    """What was spoken of each part."""
+    """The takes of each part."""
     db.table("part_takes").create(
         {
             "n": int,
@@ -296,9 +296,9 @@ def m012_take_codes(db: Database) -> None:
 
 @MIGRATIONS()
 def m013_take_times(db: Database) -> None:
-    """When the words of a take are heard, once somebody asked: a JSON list of [word, start, end], in seconds.
+    """The times of a take's words, after the first request: a JSON list of [word, start, end], in seconds.
 
-    From here on take_codes has the codes of every take with sound, and of each part also its text and its end.
+    From here on take_codes has the codes of every take with audio, and for each part its text and its end too.
     """
     db.table("take_times").create({"take": int, "words": str}, pk="take", not_null=("words",))
     removed = "delete from take_times where take = old.n"
@@ -320,7 +320,7 @@ def m014_covers(db: Database) -> None:
 
 @MIGRATIONS()
 def m015_pronunciations(db: Database) -> None:
-    """How words are said, for everybody, for a voice or for a project; those of the last two go with them."""
+    """Pronunciations, for everyone, for a voice or for a project; those of a voice or project are deleted with it."""
     db.table("pronunciations").create(
         {
             "id": str,
@@ -343,7 +343,7 @@ def m015_pronunciations(db: Database) -> None:
 
 @MIGRATIONS()
 def m015_part_take_times(db: Database) -> None:
-    """When the words of a part's take are heard: its text, and a JSON list of [word, start, end], in seconds."""
+    """The times of the words of a part's take: its text, and a JSON list of [word, start, end], in seconds."""
     db.table("part_take_times").create({"take": str, "text": str, "words": str}, pk="take", not_null=("text", "words"))
     removed = "delete from part_take_times where take = old.id"
     db.execute(f"create trigger part_take_times_removed after delete on part_takes begin {removed}; end")
@@ -351,7 +351,7 @@ def m015_part_take_times(db: Database) -> None:
 
 @MIGRATIONS()
 def m016_voice_facts(db: Database) -> None:
-    """By what a voice is chosen: whose it sounds like, and its colour as #rrggbb; blank where nobody has said."""
+    """Facts by which a voice is chosen: gender, accent, and its colour as #rrggbb; blank if not given."""
     for column in ("gender", "accent", "colour"):
         db.table("voices").add_column(column, str, not_null_default="")
 
@@ -379,13 +379,13 @@ def m018_replacements(db: Database) -> None:
 
 @MIGRATIONS()
 def m019_pronunciation_keys(db: Database) -> None:
-    """Phrases whose case counts are told from others by a blank: they began with =, as the key of a phrase may too."""
+    """A blank marks phrases whose case counts. They began with =, which the key of a phrase may begin with too."""
     db.execute("update pronunciations set key = ' ' || substr(key, 2) where match_case = 1 and key like '=%'")
 
 
 @MIGRATIONS()
 def m020_take_revisions(db: Database) -> None:
-    """By id@revision a take's voices can be asked for too, whatever their slugs become."""
+    """A take's voices can also be requested by id@revision, which stays the same when their slugs change."""
     of = "new.parameters, '$."
     cast = f"select json_extract({of}voice') union all select value from json_each({of}cast')"
     addresses = f"select new.voice as address union all {cast}"

@@ -21,7 +21,7 @@ def m032_sharing(db: Database) -> None:
 
 @MIGRATIONS()
 def m034_favourites(db: Database) -> None:
-    """Whose favourites voices are. Until now they were everybody's; they go to the owner of the voice."""
+    """Favourite voices by owner. Until now they were everyone's; they go to the owner of the voice."""
     columns = "voice_id text, owner text, primary key (voice_id, owner)"
     db.execute(f"create table favourites ({columns}) without rowid")
     db.execute("insert into favourites select id, owner from voices where favourite")

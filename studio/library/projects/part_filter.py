@@ -1,4 +1,4 @@
-"""Which parts of a project are listed: conditions for SQL."""
+"""Conditions in SQL that select the listed parts of a project."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ ProjectState = Literal["new", "running", "paused", "done", "incomplete"]
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """How the parts are generated and assembled; None leaves it to the voice or the studio."""
+    """Settings for generating and assembling the parts; None leaves a value to the voice or the studio."""
 
     voice: str | None = None
     """For parts without their own voice."""
@@ -100,7 +100,7 @@ class ProjectSettings:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """How one part is spoken; None leaves it to the project."""
+    """Settings for speaking one part; None leaves a value to the project."""
 
     speed: float | None = None
     temperature: float | None = None
@@ -180,7 +180,7 @@ class Part:
     pause: float | None
     """Seconds of silence after it; None for the project's pause."""
     start: float | None
-    """When it starts, in seconds; None: after the previous part."""
+    """Its start in seconds; None: after the previous part."""
     end: float | None
     state: PartState
     attempts: int
@@ -194,9 +194,9 @@ class Part:
     character: str | None = None
     """The id of the character who speaks it; None: the narrator."""
     confidence: float | None = None
-    """How sure it is that this character speaks, from 0 to 1; None where nobody is quoted."""
+    """The confidence that this character speaks, from 0 to 1; None without a quotation."""
     reason: str | None = None
-    """What tells the speaker: one of the reasons of `studio.projects.casting.attribution`."""
+    """The reason for the choice of speaker: one of the reasons of `studio.projects.casting.attribution`."""
     confirmed: bool = False
     """Whether a person has decided who speaks."""
     speed: float | None = None
@@ -264,7 +264,7 @@ class Project:
     cover: str | None = None
     """Identifies its cover; None without one."""
     skipped: tuple[str, ...] = ()
-    """What was left out of its document, one sentence each."""
+    """The omissions from its document, one sentence each."""
     sharing: str = "private"
     """One of SHARINGS."""
     right: Right = "own"

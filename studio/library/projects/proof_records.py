@@ -1,4 +1,4 @@
-"""Proof: what a check finds in the audio of a project's parts, and the figures of a book; frozen, with units."""
+"""Proof: the findings of a check in the audio of a project's parts, and the figures of a book; frozen, with units."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProofFinding:
     """The characters of the take's text that are concerned; ``last`` is the one after the last, and may be the same."""
     last: int = 0
     heard: str = ""
-    """What was heard in their place; of a note, its words; of a level or a pace, the difference."""
+    """The words heard in their place; the words of a note; the difference in a level or a pace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Checks of a project's audio as they are stored: with the take that was heard, so no take is heard twice."""
+"""Checks of a project's audio as they are stored: with the take that was checked, so that none is checked twice."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ MAX_KEPT = 20
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to find, and its replacement."""
+    """The text to find, and its replacement."""
 
     find: str
     replace: str = ""

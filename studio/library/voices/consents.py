@@ -1,4 +1,4 @@
-"""Consents: who agreed that a voice is used and when, with an optional recording of the words."""
+"""Consents: a person's agreement to the use of a voice, its date, and an optional recording of the words."""
 
 from __future__ import annotations
 

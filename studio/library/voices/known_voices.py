@@ -1,4 +1,4 @@
-"""Which references without a revision name an existing voice, for callers that ask often."""
+"""Tells whether references without a revision name an existing voice, for callers that ask often."""
 
 from __future__ import annotations
 

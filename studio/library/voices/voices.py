@@ -319,11 +319,13 @@ class Voices:
 
     def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
         """Check that the row's name is free, and give it a free slug."""
-        others = "deleted is null and id != ?"
-        if list(db.table("voices").rows_where(f"{others} and folded = ?", [row["id"], row["folded"]])):
-            raise NameTaken(f"a voice named {row['name']!r} already exists; choose another name", "name")
+        if _is_taken(db, row["folded"], row["id"]):
+            raise NameTaken(
+                f"{row['name']!r} is the name or the API name of a voice that exists already; choose another name",
+                "name",
+            )
         base = row["slug"] if keep_slug else slug_of(row["name"])
-        pattern = [row["id"], base, f"{base}-%"]
+        others, pattern = "deleted is null and id != ?", [row["id"], base, f"{base}-%"]
         taken = {
             row_["slug"] for row_ in db.table("voices").rows_where(f"{others} and (slug = ? or slug like ?)", pattern)
         }
@@ -336,7 +338,7 @@ class Voices:
 
     def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
         """Raises NameTaken."""
-        if list(db.table("voices").rows_where("deleted is null and id != ? and slug = ?", [voice_id, slug])):
+        if _is_taken(db, slug, voice_id):
             raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
         return slug
 
@@ -365,3 +367,9 @@ class Voices:
             for row in select(db, query, [value, self._viewer]):
                 return row
         return None
+
+
+def _is_taken(db: Database, name: str, voice_id: str) -> bool:
+    """Whether another voice has this folded name, slug or id: requests may name it by any of these."""
+    same = "deleted is null and id != ?1 and (folded = ?2 or slug = ?2 or id = ?2)"
+    return bool(db.execute(f"select 1 from voices where {same} limit 1", [voice_id, name]).fetchall())

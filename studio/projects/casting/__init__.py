@@ -1,1 +1,1 @@
-"""Who speaks in prose: quotations, the characters of a book, and the speaker of each line with a reason."""
+"""Speakers in prose: quotations, the characters of a book, and the speaker of each line with a reason."""

@@ -1,4 +1,4 @@
-"""Who speaks each line of prose, with a confidence and the reason: deterministic rules, strongest first.
+"""Finds the speaker of each line of prose, with a confidence and the reason: deterministic rules, strongest first.
 
 1. A verb of speech with a name ("said Eleanor", "Eleanor said"), or with a role or a pronoun that means one person.
 2. What somebody does in the same paragraph ("Jack lit a cigarette.").
@@ -100,7 +100,7 @@ def attribute(paragraphs: Sequence[str]) -> Attribution:
 
 @dataclass(slots=True)
 class _Tag:
-    """What stands beside a quotation with a verb of speech: a name, a role or a pronoun."""
+    """The name, role or pronoun beside a quotation with a verb of speech."""
 
     person: str
 
@@ -118,11 +118,11 @@ class _Paragraph:
     place: int
     """The number of the paragraph that it is, or is a part of, in the text."""
     offset: int
-    """Where it begins in that paragraph."""
+    """Its start in that paragraph."""
     text: str
     quotations: list[Quotation]
     narration: list[str] = field(init=False)
-    """What stands before, between and after the quotations; one more than those."""
+    """The text before, between and after the quotations: one piece more than there are quotations."""
     tags: list[_Tag | None] = field(init=False)
     """The tag of each quotation, if it has one of its own."""
 
@@ -149,7 +149,7 @@ class _Paragraph:
         return tags
 
     def by_speakers(self) -> Iterator[_Paragraph]:
-        """Divided where a tag names somebody else than the tag before."""
+        """The parts of the paragraph between tags that name different people."""
         start, first, last = 0, 0, ""
         index = self.index
         for number, tag in enumerate(self.tags):

@@ -112,7 +112,7 @@ class Characters:
         return people
 
     def add(self, name: str) -> Character:
-        """The person of this name, who is new if nobody has it."""
+        """The person of this name; a new one if nobody has it."""
         person = self.find(name)
         if person is None:
             person = Character(name, (name,))

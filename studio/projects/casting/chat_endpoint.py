@@ -48,7 +48,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the model proposes for a line: the speaker's name, blank for the narrator, and tags."""
+    """The model's proposal for a line: the speaker's name, blank for the narrator, and tags."""
 
     speaker: str
     tags: tuple[str, ...]

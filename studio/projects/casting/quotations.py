@@ -43,7 +43,7 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class QuotationStyle:
-    """Which marks a book uses for speech."""
+    """The marks that a book uses for speech."""
 
     marks: frozenset[str]
     has_dashes: bool

@@ -1,4 +1,4 @@
-"""Splits passages of scripts and plays at speakers' names, and their stage directions from what is spoken."""
+"""Splits passages of scripts and plays at speakers' names, and separates stage directions from speech."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Role:
     character: NewCharacter
     lines: int
     beside: Mapping[str, int]
-    """How many lines of other characters, by name, come right before or after."""
+    """Numbers of lines of other characters, by name, directly before or after."""
 
 
 def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> list[Role]:

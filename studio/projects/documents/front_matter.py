@@ -1,4 +1,4 @@
-"""Removes what surrounds the text of a plain-text book: Project Gutenberg's header and licence, the contents."""
+"""Removes the matter around the text of a plain-text book: Project Gutenberg's header and licence, the contents."""
 
 from __future__ import annotations
 

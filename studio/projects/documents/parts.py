@@ -21,7 +21,7 @@ SplitBy = Literal["length", "paragraph", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class PartSplitting:
-    """How prose is split into parts."""
+    """Settings for splitting prose into parts."""
 
     by: SplitBy = "length"
     """length: as many sentences as fit; otherwise one paragraph or sentence per part, up to MAX_PART_BYTES."""

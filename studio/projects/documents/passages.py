@@ -53,9 +53,9 @@ class Passage:
     is_title: bool = False
     """Whether the passage is nothing but the chapter's title, or a part of it."""
     speaker: str = ""
-    """The name of the character who speaks; blank: the narrator, or somebody unknown."""
+    """The name of the character who speaks; blank: the narrator, or an unknown character."""
     confidence: float | None = None
-    """How sure that is, from 0 to 1, and why; None where no quotation was attributed."""
+    """The confidence in that, from 0 to 1, and the reason; None where no quotation was attributed."""
     reason: str | None = None
     continues: bool | None = None
     """Whether it continues the paragraph of the passage before it; None: unknown."""

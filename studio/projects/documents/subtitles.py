@@ -27,7 +27,7 @@ _MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,100}>|<\d[\d:.]{0,20}>|\{\\[^{}]{0,100
 
 
 def read_srt(data: bytes) -> Document:
-    """Read subtitles like players do: by their time lines, whatever else is missing; sorted by start time.
+    """Read subtitles as players do: by their time lines, even if everything else is missing; sorted by start time.
 
     Raises InvalidDocument with the line.
     """

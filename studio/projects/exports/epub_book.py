@@ -50,7 +50,7 @@ _ACCESSIBLE = (
 
 @dataclass(frozen=True, slots=True)
 class EpubMetadata:
-    """What an EPUB says of itself."""
+    """The metadata of an EPUB."""
 
     id: str
     tags: Tags

@@ -1,4 +1,4 @@
-"""A chapter of a book that is read along: paragraphs as XHTML, and as SMIL when each sentence is heard."""
+"""A chapter of a read-along book: its paragraphs as XHTML, and the times of its sentences as SMIL."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Proof of projects: the recogniser hears each part, and what it heard is compared with what was to be said."""
+"""Proof of projects: transcribes each part, and compares the transcript with the text as it was to be read."""

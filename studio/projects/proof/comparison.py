@@ -1,4 +1,4 @@
-"""A text compared with the words that were heard: left out, added, changed, repeated, or ended too early."""
+"""Compares a text with its transcript: words left out, added, changed or repeated, and early ends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Difference:
     heard: str
     """As the recogniser wrote it."""
     certainty: float
-    """How sure the recogniser is of what it heard, from 0 to 1; of what it did not hear: 1."""
+    """The recogniser's confidence in the words it heard, from 0 to 1; 1 for words it did not hear."""
 
 
 class HeardWord(NamedTuple):
@@ -121,7 +121,7 @@ class Text:
         return any(token.is_name for token in self.tokens if first <= token.word < last)
 
     def characters(self, first: int, last: int) -> tuple[int, int]:
-        """Where some words begin and end; of none, both are where the next one begins."""
+        """The start and end of some words; without words, both are the start of the next one."""
         if first < last:
             return self.places[first], self.places[last - 1] + len(self.words[last - 1])
         place = self.places[first] if first < len(self.places) else len(self._typed)
@@ -148,7 +148,7 @@ class Comparison:
 
 
 def compare(text: Text, words: Sequence[HeardWord]) -> Comparison:
-    """Where the audio says other words than the text. Blocking; time grows with the product of their words.
+    """The places where the audio has other words than the text. Blocking; time grows with the product of their words.
 
     Raises TooCostly, Cancelled.
     """

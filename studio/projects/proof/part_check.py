@@ -1,4 +1,4 @@
-"""The check of one take: what the recogniser hears in it against its text, and what its audio shows by itself."""
+"""The check of one take: its transcript compared with its text, and the findings in its audio alone."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def missing_audio(name: str, take: Take) -> Checked:
 
 
 def _text_of(take: Take, language: str) -> Text:
-    """What was to be said, by the reading that the take was made with."""
+    """The text to be spoken, in the reading with which the take was generated."""
     read = take.parameters.get("read_as") or take.text
     if not take.parameters:  # of a version that did not store it
         read = normalised(take.text)
@@ -95,7 +95,7 @@ def _text_of(take: Take, language: str) -> Text:
 
 
 def _language(text: str, language: str) -> str:
-    """Two or three letters; blank where nobody knows."""
+    """Two or three letters; blank if unknown."""
     return language.partition("-")[0].lower() or guess_language(text) or ("en" if looks_english(text) else "")
 
 
@@ -125,7 +125,7 @@ def _words_wrong(difference: Difference) -> int:
 def _of_sound(
     text: Text, take: Take, sound: SoundFigures, comparison: Comparison, others: list[ProofFinding]
 ) -> Iterator[ProofFinding]:
-    """Silence that nothing in the text asks for, and an end in mid-word that no word tells of."""
+    """Silence that the text does not ask for, and an end in mid-word that the words do not show."""
     longest = LONGEST_SILENCE + _pause_in(take.text)
     for start, end in sound.silences:
         if end - start > longest:

@@ -27,7 +27,7 @@ MAX_TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Improved:
-    """What became of a part."""
+    """The result of regenerating a part."""
 
     part: Part
     tries: int

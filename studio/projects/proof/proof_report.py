@@ -29,7 +29,7 @@ COLUMNS = ("part", "start", "end", "kind", "weight", "accepted", "words", "heard
 
 
 class ProofReport:
-    """What a check has found in a project. Blocking: milliseconds for every thousand spots."""
+    """The findings of a check in a project. Blocking: milliseconds for every thousand spots."""
 
     def __init__(self, library: Library, project_id: str, owner_filter: str | None) -> None:
         """Raises NotFound."""

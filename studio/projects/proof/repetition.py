@@ -1,4 +1,4 @@
-"""Where audio says something twice in a row: recognisers, like listeners, tend to write it once."""
+"""Finds words spoken twice in a row, which recognisers, like listeners, tend to write once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST = 2
 
 
 def repeated_spans(pcm: np.ndarray) -> list[tuple[float, float]]:
-    """From where to where something is said that the seconds before said too; ``pcm``: float32 (samples,) at RATE.
+    """The spans of audio that repeat the preceding seconds; ``pcm``: float32 (samples,) at RATE.
 
     Blocking: a hundredth of the audio's length. Raises TooCostly, Cancelled.
     """

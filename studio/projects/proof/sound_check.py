@@ -1,4 +1,4 @@
-"""What needs no recogniser: long silence, an end in mid-word, the level and the pace of a part's audio."""
+"""Checks without a recogniser: long silence, an end in mid-word, the level and the pace of a part's audio."""
 
 from __future__ import annotations
 

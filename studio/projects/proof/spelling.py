@@ -23,7 +23,7 @@ SHORT = 3
 
 _APART = re.compile(r"[-\u2010-\u2015/_\s]+")
 _SHORTENED = re.compile(r"(?<=[a-z])(n['’]t|['’](?:ll|re|ve|d|s|m))$", re.IGNORECASE)
-"""What may be heard as a word of its own: "we'll" and "we will"."""
+"""Endings that may be heard as a separate word: "we'll" and "we will"."""
 _SOUNDS = tuple(
     (re.compile(pattern), sound)
     for pattern, sound in (
@@ -70,12 +70,12 @@ def sound_of(word: str) -> str:
 
 
 def sound_likeness(word: str, other: str) -> float:
-    """How much the consonants of two folded words have in common, from 0 to 1."""
+    """The similarity of the consonants of two folded words, from 0 to 1."""
     return Levenshtein.normalized_similarity(sound_of(word), sound_of(other))
 
 
 def likeness(word: str, other: str) -> float:
-    """How much of their letters, or of their consonants, two folded words have in common, from 0 to 1."""
+    """The similarity of the letters, or of the consonants, of two folded words, from 0 to 1."""
     return max(sound_likeness(word, other), Indel.normalized_similarity(word, other))
 
 

@@ -14,7 +14,7 @@ from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
-from studio.speech.text import Script, has_words, read_script
+from studio.speech.text import Pause, Script, has_words, read_script
 from studio.unicode_text import normalize
 from studio.voices.resolver import FindVoice, VoiceResolver
 
@@ -48,7 +48,7 @@ class Plan:
 
     parts: tuple[PlannedPart, ...]
     gap: float
-    """Seconds of silence between parts."""
+    """Seconds of silence between parts, before the speed is applied."""
     budget: int | None
     """Frames of all parts together; None: unlimited."""
     voice: Voice | None
@@ -72,7 +72,7 @@ class Plan:
         return self.parts[0].speaker is not None
 
 
-PROBE = re.compile(r"\s*[.!?…]+\s*")
+PROBE = re.compile(r"\s*[.!?…]{1,8}\s*")
 """Home Assistant sends this to check that a server works; the answer is a short silence."""
 
 
@@ -88,15 +88,21 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
     sampling = _sampling(request, own)
 
     def part_of(turn: Turn) -> PlannedPart:
+        script = _lengthened(turn.script, request.speed)
         if turn.speaker is None:
             label = OWN_CLIP if request.clips else _label(own)
-            return PlannedPart(turn.text, turn.script, label, own, sampling, None if cast is None else "")
+            return PlannedPart(turn.text, script, label, own, sampling, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
         own_sampling = replace(_sampling(request, voice), seed=sampling.seed)
-        return PlannedPart(turn.text, turn.script, _label(voice), voice, own_sampling, turn.speaker)
+        return PlannedPart(turn.text, script, _label(voice), voice, own_sampling, turn.speaker)
 
     parts = tuple(part_of(turn) for turn in turns)
-    return Plan(parts, request.turn_gap, request.max_frames, own, sampling, _read_as(turns))
+    return Plan(parts, request.turn_gap * request.speed, request.max_frames, own, sampling, _read_as(turns))
+
+
+def _lengthened(script: Script, speed: float) -> Script:
+    """The script with pauses that have their length once the audio is played at this speed."""
+    return tuple(replace(step, seconds=step.seconds * speed) if isinstance(step, Pause) else step for step in script)
 
 
 def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> str | None:
@@ -142,7 +148,10 @@ def _named(turns: Sequence[Turn], cast: Mapping[str, str], find: FindVoice) -> d
 
 def _voice_of(turn: Turn, cast_name: str | None, find: FindVoice) -> Voice | None:
     if cast_name is not None:
-        return find(cast_name)
+        try:
+            return find(cast_name)
+        except UnknownVoice as error:
+            raise UnknownVoice(f"line {turn.line}, {turn.speaker!r}: {error}", "cast") from None
     try:
         return find(turn.speaker)
     except UnknownVoice:

@@ -26,7 +26,7 @@ _CROWNED = r"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan)"
 _SAID_BY_ME = (
     r"(?! (?:am|was sure|think|thought|know|knew|believe|have|had|said|saw|met|mean|meant|love|loved)\b|['’][mdvl])"
 )
-"""What follows the pronoun "I", and not a monarch's number."""
+"""Words that follow the pronoun "I", and not a monarch's number."""
 KINGS = "|".join(TABLES["kings"])
 _OF_SEVERAL = {"1": "First ", "2": "Second ", "3": "Third ", "I": "First ", "II": "Second ", "III": "Third "}
 _NAMED = rf"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) ({'|'.join(_STREET)})\."

@@ -50,7 +50,7 @@ def with_times_as_written(text: str, read: Sequence[Timed], tags: Collection[str
 
 
 def places_of(text: str, words: Sequence[str]) -> list[int]:
-    """Where each of these words of a text begins; they are all the words spoken of it, in order."""
+    """The start of each of these words of a text; they are all the words spoken of it, in order."""
     visible, at, places = _visible(text), 0, list[int]()
     for word in words:
         place = visible.find(word, at)

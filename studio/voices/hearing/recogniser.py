@@ -107,7 +107,7 @@ class FasterWhisper:
         return sum(math.log(max(chance, _LEAST)) for chance in aligned.text_token_probs[: len(tokens)])
 
     def _tokens(self, tokenizer: Any, word: str) -> list[int]:
-        """As the model writes a word: in one token where there is one, whatever merges a converter has left out."""
+        """The model's tokens of a word: a single one if it exists, even if a converter has left out its merges."""
         letters = re.match(r" [A-Za-z]+", word)
         whole = letters and self._model.hf_tokenizer.token_to_id(letters[0].replace(" ", "Ġ"))
         if not letters or whole is None:

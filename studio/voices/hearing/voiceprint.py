@@ -1,7 +1,7 @@
-"""Whose voice is heard: Resemblyzer's speaker encoder (Apache-2.0), in the studio's own few lines.
+"""Identifies speakers by Resemblyzer's speaker encoder (Apache-2.0), in the studio's own few lines.
 
 https://github.com/resemble-ai/Resemblyzer reads mel spectra by an LSTM; `training.voiceprint` writes its weights in six
-bits. Of 40 people of LibriSpeech, all find themselves by another recording. It takes 40 ms of a core for a clip.
+bits. All of 40 people of LibriSpeech are identified by another recording. A clip takes 40 ms of a core.
 """
 
 from __future__ import annotations

@@ -51,6 +51,16 @@ def test_chunks_are_shorter_until_a_listener_has_some_sound_buffered() -> None:
         assert is_chunk_due(a_row(frames, 6, sent=23), FAST_RAMP, FRAME, heard - buffered) == due
 
 
+def test_after_a_stall_chunks_are_as_long_as_before_once_the_listener_has_sound_buffered_again() -> None:
+    row = a_row(1, 6, sent=23)
+    row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # its player stood still for five seconds
+    row.sent = 23 + 8
+    assert row.buffered_seconds(FRAME, late) == pytest.approx(8 * FRAME)
+    assert not is_chunk_due(row, FAST_RAMP, FRAME, late)
+    row.note_chunk(FRAME, late + 0.1)  # in time: the listener loses nothing
+    assert row.buffered_seconds(FRAME, late + 0.1) == pytest.approx(8 * FRAME - 0.1)
+
+
 def test_without_the_clock_the_ramp_alone_decides() -> None:
     late = 100.0 + 60
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, None, late)

@@ -53,7 +53,7 @@ def test_a_stream_tells_words_or_sentences_before_its_last_event(steered: Steer)
         assert third["start"] == pytest.approx(2 * WORD + 1, abs=0.001), "after the pause"
         *_, told, _ = streamed(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
         assert [each["text"] for each in told["timestamps"]] == ["Abc defg.", "Hi."]
-        assert told["timestamps"][1]["start"] == pytest.approx((2 * WORD + 1) / 2, abs=0.001)
+        assert told["timestamps"][1]["start"] == pytest.approx(2 * WORD / 2 + 1, abs=0.001), "a pause keeps its length"
         assert [each["type"] for each in streamed(client, "Abc.")][-2] == "speech.audio.delta"
 
 

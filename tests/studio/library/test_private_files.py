@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -37,9 +38,16 @@ def mode(path: Path) -> int:
 
 
 def open_to_others(folder: Path, *but: str) -> dict[str, str]:
-    """What other users may use of a folder, itself too, by its octal mode; not the names in ``but``."""
-    paths = [folder, *(path for path in folder.rglob("*") if path.name not in but)]
-    return {str(path.relative_to(folder)): oct(mode(path)) for path in paths if mode(path) & 0o077}
+    """Octal modes of the paths in a folder, itself too, that other users may access; not of the names in ``but``.
+
+    Files that a running studio removes meanwhile are left out.
+    """
+    found = {}
+    for path in [folder, *(path for path in folder.rglob("*") if path.name not in but)]:
+        with contextlib.suppress(FileNotFoundError):
+            if mode(path) & 0o077:
+                found[str(path.relative_to(folder))] = oct(mode(path))
+    return found
 
 
 def filled(home: Path) -> Library:

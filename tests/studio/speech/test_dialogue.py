@@ -138,7 +138,9 @@ def test_what_is_refused_names_the_line(steered: Steer) -> None:
     assert (
         answer.json()["error"]["code"] == "unknown_speaker" and "line 2: 'Nobody'" in answer.json()["error"]["message"]
     )
-    assert_envelope(spoken(served, input="Anna: Hi.", cast={"Anna": "nobody"}), 400, "voice")
+    unknown = spoken(served, input="Hm.\nAnna: Hi.", cast={"Anna": "nobody"})
+    assert_envelope(unknown, 400, "cast")
+    assert "line 2, 'Anna'" in unknown.json()["error"]["message"]
     assert_envelope(spoken(served, input="Anna: Hi.", cast={"Anna": " "}), 400, "cast")
     assert_envelope(spoken(served, input="Anna: Hi.", turn_gap=11), 400, "turn_gap")
     assert "line 2" in spoken(served, input="Anna: Hi.\nBert: [pause:1s]").json()["error"]["message"]

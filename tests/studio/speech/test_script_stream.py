@@ -116,6 +116,24 @@ async def test_long_silence_is_given_out_second_by_second() -> None:
     assert [sound.finish_reason for sound in sounds if sound.finish_reason] == ["stop"] == [sounds[-1].finish_reason]
 
 
+@pytest.mark.parametrize("speed", [0.5, 2])
+def test_pauses_and_gaps_have_their_length_at_any_speed(steered: Steer, speed: float) -> None:
+    served, _ = steered()
+
+    def seconds(text: str, **fields: object) -> float:
+        body = {"input": text, "response_format": "pcm", "sample_rate": 44_100, "speed": speed, "seed": 1} | fields
+        with served.client() as client:
+            answer = client.post("/v1/audio/speech", json=body)
+        assert answer.status_code == 200, answer.text
+        return len(answer.content) / 2 / 44_100
+
+    long, short = (seconds(f"Hi there. [pause:{pause}s] You.") for pause in (3, 1))
+    assert long - short == pytest.approx(2, abs=0.1)
+    turns = "Anna: Hi there.\nBert: You."
+    long, short = (seconds(turns, cast={}, turn_gap=gap) for gap in (3, 1))
+    assert long - short == pytest.approx(2, abs=0.1)
+
+
 @pytest.mark.parametrize("more", [{}, {"cast": {"Anna": "anna"}}])
 def test_more_than_ten_minutes_of_pauses_are_refused(steered: Steer, more: dict[str, object]) -> None:
     served, engine = steered()

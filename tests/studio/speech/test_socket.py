@@ -155,6 +155,8 @@ def test_who_hangs_up_frees_the_row(steered: Steer) -> None:
         ('{"type": "input.text", "text": 5}', "text"),
         ('{"type": "session.config", "voice": "nobody"}', "voice"),
         ('{"type": "session.config", "speed": 9}', "speed"),
+        ('{"type": "session.config", "cast": {"Anna": "anna"}}', "cast"),
+        ('{"type": "session.config", "stream_format": "sse"}', "stream_format"),
         ('{"type": "session.config", "word_timestamps": true}', "word_timestamps"),
         ('{"type": "input.text", "text": "' + "a" * 17_000 + '"}', "text"),
     ],

@@ -315,6 +315,17 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
     assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"
 
 
+def test_a_name_that_is_another_voice_s_slug_or_id_is_taken_as_requests_would_mean_that_voice(
+    client: httpx.Client,
+) -> None:
+    create(client, name="Eve's voice")
+    voice_id = client.get("/v1/voices/eve-s-voice").json()["id"]
+    for name in ("eve-s-voice", voice_id.upper()):
+        assert code_of(client.patch("/v1/voices/anna", json={"name": name})) == (409, "voice_exists")
+    client.patch("/v1/voices/anna", json={"name": "narrator", "slug": "teller"}).raise_for_status()
+    assert code_of(client.patch("/v1/voices/eve-s-voice", json={"slug": "narrator"})) == (409, "voice_exists")
+
+
 def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_where_it_lies(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

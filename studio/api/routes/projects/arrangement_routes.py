@@ -29,7 +29,7 @@ from studio.projects.project_service import ProjectService
 
 
 class ArrangementRoutes:
-    """Each route answers with the changed parts."""
+    """Each route returns the changed parts."""
 
     def __init__(self, service: ProjectService, regeneration: PartRegeneration) -> None:
         self._service = service
@@ -95,7 +95,7 @@ class ArrangementRoutes:
 
     async def mend_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Regenerate a sentence of a part in the same voice, with other words if wanted, joined seamlessly: an
-        additional take, which is chosen. The answer is sent when it is generated."""
+        additional take, which is chosen. The response is sent when it is generated."""
         body = as_model(await read_json(request), RegeneratePartBody)
         work = self._regeneration.add_take(
             project_id, request.state.owner_filter, part_id, body.text, body.start, body.end, body.replacement

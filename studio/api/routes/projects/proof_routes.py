@@ -45,7 +45,7 @@ class ProofRoutes:
         return routes
 
     async def start(self, project_id: str, request: Request) -> JSONResponse:
-        """Check the audio of all parts in the background: what a recogniser hears in each is compared with its text.
+        """Check the audio of all parts in the background: each transcript is compared with its text.
 
         Parts that were checked before are not heard again. Answers 501 if the studio has no recogniser.
         """

@@ -280,7 +280,7 @@ class VoiceRoutes:
     async def import_pack(self, request: Request) -> Response:
         """Import a pack. Multipart: file; optionally name: a new name, or replaces: a voice that gets the clips as its
         next revision. The file may also be a zip of fish-speech's references folder, or there may be several files with
-        their paths in it: then the answer lists the voices."""
+        their paths in it: then the response lists the voices."""
         form = await read_form(request, PACK_LIMIT, "file", MAX_FILES)
         name, replaces = form.text("name") or None, form.text("replaces") or None
         data, several = form.file("file", "pack"), form.uploads.get("file", [])
@@ -304,7 +304,7 @@ class VoiceRoutes:
         return [asdict(mark) for mark in await self._run(self._queues.texts, request, compare, text, heard)]
 
     async def _revised(self, request: Request, reference: str, revise: Callable[..., Voice], change: Any) -> Response:
-        """The answer once ``revise``, which may decode clips, has created the voice's new revision."""
+        """The response once ``revise``, which may decode clips, has created the voice's new revision."""
         voice = await self._get(request, reference)
         return await self._saved(request, revise, voice.id, change, expected_version(request, voice.id))
 

@@ -1,1 +1,1 @@
-"""The reader of PDFs: lines with their places, what repeats on pages, and paragraphs with their chapters."""
+"""The reader of PDFs: lines with their positions, lines repeated across pages, and paragraphs with their chapters."""

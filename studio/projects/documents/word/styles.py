@@ -18,7 +18,7 @@ class Style:
     """A style's own properties, without those of its bases."""
 
     name: str = ""
-    """In lower case; always English, whatever the language of Word."""
+    """In lower case; always English, in any language of Word."""
     base: str = ""
     level: int | None = None
     """Outline level from 1; 10 is body text, None inherits from the base."""
