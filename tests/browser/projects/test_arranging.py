@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -105,9 +106,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     area = area_of(screen)
     paste_sentences(area, "One 🙂 two. Three.\n\nFour.")
     rows = area.locator(".long-parts > li")
-
-    def shows(*texts: str) -> None:
-        show(area, *texts)
+    shows = partial(show, area)
 
     def press(number: int, name: str) -> None:
         rows.nth(number).get_by_role("button", name=f"Arrange part {number + 1}", exact=True).click()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests.browser.projects.test_arranging import paste_sentences, show
 from tests.browser.projects.test_longform import area_of
@@ -51,7 +51,12 @@ def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_pag
     _, page, area = opened(studio, open_page)
     text_of(area, 2).press_sequentially(" More.")
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", leave)
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
     assert asked == ["beforeunload"]
