@@ -54,7 +54,8 @@ export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST"
 export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
 /** Regenerates the sentences from character start to end of its text, in code points; replacement: other words for these. Returns the part. */
 export const mendPart = (id, part, text, start, end, replacement = undefined) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end, replacement }));
-export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"), json("POST", { following }));
+/** text: as it was before a split, to undo that. */
+export const mergeParts = (id, part, following, text = undefined) => ask(partAt(id, part, "/merge"), json("POST", { following, text }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
 /** Returns {undo_seconds}, how long it can be restored. */
 export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE" });

@@ -40,6 +40,11 @@ class MergeBody(StrictBody):
     """The part to merge with."""
 
     following: str = Field(description="The id of the part right after it.")
+    text: str | None = Field(
+        None,
+        description="To undo a split: the text before it. The second part then does not go into the trash; if the text "
+        "has changed since, the answer is 412.",
+    )
 
 
 class MoveBody(StrictBody):

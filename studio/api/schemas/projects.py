@@ -178,9 +178,15 @@ class PartBody(DirectionBody):
         description="The part's text as read before; if it has changed since, the answer is 412. Absent: any.",
     )
     take: str | None = Field(None, description="The id of the take to choose.")
+    chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
+        None,
+        description="A new title of the chapter that begins with this part. If the part is its heading, its text "
+        "changes too, unless text is sent as well.",
+    )
 
     def changes(self) -> PartChanges:
-        return replace(DirectionBody.changes(self), text=self.text, text_before=self.text_before, take=self.take)
+        own = replace(DirectionBody.changes(self), text=self.text, text_before=self.text_before)
+        return replace(own, take=self.take, chapter=self.chapter)
 
 
 class PartsBody(DirectionBody):

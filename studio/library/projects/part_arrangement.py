@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from studio.errors import Changed, InvalidRequest, NotFound
+from studio.library.projects.deleted_places import DeletedPlaces, hang_on
 from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END, NewPart, Part
 from studio.library.projects.row_mapping import (
     AFRESH,
@@ -60,6 +61,8 @@ class Arrangement:
             row = row_of(db, project_id, owner_filter)
             position = 0 if after is None else part_of(db, project_id, after).position + 1
             part_id = _add(db, project_id, part, position, part_id=part_id)
+            if after is None:
+                hang_on(db, project_id, None, part_id)
             if rest:
                 _name_chapter(db, project_id, position + 1, rest)
             touch(db, row)
@@ -86,17 +89,21 @@ class Arrangement:
             state = "queued" if part.state in UNDER_WAY else "new"
             second = _add(db, project_id, rest, part.position + 1, state, before=part_id)
             _relink(db, followers, part_id, second)
+            hang_on(db, project_id, part_id, second)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": False})
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
-    def merge(self, project_id: str, owner_filter: str | None, part_id: str, following: str) -> Part:
+    def merge(
+        self, project_id: str, owner_filter: str | None, part_id: str, following: str, whole: str | None = None
+    ) -> Part:
         """Merge a part with the next one, in the voice of the first; the takes of both stay.
 
         A chapter that begins with the second part no longer exists. That part goes into the trash: restoring it undoes
-        the merge. Raises NotFound, InvalidRequest for a result that is too long, and Changed where another part now
-        lies between the two.
+        the merge. ``whole``: the text before a split, which is undone; the second part is then removed for good. Raises
+        NotFound, InvalidRequest for a result that is too long, and Changed where another part now lies between the two
+        or their text is no longer that of the whole.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
@@ -106,6 +113,10 @@ class Arrangement:
             # A title has no full stop to separate it from the text that follows.
             gap = "\n" if part.is_title else "\n\n" if second.continues == "" else " "
             text = f"{part.text}{gap}{second.text}"
+            if whole is not None:
+                if "".join(whole.split()) != "".join(text.split()):
+                    raise Changed("the text of these parts was changed since the split; merge them instead", "text")
+                text = clean_part(whole)
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(message, "following")
@@ -117,7 +128,10 @@ class Arrangement:
             _reword(db, part, new)
             db.execute("update takes set part_id = ? where part_id = ?", [part_id, following])
             takes = [take.id for take in second.takes]
-            self._put_away(db, row, second, {"into": part_id, "text": text, "before": before, "takes": takes})
+            kept = {"into": part_id, "text": text, "before": before, "takes": takes}
+            self._put_away(db, row, second, kept, is_restorable=whole is None)
+            if whole is not None:
+                hang_on(db, project_id, following, part_id)
             _close_gap(db, second)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
@@ -157,7 +171,7 @@ class Arrangement:
             touch(db, row)
 
     def restore(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> list[Part]:
-        """Restore parts of a project, each where it was, with its takes; returns the restored parts.
+        """Restore parts of a project, each after the part that preceded it, with its takes; returns them.
 
         Raises NotFound where none of them is in the trash, InvalidRequest for more parts than allowed.
         """
@@ -169,31 +183,43 @@ class Arrangement:
         with self._store.reading() as db:
             return [part_of(db, project_id, part_id) for _, part_id in restored]
 
-    def _put_away(self, db: Database, row: dict[str, Any], part: Part, merged: dict[str, Any] | None = None) -> None:
+    def _put_away(
+        self,
+        db: Database,
+        row: dict[str, Any],
+        part: Part,
+        merged: dict[str, Any] | None = None,
+        is_restorable: bool = True,
+    ) -> None:
         """``merged``: for `_separate`, if the part was merged into another one."""
-        kept, followers = merged or {}, _followers(db, part)
+        before = db.execute(
+            "select id from parts where project_id = ? and position = ?", [row["id"], part.position - 1]
+        ).fetchone()
+        kept = {"after": before and before[0]} | (merged or {})
+        followers = _followers(db, part)
         if followers:  # they continue the paragraph without it
             kept |= {"followers": followers}
             _relink(db, followers, part.id, kept.get("into", part.continues))
         now = time.time()
         new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
         new |= {"settings": json.dumps(kept), "paused": 0, "served": 0.0}
-        new |= {"created": now, "changed": now, "deleted": now}
+        new |= {"created": now, "changed": now, "deleted": now if is_restorable else 0}
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
         db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])
 
 
 def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
-    """Move parts back from the projects that hold them, the last deleted first: each position is valid again then."""
+    """Move parts back from the projects that hold them."""
     homes: dict[str, list[dict[str, Any]]] = {}
     for held in bins:
         homes.setdefault(held["kind"].removeprefix(BIN), []).append(held)
     for project_id, parts in homes.items():
         row = row_to_restore_to(db, project_id)
+        places = DeletedPlaces(db, project_id)
         part_ids = []
         for held in parts:
-            part = _move_back(db, project_id, held["id"])
+            part = _move_back(db, project_id, held["id"], places)
             part_ids.append(part.id)
             kept = json.loads(held["settings"])
             _relink(db, kept.get("followers", ()), kept.get("into", part.continues), part.id)
@@ -204,16 +230,13 @@ def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
         touch(db, row)
 
 
-def _move_back(db: Database, project_id: str, bin_id: str) -> Part:
+def _move_back(db: Database, project_id: str, bin_id: str, places: DeletedPlaces) -> Part:
     """Restores the part in the project ``bin_id``. Raises InvalidRequest."""
     [part] = parts_of(db, "project_id = ?", [bin_id])
     if (count := _count(db, project_id)) >= MAX_PARTS:
         raise _too_many()
-    position = min(part.position, count)
+    position = places.restore(part, count)
     _make_gap(db, project_id, position)
-    if part.chapter:  # it begins with this part again
-        same = "project_id = ? and position = ? and chapter = ? and text != chapter"
-        db.execute(f"update parts set chapter = '' where {same}", [project_id, position + 1, part.chapter])
     db.execute("update parts set project_id = ?, position = ? where id = ?", [project_id, position, part.id])
     db.execute("delete from projects where id = ?", [bin_id])
     return part

@@ -225,6 +225,44 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class PartChanges:
+    """Changes to a part; None leaves a field as it is."""
+
+    text: str | None = None
+    text_before: str | None = None
+    """The text that the changes are based on; another one is not overwritten. None: any."""
+    voice: str | None = None
+    """Blank for the project's voice."""
+    pause: float | None = None
+    """Below 0 for the project's pause."""
+    take: str | None = None
+    """The id of the take to choose. Like the text for one part only."""
+    chapter: str | None = None
+    """A new title of the chapter that begins with the part. Its heading is reworded along, unless ``text`` is given.
+    For one part only."""
+    reword: Callable[[str], str] | None = None
+    """Returns the new text of a part, from its current text."""
+    character: str | None = None
+    """The id of the character who speaks; blank: the narrator. The part gets that voice, unless ``voice`` is given, and
+    is confirmed, unless ``confirmed`` says otherwise."""
+    confirmed: bool | None = None
+    scene: bool | None = None
+    speed: float | None = None
+    """Below 0 for the project's value, as for the next three."""
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartRange:
+    """All parts from one to another, by their ids."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewCharacter:
     """A character to be stored."""
 
@@ -300,38 +338,3 @@ class ClaimedPart:
     @property
     def recipe(self) -> str:
         return self.settings.recipe(self.text, self.voice)
-
-
-@dataclass(frozen=True, slots=True)
-class PartChanges:
-    """Changes to a part; None leaves a field as it is."""
-
-    text: str | None = None
-    text_before: str | None = None
-    """The text that the changes are based on; another one is not overwritten. None: any."""
-    voice: str | None = None
-    """Blank for the project's voice."""
-    pause: float | None = None
-    """Below 0 for the project's pause."""
-    take: str | None = None
-    """The id of the take to choose. Like the text for one part only."""
-    reword: Callable[[str], str] | None = None
-    """Returns the new text of a part, from its current text."""
-    character: str | None = None
-    """The id of the character who speaks; blank: the narrator. The part gets that voice, unless ``voice`` is given, and
-    is confirmed, unless ``confirmed`` says otherwise."""
-    confirmed: bool | None = None
-    scene: bool | None = None
-    speed: float | None = None
-    """Below 0 for the project's value, as for the next three."""
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PartRange:
-    """All parts from one to another, by their ids."""
-
-    first: str
-    last: str

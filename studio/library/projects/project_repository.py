@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from studio.audio.cover import Cover
@@ -29,6 +30,7 @@ from studio.library.projects.project_records import (
 from studio.library.projects.row_mapping import (
     AT_REST,
     check_unchanged,
+    clean_chapter,
     clean_part,
     clean_pause,
     clean_title,
@@ -246,6 +248,10 @@ class Projects:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
             new: dict[str, Any] = {}
+            if changes.chapter is not None:
+                new["chapter"] = clean_chapter(part, changes.chapter)
+                if part.is_title and changes.text is None:  # the heading
+                    changes = replace(changes, text=new["chapter"])
             if changes.text is not None:
                 new["text"] = clean_part(changes.text)
             if changes.text_before is not None and part.text != new.get("text"):  # the same words again lose nothing

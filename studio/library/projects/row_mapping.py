@@ -266,6 +266,16 @@ def check_unchanged(part: Part, text: str) -> None:
         raise Changed("the text of this part was changed meanwhile; look at it again", "text")
 
 
+def clean_chapter(part: Part, title: str) -> str:
+    """A new title of the chapter that begins with a part. Raises InvalidRequest."""
+    if part.position and not part.chapter:
+        raise InvalidRequest("no chapter begins with this part; name the first part of a chapter", "chapter")
+    title = clean_text("chapter", " ".join(title.split()), MAX_TITLE)
+    if not title:
+        raise InvalidRequest("a chapter needs a title: it is blank", "chapter")
+    return title
+
+
 def clean_pause(pause: float) -> float | None:
     """Seconds; below 0 for the project's pause. Raises InvalidRequest."""
     if pause > MAX_PAUSE:

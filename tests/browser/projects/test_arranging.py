@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.projects.test_longform import area_of, import_it
+from tests.browser.projects.test_longform import area_of, import_file, import_it, table
 from tests.browser.screen import Held, Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
@@ -52,7 +53,7 @@ def replace_one(area: Locator) -> None:
     show(area, "Between.", "Four.", "No 🙂 and two.")
 
 
-def undo_all(area: Locator) -> None:
+def undo_all(area: Locator, studio: Served) -> None:
     """Ctrl+Z, step by step, until the parts are as they were pasted."""
     for before in (
         ("Between.", "One 🙂 and two.", "Four."),
@@ -68,6 +69,9 @@ def undo_all(area: Locator) -> None:
         area.page.keyboard.press("Control+z")
         show(area, *before)
         expect(area.locator("#undo-toast")).to_contain_text("Undone: ")
+    with studio.client() as client:
+        trash = [item["title"] for item in client.get("/v1/trash").json()["data"]]
+    assert "two." not in trash, "the undo of a split leaves nothing behind"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +161,43 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     assert serious_violations(screen) == []
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "Four.", "One 🙂 and two.")
-    undo_all(area)
+    undo_all(area, studio)
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_chapter_is_renamed_in_the_map_with_its_heading(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area, press = area_of(screen), screen.page.keyboard.press
+    import_file(area, table("text,chapter\nOne,One\nIt was late.,\nIt was early.,Two\n"))
+    chapters, titles = area.get_by_role("list", name="Chapters"), area.locator(".chapter-title")
+    first = chapters.get_by_role("button", name=re.compile("^One"))
+    first.focus()
+    press("F2")
+    field = chapters.get_by_role("textbox", name="Rename chapter “One”")
+    expect(field).to_be_focused()
+    assert serious_violations(screen) == []
+    field.fill(" ")
+    press("Enter")
+    expect(field).to_have_js_property("validationMessage", "A chapter needs a title.")
+    press("Escape")
+    expect(field).to_have_count(0)
+    expect(first).to_be_focused()
+    expect(titles).to_have_text(["One", "Two"])
+    chapters.get_by_role("button", name="Rename chapter “One”").click()
+    field.fill("The Beginning")
+    press("Enter")
+    expect(titles).to_have_text(["The Beginning", "Two"])
+    show(area, "The Beginning", "It was late.", "It was early.")
+    chapters.get_by_role("button", name="Rename chapter “Two”").click()
+    chapters.get_by_role("textbox", name="Rename chapter “Two”").fill("The End")
+    area.get_by_label("Find", exact=True).click()  # leaving the field keeps the title
+    expect(titles).to_have_text(["The Beginning", "The End"])
+    expect(area.locator("#undo-toast")).to_contain_text("Chapter renamed to “The End”.")
+    area.get_by_role("button", name="Undo").click()
+    expect(titles).to_have_text(["The Beginning", "Two"])
+    area.get_by_role("button", name="All projects").focus()
+    press("Control+z")
+    expect(titles).to_have_text(["One", "Two"])
+    show(area, "One", "It was late.", "It was early.")
+    assert serious_violations(screen) == []

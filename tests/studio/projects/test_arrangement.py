@@ -1,8 +1,8 @@
-"""The parts of a project arranged over HTTP: inserted, split, merged, moved, deleted, words replaced in them, and their
-chapters summed up."""
+"""The parts of a project arranged over HTTP: inserted, split, merged, moved, deleted, and words replaced in them."""
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from studio.errors import InvalidRequest
 from studio.library import Library
 from studio.library.projects import part_arrangement
-from studio.library.projects.project_records import NewPart, ProjectSettings
+from studio.library.projects.project_records import NewPart, Part, ProjectSettings
 from studio.library.projects.replacements import Found, Wanted
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
@@ -91,6 +91,27 @@ def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered:
     assert texts(served, project)[:2] == [(0, "New.", "new"), (1, "One or two.", "stale")], "no audio of another part"
 
 
+def test_the_undo_of_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One two.", "pause": 2}, {"input": "Three."}], start=True)
+    until(served, project, "done")
+    before = parts_of(served, project)
+    first, last = (part["id"] for part in before)
+    _, second = post(served, project, f"parts/{first}/split", text="One two.", at=4).json()["data"]
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{last}").raise_for_status()
+        merge = {"following": second["id"], "text": " One two."}
+        change(served, project, second, text="2.")
+        assert_envelope(post(served, project, f"parts/{first}/merge", **merge), 412, "text")
+        change(served, project, second, text="two.")
+        assert post(served, project, f"parts/{first}/merge", **merge).status_code == 200
+        post(served, project, "parts/restore", ids=[last])
+        assert parts_of(served, project) == before
+        trash = client.get("/v1/trash").json()["data"]
+        assert second["id"] not in {item["id"] for item in trash}
+        assert_envelope(post(served, project, "parts/restore", ids=[second["id"]]), 404, "ids")
+
+
 def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)
@@ -157,6 +178,66 @@ def test_words_of_another_are_overwritten_only_where_they_were_read(steered: Ste
     assert change(served, project, part, text="Two.", text_before="One.").json()["text"] == "Two."  # sent twice
     assert_envelope(change(served, project, part, take="take_x", text_before="One."), 412, "text")
     assert change(served, project, part, text="Three.").json()["text"] == "Three."
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_deleted_parts_are_restored_in_their_order_whatever_was_inserted_and_however_they_are_restored(
+    tmp_path: Path, seed: int
+) -> None:
+    library, chance = Library(tmp_path), random.Random(seed)
+    chapters = {0: "A", 3: "B", 7: "C"}
+    wanted = [NewPart(f"Part {number}.", chapters.get(number, "")) for number in range(10)]
+    project = library.projects.create("me", "Mine", "txt", wanted, ProjectSettings())
+
+    def present() -> list[Part]:
+        return library.projects.parts(project.id, "me")
+
+    order = [part.id for part in present()]
+    inserts = seed % 2 == 1
+    deleted: list[str] = []
+    for _ in range(40):
+        ids = [part.id for part in present()]
+        action = chance.choice(["delete", "delete", "restore", "insert"])
+        if action == "delete" and len(ids) > 1:
+            library.arrangement.delete(project.id, "me", gone := chance.choice(ids))
+            deleted.append(gone)
+        elif action == "restore" and deleted:
+            some = chance.sample(deleted, chance.randint(1, len(deleted)))
+            library.arrangement.restore(project.id, "me", some)
+            deleted = [part_id for part_id in deleted if part_id not in some]
+        elif action == "insert" and inserts:
+            after = chance.choice([None, *ids])
+            library.arrangement.insert(project.id, "me", NewPart("New."), after)
+        held = [part.id for part in present() if part.text != "New."]
+        assert held == [part_id for part_id in order if part_id in held]
+        assert [part.position for part in present()] == list(range(len(present())))
+    chance.shuffle(deleted)
+    for part_id in deleted:
+        library.arrangement.restore(project.id, "me", [part_id])
+    back = [part for part in present() if part.text != "New."]
+    assert [part.id for part in back] == order
+    if not inserts:
+        assert [(part.text, part.chapter) for part in back] == [(part.text, part.chapter) for part in wanted]
+
+
+def test_a_deleted_part_is_restored_after_its_predecessor_when_credits_were_added_meanwhile(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    numbers = ["one", "two", "three", "four"]
+    project = library.projects.create("me", "Mine", "txt", [NewPart(word) for word in numbers], ProjectSettings())
+    first, *_, last = library.projects.parts(project.id, "me")
+    for part in (last, first):
+        library.arrangement.delete(project.id, "me", part.id)
+    library.arrangement.insert(project.id, "me", NewPart("Credits."), None)
+    for part in (first, last):
+        library.arrangement.restore(project.id, "me", [part.id])
+    assert [part.text for part in library.projects.parts(project.id, "me")] == ["Credits.", *numbers]
+    library.arrangement.delete(project.id, "me", last.id)
+    first_half, second_half = library.arrangement.split(
+        project.id, "me", library.projects.parts(project.id, "me")[3].id, "three", 2
+    )
+    library.arrangement.restore(project.id, "me", [last.id])
+    assert [part.text for part in library.projects.parts(project.id, "me")][3:] == ["th", "ree", "four"]
+    assert first_half.position + 1 == second_half.position
 
 
 def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
@@ -282,59 +363,3 @@ def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
     assert library.trash.page(None) == []
     with pytest.raises(InvalidRequest):
         Wanted("").pattern()
-
-
-CHAPTERS = [
-    {"input": "Before it all."},
-    {"input": "One.", "chapter": "One"},
-    {"input": "Two words\nand three.", "voice": "nobody"},
-    {"input": "Two.", "chapter": "Two"},
-]
-
-
-def outline(served: Served, project: Json) -> list[Json]:
-    with served.client() as client:
-        return client.get(f"{PROJECTS}/{project['id']}/outline").json()["data"]
-
-
-def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
-    served, _ = steered()
-    project = made(served, items=CHAPTERS)
-    before, one, two = outline(served, project)
-    assert [(each["title"], each["position"], each["parts"]["total"]) for each in (before, one, two)] == [
-        ("", 0, 1),
-        ("One", 1, 2),
-        ("Two", 3, 1),
-    ]
-    assert (one["words"], one["characters"], one["parts"]["new"], one["seconds"]) == (5, 24, 2, 0)
-    assert one["expected_s"] == pytest.approx(24 / 16, abs=0.1)
-
-    ask(served, project, "speak", chapter=one["id"])
-    until(served, project, "incomplete", done=1, failed=1)
-    before, one, two = outline(served, project)
-    assert (before["parts"]["new"], two["parts"]["new"], one["parts"]["done"], one["parts"]["failed"]) == (1, 1, 1, 1)
-    assert one["seconds"] > 0
-    assert one["expected_s"] == pytest.approx(one["seconds"] + 20 / 16, abs=0.2)
-
-    parts = parts_of(served, project)
-    with served.client() as client:
-        at = f"{PROJECTS}/{project['id']}"
-        queries: list[tuple[Json, list[Json]]] = [
-            ({}, parts),
-            ({"offset": 1, "limit": 2}, parts[1:3]),
-            ({"state": "failed"}, [parts[2]]),
-            ({"audio": False}, [parts[0], parts[2], parts[3]]),
-        ]
-        for query, wanted in queries:
-            listed = client.get(f"{at}/parts/ids", params=query).json()["data"]
-            assert listed == [part["id"] for part in wanted]
-        silent = client.get(f"{at}/parts", params={"audio": False, "limit": 2}).json()
-        assert (silent["total"], silent["has_more"]) == (3, True)
-        assert [part["id"] for part in silent["data"]] == [parts[0]["id"], parts[2]["id"]]
-        found = client.post(f"{at}/replace", json={"find": "wo", "dry_run": True}).json()
-        assert (found["count"], found["positions"]) == (3, [2, 3])
-        within: dict[str, object] = {"chapter": parts[2]["id"]}
-        both: dict[str, object] = {"chapter": one["id"], "parts": [parts[0]["id"]]}
-        for body, status in ((within, 404), (both, 400)):
-            assert_envelope(client.post(f"{at}/speak", json=body), status, "chapter")
-        assert client.get(f"{PROJECTS}/proj_gone/outline").status_code == 404

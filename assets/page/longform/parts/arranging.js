@@ -71,6 +71,16 @@ export class Arranging {
     });
   }
 
+  /** Give a chapter another title, and its heading with it. A chapter cannot become untitled again. Raises Refusal. */
+  async rename(chapter, title) {
+    const { data: [before] } = await readParts(this.id, chapter.position, 1);
+    const part = await changePart(this.id, chapter.id, { chapter: title });
+    const words = phrase("project.chapter.renamed", { title: part.chapter });
+    if (before?.id !== part.id || !before.chapter) return void offerUndo(words, null, false);
+    const values = valuesOf(before, before.text === part.text ? ["chapter"] : ["chapter", "text"]);
+    this.offer(words, () => changePart(this.id, part.id, values));
+  }
+
   /** Raises Refusal. */
   async move(part, position) {
     await movePart(this.id, part.id, position);
@@ -130,10 +140,7 @@ export class Arranging {
       throw refuse(phrase("part.splitWhere"));
     }
     const { data: [first, second] } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
-    this.offer(phrase("part.wasSplit", { number: part.position + 1 }), async () => {
-      await mergeParts(this.id, first.id, second.id);
-      await changePart(this.id, first.id, { text: words });
-    });
+    this.offer(phrase("part.wasSplit", { number: part.position + 1 }), () => mergeParts(this.id, first.id, second.id, words));
     return first;
   }
 

@@ -1,10 +1,12 @@
-// The map of a project: its chapters with their state, words and length; each leads to its parts and is generated alone.
+// The map of a project: its chapters with their state, words and length; each leads to its parts, is generated alone, and can be renamed.
 
 import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
 import { duration } from "../../lib/time.js";
 import { phrase } from "../../lib/phrases.js";
 
 const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
+const PENCIL = '<path d="m5 19 .8-3.800L15.500 5.500l3 3-9.700 9.700L5 19Zm8.500-11.500 3 3"/>';
+const LONGEST = 200; // characters of a title
 const WORD = 15; // characters of a word, on average, above which a text has no blanks between words
 
 /** The state of a chapter: that of parts under way, else of parts that need attention, else of all its parts. */
@@ -19,7 +21,7 @@ function factsOf({ words, characters, expected_s: seconds }) {
   return [size, duration(seconds)].join(" · ");
 }
 
-/** Fires "go" and "speak" with {chapter}. */
+/** Fires "go" and "speak" with {chapter}, and "rename" with {chapter, title}. */
 export class Chapters extends EventTarget {
   /** @type {any[]} */
   #chapters = [];
@@ -71,7 +73,7 @@ export class Chapters extends EventTarget {
   /** Updates the existing entry: replacing it would lose a press on it. */
   #entry(chapter, before) {
     const entry = before ?? this.#newEntry(chapter.id);
-    const [go, speak] = entry.children;
+    const [go, rename, speak] = entry.children;
     const [title, state, facts] = go.children;
     const name = chapter.title || phrase("project.chapter.none");
     title.textContent = name;
@@ -79,17 +81,64 @@ export class Chapters extends EventTarget {
     state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`${state.dataset.state === "incomplete" ? "longform.state" : "longform.part"}.${state.dataset.state}`));
     facts.textContent = factsOf(chapter);
     const { new: fresh, stale, failed } = chapter.parts;
+    labelled(rename, phrase("project.chapter.rename", { title: name }));
     labelled(speak, phrase("project.chapter.speak", { title: name }));
     speak.disabled = !(fresh + stale + failed);
     return entry;
   }
 
   #newEntry(id) {
-    const tell = (type) => this.dispatchEvent(new CustomEvent(type, { detail: { chapter: this.#chapters.find((chapter) => chapter.id === id) } }));
+    const tell = (type) => this.#tell(type, id);
     const words = [element("span", { className: "chapter-title" }), element("span", { className: "long-word" }), element("span", { className: "quiet" })];
+    const write = () => this.#write(id);
+    const go = element("button", { type: "button", className: "chapter-go", onclick: () => tell("go") }, words);
+    go.addEventListener("keydown", ({ key }) => key === "F2" && write());
     return element("li", {}, [
-      element("button", { type: "button", className: "chapter-go", onclick: () => tell("go") }, words),
+      go,
+      element("button", { type: "button", className: "chapter-rename", onclick: write }, [icon(PENCIL)]),
       element("button", { type: "button", className: "chapter-speak", onclick: () => tell("speak") }, [icon(SPEAK)]),
     ]);
+  }
+
+  #tell(type, id, more = {}) {
+    this.dispatchEvent(new CustomEvent(type, { detail: { chapter: this.#chapters.find((chapter) => chapter.id === id), ...more } }));
+  }
+
+  /** A field for a new title, in the place of the entry: Enter and leaving it rename the chapter, Escape does not. */
+  #write(id) {
+    const entry = this.#entries.get(id);
+    const chapter = this.#chapters.find((candidate) => candidate.id === id);
+    if (!entry || !chapter || entry.closest("[data-right=read]") || entry.querySelector("input")) return;
+    const field = element("input", { value: chapter.title, maxLength: LONGEST, dir: "auto", autocomplete: "off" });
+    field.setAttribute("aria-label", phrase("project.chapter.rename", { title: chapter.title || phrase("project.chapter.none") }));
+    let isOpen = true;
+    const close = () => {
+      isOpen = false;
+      field.remove();
+    };
+    /** Whether there is a title, which is then sent if it is another one. */
+    const send = () => {
+      const title = field.value.trim().replace(/\s+/g, " ");
+      if (!title) return false;
+      close();
+      if (title !== chapter.title) this.#tell("rename", id, { title });
+      return true;
+    };
+    field.addEventListener("input", () => field.setCustomValidity(""));
+    field.addEventListener("blur", () => isOpen && (send() || close()));
+    field.addEventListener("keydown", (event) => {
+      if (!["Enter", "Escape"].includes(event.key) || event.isComposing) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.key === "Escape") close();
+      else if (!send()) {
+        field.setCustomValidity(phrase("project.chapter.blank"));
+        return field.reportValidity();
+      }
+      /** @type {HTMLElement} */ (entry.firstElementChild).focus();
+    });
+    entry.append(field);
+    field.select();
+    field.focus();
   }
 }

@@ -35,7 +35,10 @@ export class PartsPanel {
     const { id, voices, signal, look } = of;
     this.part = part;
     this.of = of;
-    this.arranging = new Arranging(id, of.unsaved, () => signal.aborted || look());
+    this.arranging = new Arranging(id, of.unsaved, () => {
+      this.#forgetMap();
+      return signal.aborted || look();
+    });
     this.comparison = new TakeComparison(of.playback, signal);
     this.comparison.addEventListener("done", ({ detail }) => of.run(() => this.#endComparison(detail)));
     this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
@@ -91,6 +94,7 @@ export class PartsPanel {
     this.part("filter").addEventListener("change", ({ target }) => run(() => this.#filter(target.value)), { signal });
     this.list.addEventListener("fail", ({ detail }) => this.of.tell(detail.problem));
     this.chapters.addEventListener("go", ({ detail }) => this.#attempt(this.goTo(detail.chapter.position)));
+    this.chapters.addEventListener("rename", ({ detail }) => run(() => this.changes.after(() => this.#rename(detail))));
     this.chapters.addEventListener("speak", ({ detail }) => run(() => this.changes.after(() => speakParts(this.of.id, "missing", detail.chapter.id))));
     addEventListener("scroll", () => this.#followScroll(), { passive: true, signal });
     takePartDrops(this.part("rows"), signal, (id) => this.list.row(id)?.part, (moved, target, isAfter) => run(() => this.#drop(moved, target, isAfter)));
@@ -107,6 +111,16 @@ export class PartsPanel {
     on("delete-selected", "click", () => this.changes.after(() => this.#deleteSelected()));
     this.selection.addEventListener("change", () => this.#markSelected());
     this.direction.addEventListener("set", ({ detail }) => run(() => this.changes.after(() => this.arranging.changeAll(this.selection.ids, detail.changes))));
+  }
+
+  async #rename({ chapter, title }) {
+    await this.arranging.rename(chapter, title);
+    this.#forgetMap();
+  }
+
+  /** Read the map again even if the project looks the same: its time of change has seconds only. */
+  #forgetMap() {
+    if (this.#outlined) this.#outlined = "changed";
   }
 
   /** Of what changes nothing. */
