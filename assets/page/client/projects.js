@@ -36,10 +36,13 @@ export const createProject = (body) => ask("/v1/projects", json("POST", body));
 /** The characters who speak in these chapters of a previewed document, null for all, with voices proposed beside the narrator's: {data}. Raises Refusal. */
 export const findSpeakers = (preview, chapters, voice) => ask("/v1/projects/characters", json("POST", { preview, chapters, voice }));
 
-export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
+/** The request outlasts the page. */
+const lasting = (changes) => ({ ...json("PATCH", changes), keepalive: true });
+export const changeProject = (id, changes) => ask(at(id), lasting(changes));
 /** Returns {undo_seconds}, how long it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
-export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
+/** text_before: the text that the change is based on; another one is not overwritten. */
+export const changePart = (id, part, changes) => ask(partAt(id, part), lasting(changes));
 
 /** changes: voice, speed and more, of many parts at once. */
 /** Changes many parts at once: changes as for one part, without text and take. */

@@ -1,7 +1,7 @@
 // The files of a project, and how they are finished: their sound, book details, credits and samples.
 
 import { Latest } from "../lib/latest.js";
-import { changeProject, coverAddress, fileAddress, measureLoudness, putCover, readPartIds, readSample, removeCover } from "../client/projects.js";
+import { coverAddress, fileAddress, measureLoudness, putCover, readPartIds, readSample, removeCover } from "../client/projects.js";
 import { element } from "../lib/elements.js";
 import { offerMenu } from "../lib/menu.js";
 import { numeral, phrase } from "../lib/phrases.js";
@@ -22,7 +22,7 @@ const FILES = [
 ];
 const BIT_RATES = [64, 96, 128, 192, 256, 320]; // kbit/s
 /** Settings by the name of their field, and how they are read from it. @type {Record<string, (field: any) => unknown>} */
-const SETTINGS = {
+export const FINISH = {
   loudness: ({ value }) => value,
   bitrate: ({ value }) => (value ? Number(value) : null),
   trim: ({ checked }) => checked,
@@ -63,14 +63,15 @@ export class FinishedFiles {
   #measures = new Latest();
 
   /**
-   * run: does the work and shows its result.
+   * run: does the work and shows its result; change: changes settings of the project.
    *
    * @param {(name: string) => any} part
-   * @param {{ id: string, signal: AbortSignal, run: (work: () => Promise<any>) => Promise<void> }} project
+   * @param {{ id: string, signal: AbortSignal, run: (work: () => Promise<any>) => Promise<void>, change: (changes: Record<string, unknown>) => Promise<void> }} project
    */
-  constructor(part, { id, signal, run }) {
+  constructor(part, { id, signal, run, change }) {
     this.part = part;
     this.id = id;
+    this.change = change;
     signal.addEventListener("abort", () => this.#measures.end());
     this.part("measured").textContent = "";
     this.part("measure").disabled = false;
@@ -78,7 +79,7 @@ export class FinishedFiles {
     this.part("bitrate").replaceChildren(this.part("bitrate").options[0], ...rates);
     offerMenu(this.part("download"), () => FILES.map(([path, words]) => ({ words, run: () => this.#download(path) })), signal);
     const on = (name, type, work) => part(name).addEventListener(type, (event) => run(() => work(event.target)), { signal });
-    for (const [name, read] of Object.entries(SETTINGS)) on(name, "change", (field) => this.#change({ [name]: read(field) }));
+    for (const [name, read] of Object.entries(FINISH)) on(name, "change", (field) => this.#change({ [name]: read(field) }));
     this.part("sample-first").value = this.part("sample-last").value = "";
     this.part("sample-form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -122,7 +123,7 @@ export class FinishedFiles {
     const words = left > 0 ? [phrase("project.leftOut", { count: left })] : [];
     if (parts.stale) words.push(phrase("project.leftOut.changed", { count: parts.stale }));
     this.part("left-out").textContent = words.join(" ");
-    for (const name of Object.keys(SETTINGS)) {
+    for (const name of Object.keys(FINISH)) {
       if (this.#shown[name] === settings[name]) continue; // what was typed and refused stays
       const field = this.part(name);
       if (document.activeElement === field) continue;
@@ -143,7 +144,7 @@ export class FinishedFiles {
     this.#measures.end();
     this.part("measured").textContent = "";
     this.part("measure").disabled = false;
-    return (this.#changing = changeProject(this.id, changes));
+    return (this.#changing = this.change(changes));
   }
 
   async #give(field) {

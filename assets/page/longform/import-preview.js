@@ -66,6 +66,11 @@ export class ImportPreview extends EventTarget {
     await this.#read();
   }
 
+  /** Whether a document is shown, so that Back and Forward lead to it again. */
+  get isOpen() {
+    return this.#preview !== null;
+  }
+
   /** Show nothing of a document any more. */
   leave() {
     this.#reads.end();

@@ -5,7 +5,7 @@ import { labelOf, voices } from "../client/voices.js";
 import { element, Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
-import { keep, kept } from "../lib/storage.js";
+import { keep, keepByTab, kept, keptByTab } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
 import { ImportPreview } from "./import-preview.js";
 import { Playback } from "./playback.js";
@@ -18,6 +18,8 @@ import { sharingWords } from "../shell/sharing.js";
 
 const REFRESH = 2000; // ms, while the list is shown
 const OPENED = "voice-studio-project-1";
+const PASTED = "voice-studio-pasted-1";
+const SETTLED = 300; // ms after the last key
 
 /** A dot and a word for a state. */
 export function stateWord(state, words) {
@@ -36,6 +38,7 @@ export class LongForm extends EventTarget {
   #isOpen = false;
   #shows = new Latest();
   #timer = 0;
+  #writing = 0;
   /** @type {Project | null} */
   #project = null;
   #voices = [];
@@ -46,6 +49,7 @@ export class LongForm extends EventTarget {
     super();
     this.part = partsOf(root);
     this.nowPlaying = nowPlaying;
+    this.#keepPasted(this.part("paste"));
     const takePasted = once(async () => {
       const text = this.part("paste").value;
       if (text.trim()) await this.#take(text);
@@ -61,10 +65,22 @@ export class LongForm extends EventTarget {
     this.preview.addEventListener("left", () => this.#project || this.#reveal("shelf"));
     this.preview.addEventListener("imported", ({ detail }) => {
       this.part("form").reset();
+      clearTimeout(this.#writing);
+      keepByTab(PASTED, "");
       this.#do(() => this.#show(detail.id));
     });
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
+  }
+
+  /** A text that is not imported yet is there again after a reload. @param {HTMLTextAreaElement} field */
+  #keepPasted(field) {
+    field.value = keptByTab(PASTED, "");
+    if (field.value) field.closest("details")?.setAttribute("open", "");
+    field.addEventListener("input", () => {
+      clearTimeout(this.#writing);
+      this.#writing = setTimeout(() => keepByTab(PASTED, field.value), SETTLED);
+    });
   }
 
   /** id: of a project to show, else the one that was shown last, if any. */
@@ -162,7 +178,7 @@ export class LongForm extends EventTarget {
     keep(OPENED, id || null);
     if (!id) {
       this.#about({ item: "", isSame });
-      this.#reveal("shelf");
+      this.#reveal(this.preview.isOpen ? "import" : "shelf");
       return this.#list();
     }
     const present = listed ?? (await voices());

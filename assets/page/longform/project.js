@@ -7,13 +7,14 @@ import { Latest } from "../lib/latest.js";
 import { offerMenu } from "../lib/menu.js";
 import { once } from "../lib/once.js";
 import { askToNotify, canAsk, DoneNotice } from "./done-notice.js";
-import { FinishedFiles } from "./finished-files.js";
+import { FINISH, FinishedFiles } from "./finished-files.js";
 import { showLeftOut } from "./left-out.js";
 import { Panels } from "./panels.js";
 import { PartsPanel } from "./parts/parts-panel.js";
 import { Playback } from "./playback.js";
 import { stateWords } from "./project-words.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";
+import { Unsaved } from "./unsaved.js";
 import { phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -39,11 +40,12 @@ export class Project extends EventTarget {
     this.part("told").textContent = "";
     this.#offerVoices();
     this.playback = new Playback(id, nowPlaying, () => signal.aborted || this.look());
-    this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work) });
+    this.unsaved = new Unsaved(id, { root: part("project"), fields: ["title", ...SETTINGS.map(([name]) => name), ...Object.keys(FINISH)], signal });
+    this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work), change: (changes) => this.#change(changes) });
     const look = () => this.look();
     const project = () => this.#project;
     this.parts = new PartsPanel(part, {
-      id, voices, nowPlaying, signal, look, project, playback: this.playback, run: (work) => this.#do(work), tell: (problem) => this.#tell(problem), open: () => this.panels.show("parts"),
+      id, voices, nowPlaying, signal, look, project, unsaved: this.unsaved, playback: this.playback, run: (work) => this.#do(work), tell: (problem) => this.#tell(problem), open: () => this.panels.show("parts"),
     });
     this.notice = new DoneNotice(signal);
     this.panels = new Panels(part("project"), part("panels"), {
@@ -56,6 +58,7 @@ export class Project extends EventTarget {
   }
 
   close() {
+    this.unsaved.leave();
     this.#leave.abort();
     this.#looks.end();
     clearTimeout(this.#timer);
@@ -71,6 +74,7 @@ export class Project extends EventTarget {
       this.#project = project;
       this.#showProject(project);
       this.parts.show(project);
+      this.unsaved.resend();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
@@ -85,25 +89,39 @@ export class Project extends EventTarget {
   #listen() {
     const { signal } = this.#leave;
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => this.#do(() => work(event)), { signal });
-    on("speak", "click", () => this.parts.afterChanges(() => speakParts(this.id, "missing")));
-    on("stale", "click", () => this.parts.afterChanges(() => speakParts(this.id, "stale")));
+    on("speak", "click", () => this.parts.changes.after(() => speakParts(this.id, "missing")));
+    on("stale", "click", () => this.parts.changes.after(() => speakParts(this.id, "stale")));
     on("pause", "click", () => orderProject(this.id, this.#project?.state === "paused" ? "resume" : "pause"));
     on("cancel", "click", () => orderProject(this.id, "cancel"));
-    on("title", "change", ({ target }) => this.#change({ title: target.value }, { title: this.#project?.title }));
-    for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => this.#change({ [field]: read(target.value) }, { [field]: this.#project?.settings[field] }));
+    on("title", "change", ({ target }) => this.#change({ title: target.value }));
+    for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => this.#change({ [field]: read(target.value) }));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, () => this.#showPlaying(), { signal });
     this.#showPlaying();
     offerMenu(this.part("more"), () => this.#rarely(), signal);
+    this.#listenToUnsaved();
   }
 
-  async #change(changes, before) {
-    await changeProject(this.id, changes);
-    offerUndo(phrase("project.changed"), async () => {
-      await changeProject(this.id, before);
-      if (!this.#leave.signal.aborted) await this.look();
-    }, false);
+  /** Change the title or settings. Raises Refusal. */
+  #change(changes) {
+    const { title, settings } = this.#project ?? {};
+    this.unsaved.note("", changes, { title, ...settings });
+    return this.unsaved.save("");
+  }
+
+  #listenToUnsaved() {
+    this.unsaved.addEventListener("saved", ({ detail: { key, before } }) => {
+      if (key) return;
+      this.part("told").textContent = "";
+      offerUndo(phrase("project.changed"), async () => {
+        await changeProject(this.id, before);
+        if (!this.#leave.signal.aborted) await this.look();
+      }, false);
+    });
+    this.unsaved.addEventListener("gone", ({ detail: { changes } }) => {
+      if ("text" in changes) this.part("told").textContent = phrase("part.unsaved.gone", { text: changes.text });
+    });
   }
 
   /** What is rarely wanted, or cannot be taken back by pressing again. */
@@ -119,7 +137,7 @@ export class Project extends EventTarget {
   }
 
   #speakAgain(count) {
-    if (window.confirm(phrase("project.again.sure", { count }))) this.#do(() => this.parts.afterChanges(() => speakParts(this.id, "all")));
+    if (window.confirm(phrase("project.again.sure", { count }))) this.#do(() => this.parts.changes.after(() => speakParts(this.id, "all")));
   }
 
   #tell(problem) {
@@ -150,12 +168,13 @@ export class Project extends EventTarget {
   }
 
   #showProject(project) {
-    const { title, kind, state, parts, settings } = project;
+    const { kind, state, parts } = project;
+    const { title, ...settings } = { title: project.title, ...project.settings, ...this.unsaved.of("")?.changes };
     this.part("project").dataset.right = project.right;
     this.part("title").readOnly = project.right === "read";
     this.part("shared").textContent = project.right === "read" ? phrase("sharing.toRead", { by: sharingWords(project) }) : sharingWords(project);
     this.part("more").hidden = !this.#rarely().length;
-    this.finish.show(project);
+    this.finish.show({ ...project, settings });
     showLeftOut(this.part, project);
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
@@ -174,7 +193,7 @@ export class Project extends EventTarget {
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
     this.part("speak").hidden = !missing;
-    this.part("speak").textContent = phrase(parts.done ? "project.speak" : "project.speak.all");
+    this.part("speak").textContent = parts.done ? phrase("project.speak", { count: missing }) : phrase("project.speak.all");
     this.part("stale").hidden = !parts.stale || parts.stale === missing;
     this.part("stale").textContent = phrase("project.speak.stale", { count: parts.stale });
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;

@@ -55,6 +55,7 @@ export class Proof extends EventTarget {
     this.cancel = element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), hidden: true, onclick: once(() => this.#do(() => cancelProof(id))) });
     this.progress = element("progress", { max: 1, value: 0, hidden: true });
     this.progress.setAttribute("aria-label", phrase("proof.progress"));
+    this.about = element("p", { className: "quiet", textContent: phrase("proof.about") });
     this.state = element("p", { className: "quiet" });
     this.state.setAttribute("role", "status");
     const link = (format, words) => element("a", { href: reportAddress(id, format), download: "", textContent: words });
@@ -64,7 +65,7 @@ export class Proof extends EventTarget {
     this.list.setAttribute("aria-label", phrase("proof.spots"));
     document.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true }); // before Space plays what was heard last
     this.bar = element("div", { className: "long-bar" }, [this.start, this.cancel, this.progress]);
-    this.element = element("div", { className: "proof long-finish" }, [this.bar, this.offer.element, this.state, this.keys, this.list, this.reports]);
+    this.element = element("div", { className: "proof long-finish" }, [this.about, this.bar, this.offer.element, this.state, this.keys, this.list, this.reports]);
     nowPlaying.addEventListener("state", () => this.#showPlaying(), { signal });
     nowPlaying.addEventListener("show", () => this.#showPlaying(), { signal });
     signal.addEventListener("abort", () => this.#leave());
@@ -130,6 +131,7 @@ export class Proof extends EventTarget {
     this.bar.hidden = this.start.hidden && this.cancel.hidden;
     this.progress.value = parts ? checked / parts : 0;
     this.reports.hidden = !checked;
+    this.about.hidden = checked > 0;
     const words = recogniser || checked ? this.#words(now) : "";
     if (this.state.textContent !== words) this.state.textContent = words;
   }

@@ -173,6 +173,10 @@ class PartBody(DirectionBody):
     """Fields that are absent or null stay as they are."""
 
     text: str | None = None
+    text_before: str | None = Field(
+        None,
+        description="The part's text as read before; if it has changed since, the answer is 412. Absent: any.",
+    )
     take: str | None = Field(None, description="The id of the take to choose.")
     chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
         None,
@@ -181,7 +185,8 @@ class PartBody(DirectionBody):
     )
 
     def changes(self) -> PartChanges:
-        return replace(DirectionBody.changes(self), text=self.text, take=self.take, chapter=self.chapter)
+        own = replace(DirectionBody.changes(self), text=self.text, text_before=self.text_before)
+        return replace(own, take=self.take, chapter=self.chapter)
 
 
 class PartsBody(DirectionBody):

@@ -15,6 +15,7 @@ from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PA
 from studio.library.projects.row_mapping import (
     AFRESH,
     AT_REST,
+    check_unchanged,
     clean_part,
     number_of,
     part_of,
@@ -75,8 +76,7 @@ class Arrangement:
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
-            if clean_part(text) != part.text:
-                raise Changed("the text of this part was changed meanwhile; look at it again", "text")
+            check_unchanged(part, text)
             if not text[:at].strip() or not text[at:].strip():
                 raise InvalidRequest(
                     "there is no text on one side of this position: split a part between two words", "at"

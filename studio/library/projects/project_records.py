@@ -229,6 +229,8 @@ class PartChanges:
     """Changes to a part; None leaves a field as it is."""
 
     text: str | None = None
+    text_before: str | None = None
+    """The text that the changes are based on; another one is not overwritten. None: any."""
     voice: str | None = None
     """Blank for the project's voice."""
     pause: float | None = None

@@ -29,6 +29,7 @@ from studio.library.projects.project_records import (
 )
 from studio.library.projects.row_mapping import (
     AT_REST,
+    check_unchanged,
     clean_chapter,
     clean_part,
     clean_pause,
@@ -242,7 +243,7 @@ class Projects:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest."""
+        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest, Changed."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
@@ -253,6 +254,8 @@ class Projects:
                     changes = replace(changes, text=new["chapter"])
             if changes.text is not None:
                 new["text"] = clean_part(changes.text)
+            if changes.text_before is not None and part.text != new.get("text"):  # the same words again lose nothing
+                check_unchanged(part, changes.text_before)
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")

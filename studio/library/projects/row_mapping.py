@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import Changed, InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.projects.project_records import (
     AS_WRITTEN,
@@ -258,6 +258,12 @@ def clean_part(text: str) -> str:
     if not text:
         raise InvalidRequest("a part needs text: it is blank", "text")
     return text
+
+
+def check_unchanged(part: Part, text: str) -> None:
+    """Raises Changed unless this is still the text of the part, and InvalidRequest if it cannot be one."""
+    if clean_part(text) != part.text:
+        raise Changed("the text of this part was changed meanwhile; look at it again", "text")
 
 
 def clean_chapter(part: Part, title: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -109,9 +110,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     area = area_of(screen)
     paste_sentences(area, "One 🙂 two. Three.\n\nFour.")
     rows = area.locator(".long-parts > li")
-
-    def shows(*texts: str) -> None:
-        show(area, *texts)
+    shows = partial(show, area)
 
     def press(number: int, name: str) -> None:
         rows.nth(number).get_by_role("button", name=f"Arrange part {number + 1}", exact=True).click()
@@ -148,6 +147,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
     press(2, "Delete")
     shows("Between.", "One 🙂 and two.", "Four.")
+    expect(area.locator("#undo-toast")).to_contain_text("Part 3 deleted: Three.")
     expect(rows.nth(2).get_by_role("button", name="Arrange part 3")).to_be_focused()
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")

@@ -32,6 +32,7 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
     area.get_by_role("button", name="Check", exact=True).click()
+    expect(area.get_by_text("A check has a speech recogniser transcribe every part")).to_be_visible()
     script.texts = ["one mango three", "the end is", "all is well here"]
     area.get_by_role("button", name="Check the audio").click()
     expect(area.locator(".proof")).to_contain_text("3 of 3 parts with audio checked")

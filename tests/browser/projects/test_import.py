@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import FilePayload, expect
 
 from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.server import Served
@@ -34,6 +34,28 @@ def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_
     every.uncheck()
     every.check()
     expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
+
+
+def test_a_pasted_text_and_its_preview_are_there_again(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    area.get_by_text("Or paste a text").click()
+    text = area.get_by_label("Text of the project")
+    text.fill("Once. Twice.")
+    screen.page.wait_for_function("localStorage['voice-studio-pasted-1'] === '\"Once. Twice.\"'")
+    screen.page.reload()
+    expect(text).to_have_value("Once. Twice.")
+    area.get_by_role("button", name="Create a project").click()
+    area.get_by_label("Author", exact=True).first.fill("Somebody")
+    go(screen.page, "History")
+    screen.page.go_back()
+    expect(area.get_by_label("Author", exact=True).first).to_have_value("Somebody")
+    import_it(area)
+    area.get_by_role("button", name="All projects").click()
+    expect(text).to_have_value("")
+    screen.page.reload()
+    expect(text).to_be_hidden()
+    expect(text).to_have_value("")
 
 
 def test_a_book_is_chosen_by_chapters_says_what_was_left_out_and_reads_its_notes_if_wanted(

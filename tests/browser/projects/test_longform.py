@@ -104,9 +104,9 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     rows.nth(0).get_by_label("Text of part 1").fill("Another one.")
     rows.nth(0).get_by_label("Text of part 1").blur()
     expect(rows.nth(0)).to_contain_text("Changed")
-    area.get_by_role("button", name="Speak remaining").click()
+    area.get_by_role("button", name="Speak all 2 remaining parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
-    expect(area.get_by_role("button", name="Speak remaining")).to_be_hidden()
+    expect(area.get_by_role("button", name=re.compile("remaining"))).to_be_hidden()
     rows.nth(2).get_by_role("button", name="Speak part 3 again").click()
     takes = rows.nth(2).get_by_label("Take of part 3")
     expect(takes.locator("option")).to_have_count(2)
@@ -246,6 +246,35 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     expect(area.locator("[data-part=left-out]")).to_have_text(words)
 
 
+def test_a_jump_to_a_chapter_shows_its_heading_below_the_bar(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area, page = area_of(screen), screen.page
+    area.get_by_text("Or paste a text").click()
+    part = [["Words of it. " * (5 + (n * 37 + k * 13) % 60) for k in range(6)] for n in range(60)]
+    text = "\n\n".join("\n\n".join([f"# Chapter {n}", *part[n - 1]]) for n in range(1, 61))
+    area.get_by_label("Text of the project").fill(text)
+    area.get_by_role("button", name="Create a project").click()
+    area.get_by_label("Split into").select_option("paragraph")
+    import_it(area)
+    for number in (50, 33, 7, 60):
+        area.get_by_role("list", name="Chapters").get_by_text(f"Chapter {number}", exact=True).click()
+        heading = area.locator(f".long-parts > li[aria-posinset='{number * 7 - 6}']")
+        expect(heading.locator("textarea")).to_have_value(f"Chapter {number}")
+        below = page.evaluate(
+            """async (row) => {
+                const frame = () => new Promise((done) => requestAnimationFrame(done));
+                for (let still = 0, at = -1; still < 10; await frame()) {
+                    still = scrollY === at ? still + 1 : 0;
+                    at = scrollY;
+                }
+                const bar = document.querySelector("#area-longform [data-part=sticky]");
+                return row.getBoundingClientRect().top - bar.getBoundingClientRect().bottom;
+            }""",
+            heading.element_handle(),
+        )
+        assert 0 < below < 20, (number, below)
+
+
 def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_reload(
     studio: Served, open_page: Open
 ) -> None:
@@ -340,11 +369,11 @@ def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_
     text = area.get_by_label("Text of part 2")
     text.fill("Another line.")
     text.blur()
-    expect(area.get_by_role("button", name="Speak 1 changed")).to_be_visible()
+    expect(area.get_by_role("button", name="Speak only the changed part")).to_be_visible()
     area.locator("[data-part=filter]").select_option(label="Changed (1)")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("Changed")
-    area.get_by_role("button", name="Speak 1 changed").click()
+    area.get_by_role("button", name="Speak only the changed part").click()
     expect(area.get_by_text("No part matches the filter.")).to_be_visible()
     area.locator("[data-part=filter]").select_option(label="All parts")
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")

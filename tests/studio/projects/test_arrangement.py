@@ -166,6 +166,20 @@ def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter
     assert len(files - {name for name, _ in library.files.everything()}) == 1
 
 
+def test_words_of_another_are_overwritten_only_where_they_were_read(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}])
+    [part] = parts_of(served, project)
+    assert change(served, project, part, text="Two.", text_before=" One.").json()["text"] == "Two."
+    late = change(served, project, part, text="Three.", voice="anna", text_before="One.")
+    assert_envelope(late, 412, "text")
+    [now] = parts_of(served, project)
+    assert (now["text"], now["voice"]) == ("Two.", None)
+    assert change(served, project, part, text="Two.", text_before="One.").json()["text"] == "Two."  # sent twice
+    assert_envelope(change(served, project, part, take="take_x", text_before="One."), 412, "text")
+    assert change(served, project, part, text="Three.").json()["text"] == "Three."
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_deleted_parts_are_restored_in_their_order_whatever_was_inserted_and_however_they_are_restored(
     tmp_path: Path, seed: int

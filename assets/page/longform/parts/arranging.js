@@ -15,9 +15,16 @@ const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
 
 export class Arranging {
-  /** changed(): a step was undone. */
-  constructor(id, changed) {
+  /**
+   * changed(): a step was undone.
+   *
+   * @param {string} id
+   * @param {import("../unsaved.js").Unsaved} unsaved
+   * @param {() => unknown} changed
+   */
+  constructor(id, unsaved, changed) {
     this.id = id;
+    this.unsaved = unsaved;
     this.changed = changed;
   }
 
@@ -30,21 +37,26 @@ export class Arranging {
    */
   async arrange(row, following, { verb, text = "" }) {
     const { part } = row;
-    if (verb === "delete") return this.delete([part.id], phrase("trash.deleted", { title: titleOf(part) }));
+    if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { number: part.position + 1, text: titleOf(part) }));
     const [words, cursor] = [row.text.value, row.text.selectionStart];
     if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
-    if (verb === "split" || verb === "merge") await this.#keep(part, words);
+    if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
     if (verb === "merge") return row.reword(words, await this.#merge(part, following?.id ?? (await this.#after(part))));
     if (verb === "insert") return this.#insert(row, part, text);
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
-  /** Change fields of a part, as the API takes them; words: describes the change. Raises Refusal. */
-  async change(part, changes, words = phrase("part.changed", { number: part.position + 1 })) {
-    const before = valuesOf(part, Object.keys(changes));
-    await changePart(this.id, part.id, changes);
-    this.offer(words, () => changePart(this.id, part.id, before));
+  /** Choose a take; words: describes that. Raises Refusal. */
+  async choose(part, take, words) {
+    await changePart(this.id, part.id, { take });
+    this.offer(words, () => changePart(this.id, part.id, valuesOf(part, ["take"])));
+  }
+
+  /** Fields of a part were changed: before, as the API takes them. */
+  changedPart(part, before) {
+    const undo = "text" in before ? { ...before, text_before: part.text } : before; // what another writes later stays
+    this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, undo));
   }
 
   /** Change fields of many parts. Raises Refusal. */
@@ -121,11 +133,6 @@ export class Arranging {
     } finally {
       tools.isMending = false;
     }
-  }
-
-  /** Texts written but not yet sent. */
-  async #keep(part, words) {
-    if (words !== part.text) await changePart(this.id, part.id, { text: words });
   }
 
   async #split(part, words, cursor) {

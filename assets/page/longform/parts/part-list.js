@@ -73,6 +73,16 @@ export class PartList extends EventTarget {
     this.list.draw();
   }
 
+  /** A part as it has just been saved: answers under way are from before. */
+  update(part) {
+    this.#turn += 1;
+    this.#asked.clear();
+    const index = this.indexOf(part.id);
+    if (index >= 0) this.#parts.set(index, part);
+    this.row(part.id)?.show(part, this.project.total());
+    this.list.redraw();
+  }
+
   /** Go to a part by its index, below what sticks to the top. Raises Refusal. */
   async reveal(index, offset) {
     this.list.scrollTo(index, offset);

@@ -6,6 +6,7 @@ import { clock } from "../../lib/time.js";
 import { directionWords } from "./direction.js";
 import { PartTools } from "./part-tools.js";
 import { numeral, phrase } from "../../lib/phrases.js";
+import { UnsavedNote } from "../unsaved-note.js";
 
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 const DIRECTED = '<path d="M4 8h9m5 0h2M15.500 5.500v5M4 16h2m5 0h9M8.500 13.500v5"/>';
@@ -14,12 +15,16 @@ const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.
 /** "1⏎The Beginning" and "1. The Beginning" have the same. */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Fires "play", "again", "compare" (its takes), "select" with {isRange} once its box was ticked or not, "change" with what is to be changed, and "arrange" as its tools do. */
+/** Fires "play", "again", "compare" (its takes), "select" with {isRange} once its box was ticked or not, "type" with {text} while it is edited, "change" with what is to be changed, "settle" as its note does, and "arrange" as its tools do. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
   /** Whether the cursor was put into its text. */
   hasCursor = false;
+  /** The text that the field was filled with: what is typed is based on it. */
+  base = "";
+  /** @type {import("../unsaved.js").Entry | undefined} */
+  #unsaved;
 
   constructor(voices) {
     super();
@@ -39,7 +44,7 @@ export class PartRow extends EventTarget {
     this.directed.setAttribute("role", "img");
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
-    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onchange: () => tell("change", { text: this.text.value }) });
+    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onblur: () => this.#fillText(), oninput: () => tell("type", { text: this.text.value }), onchange: () => tell("change", { text: this.text.value }) });
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
@@ -47,12 +52,14 @@ export class PartRow extends EventTarget {
     this.length = element("span");
     this.play = element("button", { type: "button", onclick: () => tell("play") }, [icon(PLAY)]);
     this.again = element("button", { type: "button", className: "long-again", onclick: () => tell("again") }, [icon(AGAIN)]);
+    this.note = new UnsavedNote();
+    this.note.addEventListener("settle", ({ detail }) => tell("settle", detail));
     this.tools = new PartTools();
     this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", detail));
     this.element = element("li", {}, [
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
-        this.cue, this.chapter, this.text, this.error,
+        this.cue, this.chapter, this.text, this.error, this.note.element,
         element("div", { className: "long-facts" }, [this.state, this.directed, this.speech, this.voice, this.length, this.take, this.compare]),
         this.tools.element,
       ]),
@@ -85,6 +92,7 @@ export class PartRow extends EventTarget {
   clear() {
     this.tools.clear();
     this.hasCursor = false;
+    this.#unsaved = undefined;
     this.element.removeAttribute("aria-current");
     this.element.removeAttribute("data-found");
   }
@@ -105,8 +113,7 @@ export class PartRow extends EventTarget {
     this.box.setAttribute("aria-label", phrase("part.select", { number }));
     this.handle.firstElementChild.textContent = numeral(number);
     labelled(this.handle, phrase("part.move", { number }));
-    this.state.dataset.state = part.state;
-    this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
+    this.#showState();
     const direction = directionWords(part);
     labelled(this.directed, direction).hidden = !direction;
     const isTitle = Boolean(part.chapter) && letters(part.chapter) === letters(part.text);
@@ -116,7 +123,7 @@ export class PartRow extends EventTarget {
     this.cue.textContent = part.start === null ? "" : phrase("part.cue", { from: clock(part.start), to: clock(part.end ?? part.start) });
     this.cue.hidden = part.start === null;
     this.text.setAttribute("aria-label", phrase("part.text", { number }));
-    if (document.activeElement !== this.text) this.text.value = part.text;
+    this.#fillText();
     this.error.textContent = part.state === "failed" ? part.error : "";
     this.error.hidden = part.state !== "failed";
     this.play.disabled = !part.chosen;
@@ -130,7 +137,30 @@ export class PartRow extends EventTarget {
 
   /** Show the part's current text, even with the cursor in it; before: the text shown previously. */
   reword(before, part) {
-    if (this.text.value === before) this.text.value = part.text;
+    if (this.text.value === before) this.text.value = this.base = part.text;
+  }
+
+  /** Changes that are not saved, if there are any. @param {import("../unsaved.js").Entry | undefined} entry */
+  showUnsaved(entry) {
+    this.#unsaved = entry;
+    this.note.show(entry, this.part.text);
+    this.#showState();
+    this.#fillText();
+    if (document.activeElement !== this.voice) this.#chooseVoice();
+  }
+
+  #showState() {
+    const state = this.#unsaved ? "unsaved" : this.part.state;
+    this.state.dataset.state = state;
+    this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${state}`));
+  }
+
+  /** A text being edited is left alone. */
+  #fillText() {
+    if (document.activeElement === this.text) return;
+    this.base = this.part.text;
+    const text = this.#unsaved?.changes.text ?? this.base;
+    if (this.text.value !== text) this.text.value = text;
   }
 
   /** Once: a row shows many parts in turn. */
@@ -140,7 +170,7 @@ export class PartRow extends EventTarget {
   }
 
   #chooseVoice() {
-    const { voice } = this.part;
+    const voice = this.#unsaved?.changes.voice ?? this.part.voice;
     const folded = (voice ?? "").toLowerCase();
     const match = this.voices.find(({ id, name }) => id === folded || name.toLowerCase() === folded);
     this.voice.querySelector("[data-unknown]")?.remove();

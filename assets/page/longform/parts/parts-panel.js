@@ -4,20 +4,19 @@ import { Refusal } from "../../client/refusal.js";
 import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
 import { phrase } from "../../lib/phrases.js";
-import { UnderWay } from "../../lib/under-way.js";
 import { isSingleKey } from "../../lib/typing.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
 import { Direction } from "./direction.js";
 import { takePartDrops } from "./drag-parts.js";
 import { FindReplace } from "./find-replace.js";
+import { PartChanges } from "./part-changes.js";
 import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
 import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
 
 export class PartsPanel {
-  #changes = new UnderWay(); // to parts
   /** The state of the project that the map shows; null: it shows none yet. @type {string | null} */
   #outlined = null;
   #heard = -1; // the position of the part that was followed last
@@ -29,14 +28,14 @@ export class PartsPanel {
    * run: does some work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
    *
    * @param {(name: string) => any} part
-   * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("../playback.js").Playback, signal: AbortSignal, project: () => any,
+   * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("../playback.js").Playback, signal: AbortSignal, project: () => any, unsaved: import("../unsaved.js").Unsaved,
    *   run: (work: () => unknown) => Promise<void>, tell: (problem: unknown) => void, open: () => void, look: () => Promise<unknown> }} of
    */
   constructor(part, of) {
     const { id, voices, signal, look } = of;
     this.part = part;
     this.of = of;
-    this.arranging = new Arranging(id, () => {
+    this.arranging = new Arranging(id, of.unsaved, () => {
       this.#forgetMap();
       return signal.aborted || look();
     });
@@ -48,8 +47,9 @@ export class PartsPanel {
     this.list = new PartList(part("rows"), {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
     });
+    this.changes = new PartChanges(of.unsaved, { list: this.list, mark: (row) => this.#markRow(row), arranging: this.arranging, signal });
     this.chapters = new Chapters(part("map"), part("chapters"));
-    this.finding = new FindReplace(part, { id, signal, ready: () => this.#changes.ended(), changed: look, go: (position, isEntered) => this.goTo(position, true, isEntered) });
+    this.finding = new FindReplace(part, { id, signal, ready: () => this.changes.ended(), changed: look, go: (position, isEntered) => this.goTo(position, true, isEntered) });
     this.#listen();
     this.#listenToSelection();
   }
@@ -94,8 +94,8 @@ export class PartsPanel {
     this.part("filter").addEventListener("change", ({ target }) => run(() => this.#filter(target.value)), { signal });
     this.list.addEventListener("fail", ({ detail }) => this.of.tell(detail.problem));
     this.chapters.addEventListener("go", ({ detail }) => this.#attempt(this.goTo(detail.chapter.position)));
-    this.chapters.addEventListener("rename", ({ detail }) => run(() => this.afterChanges(() => this.#rename(detail))));
-    this.chapters.addEventListener("speak", ({ detail }) => run(() => this.afterChanges(() => speakParts(this.of.id, "missing", detail.chapter.id))));
+    this.chapters.addEventListener("rename", ({ detail }) => run(() => this.changes.after(() => this.#rename(detail))));
+    this.chapters.addEventListener("speak", ({ detail }) => run(() => this.changes.after(() => speakParts(this.of.id, "missing", detail.chapter.id))));
     addEventListener("scroll", () => this.#followScroll(), { passive: true, signal });
     takePartDrops(this.part("rows"), signal, (id) => this.list.row(id)?.part, (moved, target, isAfter) => run(() => this.#drop(moved, target, isAfter)));
     nowPlaying.addEventListener("show", () => this.#follow(), { signal });
@@ -107,10 +107,10 @@ export class PartsPanel {
     const { signal, run } = this.of;
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => run(() => work(event)), { signal });
     on("every", "change", ({ target }) => this.#selectAll(target.checked));
-    on("selected", "click", () => this.afterChanges(() => this.#speakSelected()));
-    on("delete-selected", "click", () => this.afterChanges(() => this.#deleteSelected()));
+    on("selected", "click", () => this.changes.after(() => this.#speakSelected()));
+    on("delete-selected", "click", () => this.changes.after(() => this.#deleteSelected()));
     this.selection.addEventListener("change", () => this.#markSelected());
-    this.direction.addEventListener("set", ({ detail }) => run(() => this.afterChanges(() => this.arranging.changeAll(this.selection.ids, detail.changes))));
+    this.direction.addEventListener("set", ({ detail }) => run(() => this.changes.after(() => this.arranging.changeAll(this.selection.ids, detail.changes))));
   }
 
   async #rename({ chapter, title }) {
@@ -150,21 +150,17 @@ export class PartsPanel {
 
   #dress(row) {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
-    on("change", (part, changes) => this.#changes.add(this.afterChanges(() => this.arranging.change(part, changes))));
-    on("again", (part) => this.afterChanges(() => speakParts(this.of.id, [part.id])));
+    row.addEventListener("type", ({ detail }) => this.changes.note(row, detail));
+    on("change", (part, changes) => this.changes.save(row, changes));
+    on("settle", (part, { isMine }) => this.changes.settle(part, isMine));
+    on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part));
-    on("arrange", (part, order) => this.afterChanges(() => this.#arrange(row, part, order)));
+    on("arrange", (part, order) => this.changes.after(() => this.#arrange(row, part, order)));
     row.addEventListener("select", ({ detail }) => {
       const { id } = row.part;
       this.#attempt(this.selection.press(id, this.list.indexOf(id), row.isSelected, detail.isRange));
     });
-  }
-
-  /** Leaving a text for a button sends the text, which must not arrive after the button's own change and undo it. */
-  async afterChanges(work) {
-    await this.#changes.ended();
-    return work();
   }
 
   async #arrange(row, part, order) {
@@ -190,13 +186,13 @@ export class PartsPanel {
     button()?.focus();
     if (!kept) return;
     const words = phrase("part.compare.kept", { number: part.position + 1, take: kept.number });
-    await this.afterChanges(() => this.arranging.change(part, { take: kept.id }, words));
+    await this.changes.after(() => this.arranging.choose(part, kept.id, words));
   }
 
   /** Move a part to where it was dropped: before or after another one. */
   async #drop(moved, target, isAfter) {
     const place = target.position + (isAfter ? 1 : 0);
-    await this.afterChanges(() => this.arranging.move(moved, moved.position < place ? place - 1 : place));
+    await this.changes.after(() => this.arranging.move(moved, moved.position < place ? place - 1 : place));
     this.selection.forgetAnchor();
   }
 
@@ -288,6 +284,7 @@ export class PartsPanel {
 
   #markRow(row) {
     const isHeard = row.part.id === this.of.playback.heard?.part;
+    row.showUnsaved(this.of.unsaved.of(row.part.id));
     row.isSelected = this.selection.has(row.part.id);
     row.speaker = this.#characters.find(({ id }) => id === row.part.character)?.name ?? "";
     row.element.toggleAttribute("aria-current", isHeard);

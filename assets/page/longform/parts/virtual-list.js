@@ -18,6 +18,8 @@ export class VirtualList {
   #measured = new WeakMap();
   #average = USUAL;
   #isDrawing = false;
+  /** The row that was scrolled to, until anything else scrolls: heights around it become known only later. at: where the page was then. @type {{ index: number, offset: number, at: number } | null} */
+  #target = null;
   #observer = new ResizeObserver((entries) => this.#measure(entries));
 
   /**
@@ -31,7 +33,7 @@ export class VirtualList {
     this.signal = signal;
     box.replaceChildren();
     const later = () => this.redraw();
-    addEventListener("scroll", later, { passive: true, signal });
+    addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
     addEventListener("resize", later, { signal });
     const seen = new ResizeObserver(later); // the list may have been out of sight
     seen.observe(/** @type {Element} */ (box.parentElement));
@@ -53,6 +55,7 @@ export class VirtualList {
 
   /** Other rows than before: their heights are unknown. */
   forget() {
+    this.#target = null;
     this.#heights.fill(Number.NaN);
     this.#tops = null;
   }
@@ -90,10 +93,22 @@ export class VirtualList {
 
   /** Scroll so that a row is `offset` px below the top of the window. @param {number} index @param {number} offset */
   scrollTo(index, offset) {
-    const go = () => scrollBy(0, this.box.getBoundingClientRect().top + this.#offsets[index] - offset);
-    go();
+    this.#target = { index, offset, at: 0 };
+    this.#goToTarget();
     this.draw();
-    go(); // once the heights around it are known
+    this.#goToTarget();
+  }
+
+  #goToTarget() {
+    if (!this.#target) return;
+    const { index, offset } = this.#target;
+    scrollBy(0, this.box.getBoundingClientRect().top + this.#offsets[index] - offset);
+    this.#target.at = scrollY;
+  }
+
+  #scrolled() {
+    if (this.#target && Math.abs(scrollY - this.#target.at) > 1) this.#target = null;
+    this.redraw();
   }
 
   /** Whether a row is in the window below `offset` px. @param {number} index @param {number} offset */
@@ -105,6 +120,7 @@ export class VirtualList {
   /** @param {HTMLElement} row */
   #drop(row) {
     this.#observer.unobserve(row);
+    this.#measured.delete(row); // it comes back with other contents
     row.remove();
     this.owner.release(row);
   }
@@ -162,7 +178,8 @@ export class VirtualList {
     if (known.length) this.#average = known.reduce((sum, height) => sum + height, 0) / known.length;
     const moved = (this.#offsets[anchor] ?? 0) - before;
     this.#place();
-    if (moved && this.box.getBoundingClientRect().top < 0) scrollBy(0, moved);
+    if (this.#target) this.#goToTarget();
+    else if (moved && this.box.getBoundingClientRect().top < 0) scrollBy(0, moved);
     this.redraw();
   }
 

@@ -1,0 +1,175 @@
+// Changes of a project that the studio does not have yet: kept in this browser, sent again once it answers, asked about before the page is left.
+
+import { changePart, changeProject } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
+import { keep, kept } from "../lib/storage.js";
+
+const STORE = "voice-studio-unsaved-1"; // by project and key: changes, and the values before
+const CHANGED = 412;
+
+/**
+ * before: the values that the changes replace; isDue: to be sent again once the studio answers; problem: why they were not
+ * saved, null where that was not tried yet.
+ *
+ * @typedef {{ changes: Record<string, any>, before: Record<string, any>, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
+ */
+
+/**
+ * By key: the id of a part, or blank for the project itself. Fires "show" with {key} when there is more or less to save, "saved"
+ * with {key, saved, changes, before}, saved as the API gives it, and "gone" with {changes} of a part that no longer exists.
+ */
+export class Unsaved extends EventTarget {
+  /** @type {Map<string, Entry>} */
+  #entries = new Map();
+  /** @type {Map<string, Promise<void>>} */
+  #sending = new Map();
+  /** The field of the project that is typed in. @type {HTMLElement | null} */
+  #typed = null;
+
+  /**
+   * fields: the names of the project's own fields in root, which tell of their changes as other fields do.
+   *
+   * @param {string} id of the project
+   * @param {{ root: HTMLElement, fields: string[], signal: AbortSignal }} project
+   */
+  constructor(id, { root, fields, signal }) {
+    super();
+    this.id = id;
+    for (const [key, { changes, before }] of Object.entries(kept(STORE, {})[id] ?? {})) {
+      this.#entries.set(key, { changes, before, isDue: true, isSending: false, problem: null });
+    }
+    root.addEventListener("input", ({ target }) => {
+      if (target instanceof HTMLElement && fields.includes(target.dataset.part ?? "")) this.#typed = target;
+    }, { signal });
+    root.addEventListener("change", () => (this.#typed = null), { signal });
+    document.addEventListener("visibilitychange", () => document.hidden && this.leave(), { signal });
+    addEventListener("pagehide", () => this.leave(), { signal });
+    addEventListener("beforeunload", (event) => {
+      this.leave();
+      if (this.#entries.size) event.preventDefault();
+    }, { signal });
+  }
+
+  /** @param {string} key */
+  of(key) {
+    return this.#entries.get(key);
+  }
+
+  /**
+   * Changes that are to be saved sooner or later.
+   *
+   * @param {string} key
+   * @param {Record<string, any>} changes
+   * @param {Record<string, any>} before
+   */
+  note(key, changes, before) {
+    const entry = this.#entries.get(key) ?? { changes: {}, before: {}, isDue: false, isSending: false, problem: null };
+    for (const [name, value] of Object.entries(changes)) {
+      if (!(name in entry.changes)) entry.before[name] = before[name];
+      entry.changes[name] = value;
+      if (value === entry.before[name] && !entry.isSending) delete entry.changes[name];
+    }
+    this.#put(key, entry);
+  }
+
+  /** Nothing of this is wanted any more. @param {string} key */
+  forget(key) {
+    this.#entries.delete(key);
+    this.#keep(key);
+  }
+
+  /** Over the text that another has written meanwhile. Raises Refusal. @param {string} key @param {string} text */
+  overwrite(key, text) {
+    const entry = this.#entries.get(key);
+    if (entry) entry.before.text = text;
+    return this.save(key);
+  }
+
+  /** Send what there is. Raises Refusal, and keeps it then. @param {string} key */
+  async save(key) {
+    await this.#sending.get(key)?.catch(() => {}); // its caller knows
+    const work = this.#send(key);
+    this.#sending.set(key, work);
+    return work;
+  }
+
+  /** The studio answers: send what it could not take before. */
+  async resend() {
+    for (const [key, { isDue }] of [...this.#entries]) if (isDue) await this.#attempt(key);
+  }
+
+  /** Send everything before the page is hidden or left, what is being typed too. */
+  leave() {
+    this.#typed?.dispatchEvent(new Event("change", { bubbles: true }));
+    for (const [key, { problem }] of this.#entries) if (problem?.status !== CHANGED) this.#attempt(key);
+  }
+
+  /** A refusal is shown with the entry. @param {string} key */
+  async #attempt(key) {
+    try {
+      await this.save(key);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+    }
+  }
+
+  /** @param {string} key */
+  async #send(key) {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    const [changes, before] = [{ ...entry.changes }, { ...entry.before }];
+    entry.isSending = true;
+    entry.isDue = false;
+    try {
+      const saved = await (key ? changePart(this.id, key, "text" in changes ? { ...changes, text_before: before.text } : changes) : changeProject(this.id, changes));
+      entry.isSending = false;
+      this.#settle(key, entry, changes, saved);
+      this.dispatchEvent(new CustomEvent("saved", { detail: { key, saved, changes, before } }));
+      this.#put(key, entry);
+    } catch (problem) {
+      entry.isSending = false;
+      if (problem instanceof Refusal) this.#fail(key, entry, problem);
+      throw problem;
+    }
+  }
+
+  /** What was typed meanwhile is based on what has been saved now. @param {string} key @param {Entry} entry @param {Record<string, any>} sent @param {any} saved */
+  #settle(key, entry, sent, saved) {
+    entry.problem = null;
+    for (const [name, value] of Object.entries(sent)) {
+      if (entry.changes[name] === value) delete entry.changes[name];
+      else entry.before[name] = key && name === "text" ? saved.text : value;
+    }
+  }
+
+  /** @param {string} key @param {Entry} entry @param {Refusal} problem */
+  #fail(key, entry, problem) {
+    const isGone = key && problem.status === 404;
+    if (isGone || (!key && problem.isOfRequest)) { // a setting is told, and shown as it was
+      this.forget(key);
+      if (isGone) this.dispatchEvent(new CustomEvent("gone", { detail: { changes: entry.changes } }));
+      return;
+    }
+    entry.problem = problem;
+    entry.isDue = !problem.isOfRequest;
+    this.#put(key, entry);
+  }
+
+  /** @param {string} key @param {Entry} entry */
+  #put(key, entry) {
+    if (Object.keys(entry.changes).length || entry.isSending) this.#entries.set(key, entry);
+    else this.#entries.delete(key);
+    this.#keep(key);
+  }
+
+  /** Beside what other tabs keep. @param {string} key */
+  #keep(key) {
+    const all = kept(STORE, {});
+    const { [key]: _, ...others } = all[this.id] ?? {};
+    const entry = this.#entries.get(key);
+    all[this.id] = entry ? { ...others, [key]: { changes: entry.changes, before: entry.before } } : others;
+    if (!Object.keys(all[this.id]).length) delete all[this.id];
+    keep(STORE, all);
+    this.dispatchEvent(new CustomEvent("show", { detail: { key } }));
+  }
+}

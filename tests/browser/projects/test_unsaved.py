@@ -1,0 +1,139 @@
+"""What is typed into a project is not lost: it is sent when the page is left, kept while the studio is away, and never
+put over another's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
+
+from tests.browser.projects.test_arranging import paste_sentences, show
+from tests.browser.projects.test_longform import area_of
+from tests.browser.screen import Screen
+from tests.browser.test_looks import serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+def opened(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    paste_sentences(area, "One. Two.")
+    show(area, "One.", "Two.")
+    return screen, screen.page, area
+
+
+def text_of(area: Locator, number: int) -> Locator:
+    return area.get_by_label(f"Text of part {number}", exact=True)
+
+
+def stored(page: Page) -> list[str]:
+    """The texts of the parts as the studio has them."""
+    return page.evaluate(
+        """async () => {
+            const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+            return (await (await fetch(`/v1/projects/${id}/parts`)).json()).data.map(({ text }) => text);
+        }"""
+    )
+
+
+def until_stored(page: Page, *texts: str) -> None:
+    for _ in range(600):
+        if stored(page) == list(texts):
+            return
+        page.wait_for_timeout(10)
+    assert stored(page) == list(texts)
+
+
+def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_page: Open) -> None:
+    _, page, area = opened(studio, open_page)
+    text_of(area, 2).press_sequentially(" More.")
+    asked: list[str] = []
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", leave)
+    page.reload()
+    page.wait_for_selector("body[data-studio=ready]")
+    assert asked == ["beforeunload"]
+    show(area, "One.", "Two. More.")
+    until_stored(page, "One.", "Two. More.")
+    area.get_by_label("Title of the project").fill("A new title")
+    page.reload()
+    page.wait_for_selector("body[data-studio=ready]")
+    expect(area.get_by_label("Title of the project")).to_have_value("A new title")
+
+
+def test_a_hidden_page_saves_without_being_asked_and_typing_goes_on(studio: Served, open_page: Open) -> None:
+    _, page, area = opened(studio, open_page)
+    text = text_of(area, 1)
+    text.fill("One and")
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, "hidden", { value: true, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+            delete document.hidden;
+        }"""
+    )
+    until_stored(page, "One and", "Two.")
+    text.press_sequentially(" only.")
+    text.blur()
+    until_stored(page, "One and only.", "Two.")
+    expect(area.get_by_text("Not saved")).to_have_count(0)
+
+
+def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_is_back(
+    studio: Served, open_page: Open
+) -> None:
+    _, page, area = opened(studio, open_page)
+
+    def lose(route: Route) -> None:
+        route.abort() if route.request.method == "PATCH" else route.continue_()
+
+    page.route("**/v1/projects/**", lose)
+    row = area.locator(".long-parts > li").first
+    text_of(area, 1).fill("Nine.")
+    text_of(area, 1).blur()
+    expect(row.locator(".long-word")).to_have_text("Not saved")
+    expect(row).to_contain_text("sent as soon as it answers again")
+    area.get_by_role("button", name="All projects").click()
+    expect(area.get_by_label("Choose a document")).to_be_visible()
+    page.go_back()
+    show(area, "Nine.", "Two.")
+    expect(row).to_contain_text("sent as soon as it answers again")
+    assert stored(page) == ["One.", "Two."]
+    page.unroute_all()
+    until_stored(page, "Nine.", "Two.")
+    expect(row.locator(".long-word")).to_have_text("Not spoken")
+    expect(row).not_to_contain_text("sent as soon")
+
+
+@pytest.mark.parametrize("is_mine", [True, False])
+def test_of_two_tabs_the_later_one_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
+    screen, page, area = opened(studio, open_page)
+    text_of(area, 2).fill("Mine.")
+    page.evaluate(
+        """async () => {
+            const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+            const [, part] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
+            const headers = { "Content-Type": "application/json" };
+            const body = JSON.stringify({ text: "Theirs." });
+            await fetch(`/v1/projects/${id}/parts/${part.id}`, { method: "PATCH", headers, body });
+        }"""
+    )
+    text_of(area, 2).blur()
+    row = area.locator(".long-parts > li").nth(1)
+    expect(row).to_contain_text("another tab, has changed this text in the meantime. It is now: Theirs.")
+    expect(text_of(area, 2)).to_have_value("Mine.")
+    assert stored(page) == ["One.", "Theirs."]
+    assert serious_violations(screen) == []
+    row.get_by_role("button", name="Save my text" if is_mine else "Use the other text").click()
+    chosen = "Mine." if is_mine else "Theirs."
+    show(area, "One.", chosen)
+    until_stored(page, "One.", chosen)
+    expect(row.locator(".long-word")).to_have_text("Not spoken")
+    expect(row.get_by_role("button", name="Save my text")).to_be_hidden()
