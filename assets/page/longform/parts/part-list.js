@@ -16,6 +16,8 @@ export class PartList extends EventTarget {
   #spare = [];
   #filter = "";
   #shown = [0, LEAST];
+  /** How many parts have been gone to. */
+  #reveals = 0;
   #turn = 0; // of what the list shows: answers of an earlier one do not count
   /** @type {Map<string, Promise<void>>} */
   #asked = new Map();
@@ -83,11 +85,14 @@ export class PartList extends EventTarget {
     this.list.redraw();
   }
 
-  /** Go to a part by its index, below what sticks to the top. Raises Refusal. */
+  /** Go to a part by its index, below what sticks to the top; false if another one was gone to meanwhile. Raises Refusal. */
   async reveal(index, offset) {
+    const reveals = (this.#reveals += 1);
     this.list.scrollTo(index, offset);
     await this.#fetch(Math.max(0, index - 10), index + LEAST);
+    if (reveals !== this.#reveals) return false;
     this.list.scrollTo(index, offset);
+    return true;
   }
 
   partAt(index) {

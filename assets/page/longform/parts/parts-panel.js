@@ -200,7 +200,7 @@ export class PartsPanel {
   async goTo(position, isFound = false, isEntered = false) {
     this.of.open();
     if (this.list.filter) await this.#filter("");
-    await this.list.reveal(position, this.#head);
+    if (!(await this.list.reveal(position, this.#head))) return;
     for (const row of this.list.rows) {
       const isIt = row.part.position === position;
       row.element.toggleAttribute("data-found", isFound && isIt);
