@@ -111,8 +111,9 @@ export class Project extends EventTarget {
   }
 
   #listenToUnsaved() {
-    this.unsaved.addEventListener("saved", ({ detail: { key, before } }) => {
+    this.unsaved.addEventListener("saved", ({ detail: { key, saved, before } }) => {
       if (key) return;
+      this.#project = saved; // the next change is one of this
       this.part("told").textContent = "";
       offerUndo(phrase("project.changed"), async () => {
         await changeProject(this.id, before);

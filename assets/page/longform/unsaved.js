@@ -65,9 +65,10 @@ export class Unsaved extends EventTarget {
   note(key, changes, before) {
     const entry = this.#entries.get(key) ?? { changes: {}, before: {}, isDue: false, isSending: false, problem: null };
     for (const [name, value] of Object.entries(changes)) {
-      if (!(name in entry.changes)) entry.before[name] = before[name];
+      const isPending = name in entry.changes;
+      if (!isPending) entry.before[name] = before[name];
       entry.changes[name] = value;
-      if (value === entry.before[name] && !entry.isSending) delete entry.changes[name];
+      if (isPending && value === entry.before[name] && !entry.isSending) delete entry.changes[name];
     }
     this.#put(key, entry);
   }

@@ -321,8 +321,7 @@ class Voices:
         """Check that the row's name is free, and give it a free slug."""
         if _is_taken(db, row["folded"], row["id"]):
             raise NameTaken(
-                f"{row['name']!r} is the name or the API name of a voice that exists already; choose another name",
-                "name",
+                f"a voice named {row['name']!r} already exists, or has this API name; choose another name", "name"
             )
         base = row["slug"] if keep_slug else slug_of(row["name"])
         others, pattern = "deleted is null and id != ?", [row["id"], base, f"{base}-%"]
