@@ -65,6 +65,7 @@ export class Chapters extends EventTarget {
       else if (!go.hasAttribute("aria-current")) {
         go.setAttribute("aria-current", "true");
         const [at, frame] = [entry.offsetTop, this.list];
+        if (frame.matches(":hover")) continue; // a press there would end on another chapter
         if (at < frame.scrollTop || at + entry.offsetHeight > frame.scrollTop + frame.clientHeight) frame.scrollTop = at - frame.clientHeight / 2;
       }
     }
