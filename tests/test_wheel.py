@@ -14,6 +14,7 @@ import soundfile
 import yaml
 
 import studio
+from studio.library import Library
 from studio.paths import ROOT
 
 MOST = 60 * 1000 * 1000
@@ -76,7 +77,8 @@ def test_it_speaks_and_has_the_command_where_no_checkout_is(installed: Path, tmp
     command = installed / "bin" / "fish-voice-studio"
     assert run(sys.executable, command, "--version", **options).strip() == studio.__version__
     assert "STUDIO_HOME" in run(sys.executable, command, "--help", **options)
-    run(sys.executable, command, "models", "--help", **options)
+    Library(tmp_path / "home")
+    run(sys.executable, command, "voices", "list", **options)
     run(sys.executable, ROOT / "examples" / "stream_to_file.py", "Hello there.", "a.wav", **options)
     assert soundfile.info(tmp_path / "a.wav").duration > 0.5
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 CONTAINER = Path("/sys/fs/cgroup")
+"""The folder with the memory limit of a container."""
 
 
 def trim_heap() -> None:

@@ -98,17 +98,17 @@ class Credits:
 
         A new part's id is in the settings before the part is there, so that none is ever added twice.
         """
-        now = texts_of(title, settings)
+        earlier, now = texts_of(before.title, before.settings), texts_of(title, settings)
         ids = [settings.opening_part, settings.closing_part]
         parts = tuple(self._part(before.id, owner_filter, part_id) for part_id in ids)
         added = sum(bool(text) - bool(part) for text, part in zip(now, parts, strict=True))
-        if added > 0 or now != texts_of(before.title, before.settings):
+        if added > 0 or now != earlier:
             check_texts(now, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
         opening, closing = (
             part.id if part else new_part_id() if text else None for text, part in zip(now, parts, strict=True)
         )
         settings = replace(settings, opening_part=opening, closing_part=closing)
-        return CreditChanges(settings, texts_of(before.title, before.settings), now, (parts[0], parts[1]))
+        return CreditChanges(settings, earlier, now, (parts[0], parts[1]))
 
     def apply(self, project: Project, owner_filter: str | None, changes: CreditChanges) -> bool:
         """Add, change and delete the two parts; returns whether anything was done. Raises InvalidRequest, NotFound.

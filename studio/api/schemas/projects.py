@@ -175,7 +175,7 @@ class PartBody(DirectionBody):
     text: str | None = None
     text_before: str | None = Field(
         None,
-        description="The part's text as read before; if it has changed since, the answer is 412. Absent: any.",
+        description="The part's text as read before; if it has changed since, the response is 412. Absent: any.",
     )
     take: str | None = Field(None, description="The id of the take to choose.")
     chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(

@@ -91,7 +91,7 @@ class DeletedPlaces:
             self._db.execute(f"{handed_on} id {_AMONG}", [own, json.dumps(later)])
 
 
-def hang_on(db: Database, project_id: str, before: str | None, part_id: str) -> None:
-    """Have the deleted parts that follow the part ``before``, None: the beginning, follow another one."""
+def replace_predecessor(db: Database, project_id: str, before: str | None, part_id: str) -> None:
+    """Make the deleted parts that follow the part ``before`` (None: the beginning) follow another part."""
     now = f"update projects set settings = json_set(settings, '$.after', ?) where kind = ? and {_HAS_AFTER}"
     db.execute(f"{now} and {_AFTER} is ?", [part_id, BIN + project_id, before])

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library.projects.deleted_places import DeletedPlaces, hang_on
+from studio.library.projects.deleted_places import DeletedPlaces, replace_predecessor
 from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END, NewPart, Part
 from studio.library.projects.row_mapping import (
     AFRESH,
@@ -62,7 +62,7 @@ class Arrangement:
             position = 0 if after is None else part_of(db, project_id, after).position + 1
             part_id = _add(db, project_id, part, position, part_id=part_id)
             if after is None:
-                hang_on(db, project_id, None, part_id)
+                replace_predecessor(db, project_id, None, part_id)
             if rest:
                 _name_chapter(db, project_id, position + 1, rest)
             touch(db, row)
@@ -89,7 +89,7 @@ class Arrangement:
             state = "queued" if part.state in UNDER_WAY else "new"
             second = _add(db, project_id, rest, part.position + 1, state, before=part_id)
             _relink(db, followers, part_id, second)
-            hang_on(db, project_id, part_id, second)
+            replace_predecessor(db, project_id, part_id, second)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": False})
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
@@ -131,7 +131,7 @@ class Arrangement:
             kept = {"into": part_id, "text": text, "before": before, "takes": takes}
             self._put_away(db, row, second, kept, is_restorable=whole is None)
             if whole is not None:
-                hang_on(db, project_id, following, part_id)
+                replace_predecessor(db, project_id, following, part_id)
             _close_gap(db, second)
             settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)

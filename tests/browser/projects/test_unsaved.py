@@ -1,5 +1,7 @@
-"""What is typed into a project is not lost: it is sent when the page is left, kept while the studio is away, and never
-put over another's words."""
+"""Text typed into a project is not lost: the page sends it when it is left, and keeps it while the studio is away.
+
+Another tab's text is never overwritten unasked.
+"""
 
 from __future__ import annotations
 

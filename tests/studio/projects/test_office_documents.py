@@ -1,4 +1,4 @@
-"""Word documents, PDFs and Markdown: what is read aloud of them, and what cannot be read, told clearly."""
+"""Word documents, PDFs and Markdown: the text that is read aloud, and clear errors for the rest."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ export class PartRow extends EventTarget {
   part = null;
   /** Whether the cursor was put into its text. */
   hasCursor = false;
-  /** The text that the field was filled with: what is typed is based on it. */
+  /** The stored text from which editing started. */
   base = "";
   /** @type {import("../unsaved.js").Entry | undefined} */
   #unsaved;
