@@ -23,6 +23,11 @@ export class Refusal extends Error {
     if (isLost) connection.dispatchEvent(new Event("lost"));
   }
 
+  /** Whether what the request was based on has been changed since. */
+  get isOutdated() {
+    return this.status === 412;
+  }
+
   /** Whether the request is at fault, not the studio: another script, voice or setting may work. */
   get isOfRequest() {
     return !this.isLost && this.status < 429;

@@ -3,8 +3,6 @@
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-const CHANGED = 412;
-
 /** Fires "settle" with {isMine}: whether the changes are to be saved all the same, or forgotten. */
 export class UnsavedNote extends EventTarget {
   constructor() {
@@ -25,7 +23,7 @@ export class UnsavedNote extends EventTarget {
    */
   show(entry, text) {
     const problem = entry?.problem;
-    const isChanged = problem?.status === CHANGED;
+    const isChanged = problem?.isOutdated;
     this.element.hidden = !problem;
     const words = !problem ? "" : isChanged ? phrase("part.unsaved.changed") : problem.isLost ? phrase("part.unsaved.lost") : phrase("part.unsaved.why", { why: problem.why });
     if (this.words.textContent !== words) this.words.textContent = words;

@@ -5,7 +5,6 @@ import { Refusal } from "../client/refusal.js";
 import { keep, kept } from "../lib/storage.js";
 
 const STORE = "voice-studio-unsaved-1"; // by project and key: changes, and the values before
-const CHANGED = 412;
 
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio answers; problem: why they were not
@@ -102,7 +101,7 @@ export class Unsaved extends EventTarget {
   /** Send everything before the page is hidden or left, what is being typed too. */
   leave() {
     this.#typed?.dispatchEvent(new Event("change", { bubbles: true }));
-    for (const [key, { problem }] of this.#entries) if (problem?.status !== CHANGED) this.#attempt(key);
+    for (const [key, { problem }] of this.#entries) if (!problem?.isOutdated) this.#attempt(key);
   }
 
   /** A refusal is shown with the entry. @param {string} key */

@@ -98,7 +98,7 @@ export class Inspector extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isSame()) return this.#tell("refused", { message: `${voice.name}: ${problem.why}` });
       if (problem.status === 404) return this.close(); // deleted elsewhere
-      if (problem.status !== 412) return this.#say(problem.why);
+      if (!problem.isOutdated) return this.#say(problem.why);
       await this.#do(async () => {
         this.#filled.clear();
         const isShown = await this.#load(voice.id);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from studio.projects.documents.epub.contents import Entry
 from studio.projects.documents.epub.page_reader import Paragraph
@@ -82,15 +83,17 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) 
     numbers = {page.path: number for number, page in enumerate(pages)}
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
-    titled = {number: _titles(page) for number, page in enumerate(pages)}
     pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
     targets = _Targets(pages, pointed, book)
+    titles_of = cache(lambda number: _titles(pages[number]))  # only where an id is missing
     titles_at: dict[_Place, list[str]] = {}
     for entry in entries:
         number = numbers.get(entry.path, folded.get(entry.path.casefold()))
         if number is None or pages[number].is_left_out:
             continue
-        position = 0 if not entry.place else places[number].get(entry.place, titled[number].get(words_of(entry.title)))
+        position = places[number].get(entry.place) if entry.place else 0
+        if position is None:
+            position = titles_of(number).get(words_of(entry.title))
         place = targets.find((number, position or 0))
         if place and (position is not None or place not in titles_at):
             titles = titles_at.setdefault(place, [])
