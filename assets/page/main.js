@@ -84,8 +84,8 @@ class Studio {
 
   async #start() {
     this.health.showIn(await rendered("#pill"), await rendered("#offline"));
-    explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
-    new ModelsDialog(await rendered("#models"));
+    const models = new ModelsDialog(await rendered("#models"));
+    explainDemo(await rendered("#demo-line"), await rendered("#better-model"), models, this.health);
     const account = new Account(await rendered("#signed-in"), this.health);
     askForKey(await rendered("#sign-in"), () => {
       account.look();

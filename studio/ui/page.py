@@ -162,7 +162,7 @@ def build_page(studio: Studio) -> StudioBlocks:
             _part(f"{area}/{area}")
         _part("player/player-bar")
         _part("api/code-dialog")
-        _part("shell/get-s2-pro")
+        _part("shell/better-model")
         _part("shell/sign-in")
         _part("models/models")
         _part("shell/shortcuts")

@@ -104,6 +104,12 @@ class Held:
         self._page.evaluate("fetch('/health').then((answer) => answer.text())")  # one more has come after it
 
 
+def sign_in(page: Page, studio: Served, key: str) -> None:
+    page.goto(studio.url)
+    page.get_by_label("Key").fill(key)
+    page.get_by_role("button", name="Sign in").click()
+
+
 class Screen:
     """One open page of one studio."""
 

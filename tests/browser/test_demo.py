@@ -1,4 +1,4 @@
-"""A demo model says so on the page, and how to get S2 Pro; with any other model nothing of that is seen."""
+"""A demo model says so on the page, and leads to models that clone; any other model shows nothing of that."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
-from engine import Gpu, ModelCard
-from tests.browser.screen import Screen, go
+from engine import ModelCard
+from studio.api_key import read_keys
+from tests.browser.screen import Screen, go, sign_in
 from tests.browser.test_looks import PHONE, in_both_schemes, serious_violations
 from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
+NewPage = Callable[..., Page]
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 DEMO = ModelCard(languages=("en",), demo=True)
@@ -22,42 +24,47 @@ CLONE = "Cloned with the demo model, which cannot copy a voice."
 
 
 def more(screen: Screen) -> Locator:
-    return screen.page.get_by_role("button", name="Get S2 Pro")
+    return screen.page.get_by_role("button", name="Choose a model that can")
 
 
 @pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_a_demo_says_what_it_is_and_how_to_get_more(steered: Steer, open_page: Open, look: dict[str, object]) -> None:
-    studio = steered(with_card(DEMO, Gpu("A card", 24 * 2**30)))
-    screen = open_page(studio, **look).ready()
-    line = screen.page.locator("#demo-line")
-    expect(line).to_contain_text(
+def test_a_demo_describes_itself_and_leads_its_owner_to_the_models(
+    steered: Steer, open_page: Open, look: dict[str, object]
+) -> None:
+    screen = open_page(steered(with_card(DEMO)), **look).ready()
+    expect(screen.page.locator("#demo-line")).to_contain_text(
         "This is a small demo model: English only, with synthetic voices; it cannot copy a real voice."
     )
     assert in_both_schemes(screen) == []
-    dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
-    for opener in (more(screen),):
-        opener.press("Enter")
-        expect(dialog.get_by_role("button", name="Close")).to_be_focused()
-        expect(dialog).to_contain_text("MODEL=fishaudio/s2-pro make run")
-        expect(dialog).to_contain_text("A card, 24 GiB: enough.")
-        expect(dialog.get_by_role("link", name="Fish Audio Research License")).to_be_visible()
-        assert in_both_schemes(screen) == []
-        assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        screen.page.keyboard.press("Escape")
-        expect(dialog).to_be_hidden()
-        expect(opener).to_be_focused()
+    more(screen).press("Enter")
+    dialog = screen.page.get_by_role("dialog", name="Models")
+    expect(dialog.get_by_role("listitem").filter(has_text="Audio8")).to_contain_text("clones any voice")
+    screen.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(more(screen)).to_be_focused()
 
 
-def test_a_press_beside_the_dialog_closes_it(steered: Steer, open_page: Open) -> None:
-    screen = open_page(steered(with_card(DEMO)), permissions=["clipboard-read", "clipboard-write"]).ready()
-    more(screen).click()
-    dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
-    expect(dialog).to_contain_text("No usable GPU.")
-    dialog.get_by_role("button", name="Copy").click()
-    expect(dialog.get_by_role("button", name="Copied")).to_be_visible()
-    assert screen.page.evaluate("navigator.clipboard.readText()") == "MODEL=fishaudio/s2-pro make run"
+@pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_visitor_learns_how_to_run_such_a_model(steered: Steer, new_page: NewPage, look: dict[str, object]) -> None:
+    studio = steered(with_card(DEMO), api_keys=read_keys("ann=first,bob=second"))
+    rights = ["clipboard-read", "clipboard-write"]
+    page = new_page(permissions=rights, **look)
+    sign_in(page, studio, "second")
+    screen = Screen(page, studio).ready()
+    more(screen).press("Enter")
+    dialog = screen.page.get_by_role("dialog", name="Models that clone voices")
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    expect(dialog.get_by_role("link", name="Fish Audio Research License")).to_be_visible()
+    assert in_both_schemes(screen) == []
+    assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    commands = ["MODEL=Audio8/Audio8-TTS-Preview-0.6b make run", "MODEL=fishaudio/s2-pro make run"]
+    for number, command in enumerate(commands):
+        dialog.get_by_role("button", name="Copy").first.click()
+        expect(dialog.get_by_role("button", name="Copied")).to_have_count(number + 1)
+        assert screen.page.evaluate("navigator.clipboard.readText()") == command
     screen.page.mouse.click(5, 5)
     expect(dialog).to_be_hidden()
+    expect(more(screen)).to_be_focused()
 
 
 def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
@@ -94,8 +101,8 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
     expect(first.get_by_role("status")).to_contain_text("the person in the clip:")
     expect(speak(5)).not_to_contain_text(CLONE)
     assert serious_violations(screen) == []
-    screen.takes.nth(1).get_by_role("button", name="Get S2 Pro").click()
-    expect(screen.page.get_by_role("dialog", name="Get S2 Pro")).to_be_visible()
+    screen.takes.nth(1).get_by_role("button", name="Choose a model that can").click()
+    expect(screen.page.get_by_role("dialog", name="Models")).to_be_visible()
 
 
 @pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])

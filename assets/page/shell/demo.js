@@ -1,11 +1,11 @@
-// While a demo model is loaded the page says so: what is meant for that is shown, and the dialog tells how to get S2 Pro.
+// While a demo model is loaded the page says so, and leads to the models that clone voices.
 
-import { isZeroGpu, knownCard } from "../client/host.js";
+import { knownCard } from "../client/host.js";
 import { mayChooseModel } from "../client/system.js";
 import { copyText } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { partsOf } from "../lib/elements.js";
-import { demoLine, gpuWords, modelWords } from "./demo-words.js";
+import { demoLine, modelWords } from "./demo-words.js";
 import { phrase } from "../lib/phrases.js";
 
 /** What has the class demo-only is seen while the model says that it is a demo; what the last look cannot say stays. */
@@ -15,24 +15,30 @@ export function markDemo(health) {
   health.watch(({ engine }) => engine && mark(engine.card));
 }
 
-/** The line under the header, and the dialog that every button with data-opens="get-s2-pro" opens. */
-export function explainDemo(line, dialog, health) {
-  const part = partsOf(dialog);
+/**
+ * The line under the header. A button with data-opens="better-model" opens the dialog of models for those who may choose one, and for
+ * all others the dialog about a studio of their own.
+ *
+ * @param {HTMLElement} line
+ * @param {HTMLDialogElement} ownStudio
+ * @param {import("../models/models-dialog.js").ModelsDialog} models
+ */
+export function explainDemo(line, ownStudio, models, health) {
   const words = partsOf(line)("words");
   const say = (card) => (words.textContent = demoLine(card.languages));
   if (knownCard) say(knownCard);
   health.watch(({ engine }) => {
     if (!engine) return;
     say(engine.card);
-    part("now").textContent = modelWords(engine.model, engine.parameters);
-    part("machine").textContent = gpuWords(engine.gpu, isZeroGpu);
+    partsOf(ownStudio)("own").textContent = modelWords(engine.model, engine.parameters);
   });
-  part("copy").addEventListener("click", () => copyText(part("command"), part("copy")));
-  closeByPressBeside(dialog);
+  const copies = ownStudio.querySelectorAll(".dialog-copy");
+  for (const copy of copies) copy.addEventListener("click", () => copyText(/** @type {Element} */ (copy.previousElementSibling), copy));
+  closeByPressBeside(ownStudio);
   document.addEventListener("click", async ({ target }) => {
-    if (!(target instanceof Element) || !target.closest("[data-opens=get-s2-pro]")) return;
-    part("copy").textContent = phrase("shell.copy");
-    dialog.showModal();
-    part("choose").hidden = !(await mayChooseModel());
+    if (!(target instanceof Element) || !target.closest("[data-opens=better-model]")) return;
+    if (await mayChooseModel()) return models.open();
+    for (const copy of copies) copy.textContent = phrase("shell.copy");
+    ownStudio.showModal();
   });
 }

@@ -267,8 +267,8 @@ export class TakeList extends EventTarget {
 
 /** The note on a clone's first take, where the model only approximates voices. */
 function ofClone() {
-  const more = element("button", { type: "button", className: "demo-more", textContent: phrase("shell.getS2Pro") });
-  more.dataset.opens = "get-s2-pro";
+  const more = element("button", { type: "button", className: "demo-more", textContent: phrase("shell.betterModel") });
+  more.dataset.opens = "better-model";
   const likeness = element("span", { className: "take-likeness", role: "status" });
   return element("p", { className: "take-clone demo-only" }, [`${phrase("takes.clone")} `, likeness, more]);
 }

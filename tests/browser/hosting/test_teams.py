@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from studio.api_key import read_keys
 from studio.settings import Settings
-from tests.browser.screen import Screen, go
+from tests.browser.screen import Screen, go, sign_in
 from tests.browser.test_looks import in_both_schemes, serious_violations
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -40,9 +40,7 @@ def served(voices_folder: Path, tmp_path: Path, engine: list[FakeEngine]) -> Ite
 
 
 def signed_in(served: Served, page: Page, key: str) -> Screen:
-    page.goto(served.url)
-    page.get_by_label("Key").fill(f"{key}-key-of-all")
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, served, f"{key}-key-of-all")
     return Screen(page, served).ready()
 
 
