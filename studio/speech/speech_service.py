@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -52,6 +53,8 @@ log = logging.getLogger(__name__)
 
 WARMED = 16
 """Number of favourite voices that the engine caches at the start."""
+GIVE_WAY_SECONDS = 0.2
+"""Interval at which the preparation of voices checks whether there are requests."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -295,6 +298,7 @@ class SpeechService:
             await to_thread.run_sync(normalised, "It is 5 pm.")  # compiles its rules
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
+            await self._give_way(engine)
             try:
                 references = await self.voices.references(engine, voice, self.queues.encodings)
                 if voice.favourite and favourites <= WARMED:
@@ -308,6 +312,12 @@ class SpeechService:
                 self.warming.report_failure(f"the voice {voice.name} cannot be prepared", error)
         if not troubles:
             self.warming.report_success()
+
+    async def _give_way(self, engine: SpeechEngine) -> None:
+        """Wait while a model is being changed or, on a CPU, while there are requests: encoding a clip takes seconds
+        there, and all cores."""
+        while self.status.state == "starting" or (engine.info.device == "cpu" and self.in_use):
+            await asyncio.sleep(GIVE_WAY_SECONDS)
 
     async def _references_of(
         self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin

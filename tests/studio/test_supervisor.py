@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from engine import AudioChunk, EngineConfig, Utterance
+from engine import AudioChunk, EngineConfig, Reference, Utterance
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import Library, VoiceFields
 from studio.library.projects.part_queue import PartQueue
@@ -150,6 +150,44 @@ def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, st
     assert [text for *_, text in engine.encoded] == ["My name is anna.", "My name is bert."]
     with served.client() as client:
         assert "Aaron" in client.get("/v1/diagnostics").json()["background"]["warming"]["error"]
+
+
+class SlowEncoder(FakeEngine):
+    """Encodes a clip only when the gate is open."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config)
+        self.encoder_gate = threading.Event()
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        reference = await super().encode_reference(pcm, sample_rate, text)
+        await self._until(self.encoder_gate.is_set)
+        return reference
+
+
+def test_on_a_cpu_voices_are_prepared_between_requests(voices_folder: Path) -> None:
+    engines: list[SlowEncoder] = []
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SlowEncoder:
+        engines.append(SlowEncoder(config))
+        return engines[0]
+
+    with serve(Settings(model="test/model", voices=str(voices_folder)), start) as served, served.client() as client:
+        wait_until_true(lambda: bool(engines) and len(engines[0].encoded) == 1)
+        engine = engines[0]
+        engine.later_frames_gate.clear()
+        request = {"input": "A long take.", "voice": "random", "response_format": "pcm"}
+        with client.stream("POST", "/v1/audio/speech", json=request) as response:
+            chunks = response.iter_raw()
+            next(chunks)
+            engine.encoder_gate.set()
+            wait_until_true(lambda: client.get("/v1/queue").json()["work"]["encodings"]["running"] == 0)
+            engine.encoder_gate.clear()  # a second clip, if one is begun, now stays in the queue
+            engine.later_frames_gate.set()
+            for _ in chunks:
+                assert len(engine.encoded) == 1
+        engine.encoder_gate.set()
+        wait_until_true(lambda: len(engine.encoded) == 2)
 
 
 def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
