@@ -168,7 +168,7 @@ export class Speaking {
     });
     if (isAloud) { // once it is asked for: what is drawn may take its time
       this.nowPlaying.show(take);
-      this.nowPlaying.say("waiting", phrase("speak.asking"));
+      this.nowPlaying.say("waiting", phrase("speak.preparing"));
     }
     await generated;
     this.list.refresh(take);
