@@ -138,9 +138,9 @@ class _Paragraph:
     def _find_tags(self) -> list[_Tag | None]:
         tags: list[_Tag | None] = []
         for number in range(len(self.quotations)):
-            after = self.patterns.after.match(self.narration[number + 1][:_TAG_WITHIN])
-            before = None if after else self.patterns.before.search(self.narration[number][-_TAG_WITHIN:])
-            match = after or before
+            before, after = self.narration[number][-_TAG_WITHIN:], self.narration[number + 1][:_TAG_WITHIN]
+            patterns = self.patterns
+            match = patterns.after.match(after) or patterns.beside.search(before) or patterns.before.search(before)
             tags.append(_Tag(match["behind"] or match["before"]) if match else None)
         return tags
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from studio.paths import ASSETS
 from studio.projects.casting.person_patterns import PersonPatterns
-from studio.projects.casting.speech_verbs import ARTICLES, POSSESSIVES, PRONOUNS, ROLES, TITLES
+from studio.projects.casting.speech_verbs import ABBREVIATED, ARTICLES, POSSESSIVES, PRONOUNS, ROLES, TITLES
 
 Gender = Literal["m", "f", ""]
 
@@ -146,7 +146,7 @@ class Characters:
             for core in [" ".join(_core(name)) for name in person.names if _is_phrase(name)]:
                 self._by_name.setdefault(core, person)
         for person in self.people:  # "the captain" also where he is only ever called Captain Rudd beside a verb
-            for title in {word for name in person.names for word in _key(name).split() if word in ROLES}:
+            for title in {title for name in person.names for title in _titles(name) if title in ROLES}:
                 if sum(_has_title(other, title) for other in self.people) == 1:
                     self._by_name.setdefault(title, person)
 
@@ -202,7 +202,7 @@ def _core(name: str) -> list[str]:
 
 
 def _titles(name: str) -> set[str]:
-    return {word for word in _key(name).split() if word in TITLES or word in ROLES}
+    return {ABBREVIATED.get(word, word) for word in _key(name).split() if word in TITLES or word in ROLES}
 
 
 def _same(name: str, other: str) -> bool:

@@ -11,6 +11,8 @@ from studio.projects.casting.speech_verbs import (
     AFTER_NOUNS,
     ARTICLES,
     BETWEEN,
+    HONORIFICS,
+    LINK,
     NOT_PEOPLE,
     PHRASE_ADJECTIVES,
     POSSESSIVES,
@@ -29,13 +31,13 @@ _INVERTED = re.compile(
     rf"^[\s,;:.!?—–\-]*(?i:{VERBS})(?:-t)?\s+(?P<article>{_ARTICLE})(?P<words>(?:{_LETTERS}[ ]?){{1,6}})"
 )
 _DIRECT = re.compile(
-    rf"^[\s,;—–\-]*(?P<article>the\s+)(?P<words>{_LETTERS}(?:\s+{_LETTERS}){{0,3}}?){BETWEEN}\s+(?i:{VERBS})\b"
+    rf"^[\s,;—–\-]*(?P<article>the\s+)(?P<words>{_LETTERS}(?:\s+{_LETTERS}){{0,3}}?){LINK}{BETWEEN}\s+(?i:{VERBS})\b"
 )
 _BEFORE = re.compile(
-    rf"(?:^|[.!?…])\s*(?:(?:Then|But|And)\s+)?(?P<article>[Tt]he\s+)(?P<words>{_LETTERS}(?:\s+{_LETTERS}){{0,3}}?){BETWEEN}\s+"
+    rf"(?<!\S)(?P<article>[Tt]he\s+)(?P<words>{_LETTERS}(?:\s+{_LETTERS}){{0,3}}?){BETWEEN}\s+"
     rf"(?i:{VERBS})\b[^.!?]{{0,60}}[,:]\s*$"
 )
-_KEPT_ING = frozenset({"king", "viking", "being", "darling", "sibling"})
+_KEPT_ING = frozenset({"king", "thing", "viking", "being", "darling", "sibling"})
 
 
 def find_phrases(narration: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ def _phrase(text: str, article: str) -> Sequence[str]:
         words.append(word)
         if article in _ROMANCE and word not in PHRASE_ADJECTIVES:
             break
-    if not words or len(words) > MAX_WORDS or words[-1] in NOT_PEOPLE:
+    if not words or len(words) > MAX_WORDS or words[-1] in NOT_PEOPLE or words[-1] in HONORIFICS:
         return ()
     return () if len(words) == 1 and words[0] in ROLES else words
 

@@ -10,6 +10,7 @@ from studio.projects.casting.speech_verbs import (
     BETWEEN,
     FIRST_PERSON,
     HONORIFICS,
+    LINK,
     PRONOUNS,
     ROLES,
     TITLES,
@@ -28,7 +29,8 @@ _NAME = rf"(?:(?i:(?:{_TITLE})\.?\s+))*{_CAPITAL}(?:\s+(?:(?:de|van|von|la|le)\s
 _PRONOUN = rf"(?i:{_either({*PRONOUNS, *FIRST_PERSON})})\b"
 _VERB = rf"(?P<verb>(?i:{VERBS}))\b"
 _OPENING = r"^\W*(?:[Tt]hen\s+|[Bb]ut\s+|[Aa]nd\s+)?"
-SENTENCES = re.compile(rf"(?:\b(?i:{_either(HONORIFICS)})\.(?=\s)|[^.!?…])+[.!?…]*")
+_ABBREVIATION = rf"\b(?i:{_either(HONORIFICS)})\.(?=\s)"
+SENTENCES = re.compile(rf"(?:{_ABBREVIATION}|[^.!?…])+[.!?…]*")
 """Pieces of a text; the full stop of "Dr." ends none."""
 TITLED_SUBJECT = re.compile(rf"{_OPENING}(?P<person>(?i:{_either(HONORIFICS)})\b\.?\s+{_NAME})(?!\s*[’']s\b)")
 """Somebody with a title, who certainly is a person, at the start of a sentence."""
@@ -49,20 +51,24 @@ class PersonPatterns:
         """``phrases``: nouns that mean people in it, folded, without article. Blocking: 0.1 s for MAX_PHRASES."""
         self.phrases = frozenset(phrases)
         articles = rf"(?:(?:{_either(ARTICLES)})\s+|l[’'])"
-        role = rf"(?i:{articles}(?:(?:old\s+|young\s+)?(?:{_either(ROLES)})|{_either(phrases) or '(?!)'})\b)"
+        role = rf"(?i:{articles}(?:{_either(phrases) or '(?!)'}|(?:old\s+|young\s+)?(?:{_either(ROLES)}))\b)"
         person = rf"(?:{role}|{_PRONOUN}|{_NAME})"
         self.mention = re.compile(rf"(?<![\w’'])(?:{role}|{_NAME})")
         """Anybody, but not by a pronoun."""
         self.after = re.compile(
             rf"^[\s,;:.!?—–\-]*(?:{_VERB}(?:-t)?[\s\-]+(?P<behind>{person})"
-            rf"|(?P<before>{person}){BETWEEN}\s+(?P<verb2>(?i:{VERBS}))\b)"
+            rf"|(?P<before>{person}){LINK}{BETWEEN}\s+(?P<verb2>(?i:{VERBS}))\b)"
         )
         """A verb of speech and its subject, after a quotation, …"""
+        self.beside = re.compile(
+            rf"(?<!\S)(?P<before>{role})(?P<behind>){BETWEEN}\s+(?i:{VERBS})\b[^.!?]{{0,60}}[,:]\s*$"
+        )
+        """… before one, with a noun right before it, …"""
         self.before = re.compile(
-            rf"(?:^|[.!?…]\s+|,\s+|\band\s+)(?:(?P<before>{person})[^.!?:]{{0,80}}?\b{_VERB}"
+            rf"(?:^|[.!?…]\s+|,\s+|\band\s+)(?:(?P<before>{person})(?:{_ABBREVIATION}|[^.!?:]){{0,80}}?\b{_VERB}"
             rf"|(?P<verb2>(?i:{VERBS}))\s+(?P<behind>{person}))[^.!?]{{0,60}}[,:]\s*$"
         )
-        """… and before one."""
+        """… and with anybody further before it."""
         self.subject = re.compile(rf"{_OPENING}(?P<person>{person})(?!\s*[’']s\b)")
         """Of a sentence, at its start."""
         self.vocative = re.compile(rf"(?:^\W{{0,9}}|,\s{{1,3}})({person})\s{{0,3}}(?:[,.!?…—–\-]|\W{{0,9}}$)")

@@ -15,13 +15,18 @@ VERBS = "|".join((*chain(*_WORDS["verbs"].values()), INVERTED))
 """As a pattern of alternatives."""
 
 BETWEEN = r"(?:\s+(?:had|then|only|just|at last|finally|\w+ly))?"
-"""Between a person and the verb, as a pattern."""
+"""Between a person and the verb, as a pattern; …"""
+LINK = r"(?:\s+(?:in|on|at|from|with|behind|beside|near|by|of|to|who)\b[^.!?,;:\"“”„«»‘]{0,40}?)?"
+"""… before that, more about the person: "the girl in the red coat"."""
 
 TITLES: dict[str, str] = _WORDS["titles"]
 """Words before a name, folded, without a full stop; and the gender that they tell."""
 
 HONORIFICS = tuple(_WORDS["honorifics"])
 """Titles, without a full stop, that stand before nothing but a person's name."""
+
+ABBREVIATED: dict[str, str] = _WORDS["abbreviated"]
+"""Titles that are short for a role: "the doctor" is Dr. Hall."""
 
 ROLES: dict[str, str] = _WORDS["roles"]
 """Nouns that stand for a person after "the", "her", "der" …, and their gender."""
