@@ -49,9 +49,9 @@ class Checked:
     speech_s: float
     """Seconds without silence."""
     level: float | None
-    """dB of full scale; None without speech."""
+    """dB of full scale; None without speech, where tags ask for a delivery, and for audio too long or short."""
     pace: float | None
-    """Letters per second of speech; None for a text too short to tell, and for audio too long or short for it."""
+    """Letters per second of speech; None as the level, and for a text too short to tell."""
     findings: tuple[ProofFinding, ...] = ()
 
     @property

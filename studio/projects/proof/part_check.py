@@ -87,18 +87,18 @@ def check_take(
             wrong = sum(_words_wrong(difference) for difference in differences)
             starts = [(start, text.places[word]) for word, (start, _) in comparison.times.items()]
         findings += _of_sound(text, take, sound, starts, findings)
-    is_usual = all(finding.kind not in ("too_long", "too_short") for finding in findings)
+    # A pace or level that the text asks for, or that of a runaway, says nothing about the others.
+    is_usual = not _directions(take.text) and all(not finding.kind.startswith("too_") for finding in findings)
     letters = sum(len(token.folded) for token in text.tokens)
+    has_pace = is_usual and letters >= FEWEST_LETTERS and sound.speech_s >= SHORTEST_SPEECH
     return Checked(
         VERSION,
         name,
         len(text.words),
         wrong if name else 0,
         sound.speech_s,
-        sound.level if np.isfinite(sound.level) else None,
-        letters / sound.speech_s
-        if is_usual and letters >= FEWEST_LETTERS and sound.speech_s >= SHORTEST_SPEECH
-        else None,
+        sound.level if is_usual and np.isfinite(sound.level) else None,
+        letters / sound.speech_s if has_pace else None,
         tuple(findings),
     )
 
@@ -164,7 +164,7 @@ def _of_sound(
         yield ProofFinding("cut_end", weight, max(0.0, take.seconds - 0.5), take.seconds, first, last)
     shortest, most = plausible_seconds(text.read)
     spoken = sound.speech_s * float(take.parameters.get("speed") or 1.0)
-    if spoken > most + TAGGED_SOUND * sum(not _is_pause(tag) for tag in TAG.findall(take.text)):
+    if spoken > most + TAGGED_SOUND * _directions(take.text):
         yield _whole("too_long", take, min(1.0, spoken / most / FAR_TOO_LONG))
     elif spoken < shortest:
         yield _whole("too_short", take)
@@ -173,6 +173,11 @@ def _of_sound(
 def _stored_starts(take: Take, times: Sequence[Timed]) -> list[tuple[float, int]]:
     places = places_of(take.text, [word.text for word in times])
     return [(word.start, place) for word, place in zip(times, places, strict=True)]
+
+
+def _directions(text: str) -> int:
+    """The number of tags other than pauses: [whisper], [laughing]."""
+    return sum(not _is_pause(tag) for tag in TAG.findall(text))
 
 
 def _is_pause(tag: str) -> bool:

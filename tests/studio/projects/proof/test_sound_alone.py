@@ -171,6 +171,14 @@ def test_speech_that_lacks_half_of_its_text_is_too_short() -> None:
     assert kinds(short) == ["too_short"] and short.pace is None
 
 
+def test_a_delivery_that_the_text_asks_for_is_not_compared_with_others() -> None:
+    words = "She wiped her hands on her apron and looked out of the window."
+    whole = np.concatenate([speech(3.0), np.zeros(RATE // 10)])
+    plain, paused, whispered = (of_sound(text, whole) for text in (words, f"{words} [pause]", f"[whisper] {words}"))
+    assert plain.level == paused.level is not None and plain.pace == paused.pace is not None
+    assert whispered.level is None is whispered.pace
+
+
 def test_ends() -> None:
     text, end = "She wiped her hands on her apron.", np.zeros(RATE // 10, np.float32)
     whole = np.concatenate([speech(1.8), end])
