@@ -20,7 +20,7 @@ SECONDS_A_LETTER = (
     *((0x3040, 0.14), (0x3100, LETTER), (0x3130, 0.07), (0x3400, 0.22), (0xA000, LETTER)),
     *((0xAC00, 0.2), (0xD7B0, LETTER), (0xF900, 0.22), (0xFB00, LETTER), (0x20000, 0.22)),
 )
-"""From a code point on: scripts in which vowels are no letters take longer, and characters that are whole syllables
+"""From a code point on: a letter takes longer in scripts without letters for vowels, and a character that is a syllable
 longer still."""
 SPELLED = 0.3
 """Seconds for a letter that is read by its name, …"""

@@ -177,7 +177,7 @@ def _stored_starts(take: Take, times: Sequence[Timed]) -> list[tuple[float, int]
 
 def _directions(text: str) -> int:
     """The number of tags other than pauses: [whisper], [laughing]."""
-    return sum(not _is_pause(tag) for tag in TAG.findall(text))
+    return sum(tag.startswith("[") and not _is_pause(tag) for tag in TAG.findall(text))
 
 
 def _is_pause(tag: str) -> bool:
