@@ -1,8 +1,9 @@
-"""python -m benchmarks.proof FOLDER: how many planted faults the check of the audio finds, and its false alarms.
+"""python -m benchmarks.proof [FOLDER]: how many planted faults the check of the audio finds, and its false alarms.
 
-FOLDER holds a recogniser as faster-whisper reads it, such as Whisper base. The bundled model generates 60 sentences in
-four voices; then in each of them one fault of each kind is planted by the word times. A finding counts if it is of the
-right kind and within a second; in the sentences without faults every finding is a false alarm.
+FOLDER holds a recogniser as faster-whisper reads it, such as Whisper base; without one the sound alone is checked. The
+bundled model generates 60 sentences in four voices; then in each of them one fault of each kind is planted by the word
+times. With --varied it generates headings, lists, numbers and the like, and plants only faults of length. A finding
+counts if it is of the right kind and within a second; in the sentences without faults every finding is a false alarm.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from benchmarks.proofing.faults import FAULTS, Planted, Spoken
+from benchmarks.proofing.faults import FAULTS, OF_LENGTH, Planted, Spoken
 from benchmarks.proofing.sentences import SENTENCES
+from benchmarks.proofing.varied_texts import VARIED
 from benchmarks.serving.api_server import StudioProcess
 from studio.audio.encode import WAV_HEADER, floats, pcm16
 from studio.library.projects.proof_records import Checked, ProofFinding
@@ -39,15 +41,18 @@ KINDS = {
     "wrong word": {"changed", "left_out", "added"},
     "cut end": {"cut_end", "changed", "left_out"},
     "silence": {"silence"},
+    "noise": {"too_long"},
+    "loop": {"too_long"},
+    "half": {"too_short", "cut_end", "left_out", "changed"},
 }
 """What a planted fault may be called: a word whose neighbours carry its rests is heard as another one."""
 
 
-def spoken_sentences(folder: Path, count: int) -> list[Spoken]:
-    """The sentences with audio and word times, generated once and kept in the folder."""
-    if not (folder / f"{count - 1:02}.wav").exists():
-        _generate(folder, count)
-    return [_read(folder / f"{number:02}.wav") for number in range(count)]
+def spoken_texts(folder: Path, texts: Sequence[str]) -> list[Spoken]:
+    """The texts with audio and word times, generated once and kept in the folder."""
+    if not (folder / f"{len(texts) - 1:02}.wav").exists():
+        _generate(folder, texts)
+    return [_read(folder / f"{number:02}.wav") for number in range(len(texts))]
 
 
 def _read(path: Path) -> Spoken:
@@ -56,13 +61,13 @@ def _read(path: Path) -> Spoken:
     return Spoken(facts["text"], facts["voice"], floats(path.read_bytes()[WAV_HEADER:]), words)
 
 
-def _generate(folder: Path, count: int) -> None:
+def _generate(folder: Path, texts: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as home:
         studio = StudioProcess(STUDIO_HOME=home, STUDIO_PAGE="0")
         try:
             studio.wait_until_ready()
             with httpx.Client(base_url=studio.address, timeout=600) as client:
-                for number, text in enumerate(SENTENCES[:count]):
+                for number, text in enumerate(texts):
                     voice = VOICES[number % len(VOICES)]
                     body = {"input": text, "voice": voice, "seed": 7, "response_format": "wav"}
                     answer = client.post("/v1/audio/speech", json=body)
@@ -74,12 +79,12 @@ def _generate(folder: Path, count: int) -> None:
             studio.stop()
 
 
-def check(recogniser: FasterWhisper, text: str, pcm: np.ndarray) -> Checked:
+def check(recogniser: FasterWhisper | None, text: str, pcm: np.ndarray) -> Checked:
     """As a project checks a take."""
     samples = np.frombuffer(pcm16(pcm), "<i2")
     parameters = {"read_as": normalised(text)}
     take = Take("take", 0.0, "", 0, text=text, parameters=parameters, seconds=len(pcm) / RATE, sample_rate=RATE)
-    return check_take(recogniser, "benchmark", samples, take, "en")
+    return check_take(recogniser, "benchmark" if recogniser else "", samples, take, "en")
 
 
 def is_found(planted: Planted, findings: Sequence[ProofFinding]) -> bool:
@@ -91,16 +96,18 @@ def is_found(planted: Planted, findings: Sequence[ProofFinding]) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.proof", description=__doc__)
-    parser.add_argument("recogniser", help="a folder with a recogniser as faster-whisper reads it")
-    parser.add_argument("--count", type=int, default=len(SENTENCES), help="sentences")
+    parser.add_argument("recogniser", nargs="?", help="a folder with a recogniser as faster-whisper reads it")
+    parser.add_argument("--varied", action="store_true", help="varied texts instead of the sentences")
+    parser.add_argument("--count", type=int, default=None, help="of sentences or texts; default: all")
     parser.add_argument(
-        "--planted", type=int, default=len(SENTENCES), help="of the last sentences, in how many faults are planted"
+        "--planted", type=int, default=0, help="of the last ones, in how many faults are planted; 0: all"
     )
     parser.add_argument("--audio", type=Path, help="a folder that keeps the generated sentences")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        sentences = spoken_sentences(wanted.audio or Path(scratch), wanted.count)
-    recogniser = FasterWhisper(wanted.recogniser)
+        texts = (VARIED if wanted.varied else SENTENCES)[: wanted.count]
+        sentences = spoken_texts(wanted.audio or Path(scratch), texts)
+    recogniser = FasterWhisper(wanted.recogniser) if wanted.recogniser else None
     detected, planted, alarms, words = Counter[str](), Counter[str](), 0, 0
     begun, cpu = time.perf_counter(), time.process_time()
     for sentence in sentences:
@@ -115,7 +122,7 @@ def main() -> None:
     print(f"{words} words, {seconds:.0f} s of audio, checked in {spent:.0f} s ({cpu:.0f} s of CPU time)", flush=True)
     for number, sentence in list(enumerate(sentences))[-wanted.planted :]:
         choose = random.Random(number)
-        for plant in FAULTS:
+        for plant in OF_LENGTH if wanted.varied else FAULTS:
             fault = plant(sentence, sentences, RATE, choose)
             planted[fault.kind] += 1
             findings = check(recogniser, sentence.text, fault.pcm).findings

@@ -75,7 +75,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices, queues.documents),
         cast=CastService(library, service, _chat(settings)),
-        proofs=ProofRuns(library, transcriber, queues.proofs),
+        proofs=ProofRuns(library, transcriber, queues.proofs, queues.transcribing),
         clips=ClipService(queues.clips, transcriber, denoiser, library_prints),
         library_prints=library_prints,
         recogniser_download=RecogniserDownload(library.home, transcriber),

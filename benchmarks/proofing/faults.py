@@ -1,4 +1,4 @@
-"""Faults planted into the audio of a sentence by its word times: left out, doubled, wrong word, cut end, silence."""
+"""Faults planted into the audio of a text: left out, doubled, wrong word, cut end, silence, runaway, half."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ SILENCE = 2.5
 """Seconds that are put between two words."""
 CUT = 0.4
 """Of the word in which the audio ends, as much is left."""
+RUNAWAY = 3
+"""Times the length of a text that a runaway takes after it."""
 QUIET = 0.01
 """Of full scale."""
 SHORTEST = 3
@@ -41,6 +43,9 @@ class Planted:
     pcm: np.ndarray
     word: str
     at: float
+
+
+Plant = Callable[[Spoken, Sequence[Spoken], int, random.Random], Planted]
 
 
 def _cut(spoken: Spoken, rate: int, start: float, end: float) -> np.ndarray:
@@ -114,10 +119,25 @@ def silence(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.
     return Planted("silence", spoken, _joined(pieces, rate), "", at)
 
 
-FAULTS: tuple[Callable[[Spoken, Sequence[Spoken], int, random.Random], Planted], ...] = (
-    left_out,
-    doubled,
-    wrong_word,
-    cut_end,
-    silence,
-)
+def noise(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.Random) -> Planted:
+    """A runaway: after its words it goes on for three times as long, without words."""
+    level = float(np.sqrt(np.mean(np.square(spoken.pcm))))
+    random_noise = np.random.default_rng(choose.randrange(2**32)).normal(0.0, level, RUNAWAY * len(spoken.pcm))
+    pcm = np.concatenate([spoken.pcm, random_noise.clip(-1.0, 1.0).astype(np.float32)])
+    return Planted("noise", spoken, pcm, "", _whole(spoken, rate))
+
+
+def loop(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.Random) -> Planted:
+    """A runaway: it says its words three times more."""
+    return Planted("loop", spoken, np.tile(spoken.pcm, 1 + RUNAWAY), "", _whole(spoken, rate))
+
+
+def half(spoken: Spoken, others: Sequence[Spoken], rate: int, choose: random.Random) -> Planted:
+    """Only its first half is left."""
+    middle = _whole(spoken, rate) / 2
+    return Planted("half", spoken, _cut(spoken, rate, 0, middle), "", middle)
+
+
+OF_LENGTH: tuple[Plant, ...] = (noise, loop, half)
+"""Those of texts of any kind."""
+FAULTS: tuple[Plant, ...] = (left_out, doubled, wrong_word, cut_end, silence, *OF_LENGTH)

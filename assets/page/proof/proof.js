@@ -121,24 +121,27 @@ export class Proof extends EventTarget {
 
   #show(now) {
     this.#last = now;
-    const { parts, checked, recogniser } = now;
+    const { parts, recogniser } = now;
+    const checked = recogniser ? now.compared : now.checked; // those checked by sound alone are checked again
     this.offer.isNeeded = !recogniser;
     const isDone = checked >= parts;
     this.start.textContent = phrase(checked && !isDone ? "proof.continue" : "proof.start");
-    this.start.hidden = this.#isUnderWay || !recogniser || (isDone && parts > 0);
+    this.start.hidden = this.#isUnderWay || (isDone && parts > 0);
     this.start.disabled = !parts;
     this.cancel.hidden = this.progress.hidden = !this.#isUnderWay;
     this.bar.hidden = this.start.hidden && this.cancel.hidden;
     this.progress.value = parts ? checked / parts : 0;
-    this.reports.hidden = !checked;
+    this.reports.hidden = !now.checked;
     this.about.hidden = checked > 0;
-    const words = recogniser || checked ? this.#words(now) : "";
+    this.about.textContent = phrase(recogniser ? "proof.about" : "proof.about.sound");
+    const words = this.#words(now, checked);
     if (this.state.textContent !== words) this.state.textContent = words;
   }
 
-  #words({ state, error, parts, checked, seconds, wrong_per_1000: share, eta_s: eta }) {
+  #words({ state, error, parts, compared, seconds, wrong_per_1000: share, eta_s: eta }, checked) {
     if (!parts) return phrase("proof.nothing");
     const facts = [phrase("proof.checked", { checked, count: parts }), checked ? duration(seconds) : ""];
+    if (compared < checked) facts.push(phrase("proof.sound"));
     if (share !== null) facts.push(phrase("proof.wrong", { share: numeral(share, 1) }));
     if (eta !== null) facts.push(phrase("longform.left", { duration: duration(eta) }));
     const words = facts.filter(Boolean).join(" · ");

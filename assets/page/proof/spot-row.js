@@ -5,6 +5,9 @@ import { PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
 import { clock } from "../lib/time.js";
 
+/** What concerns all words of a part. */
+const WHOLE = new Set(["level", "pace", "no_speech", "too_long", "too_short"]);
+
 /** What is doubtful, in a few words. */
 function kindWords({ kind, heard, start, end }) {
   const name = phrase(/** @type {import("../lib/phrases.js").Key} */ (`proof.kind.${kind}`), { seconds: Math.round(end - start) });
@@ -38,7 +41,7 @@ export class SpotRow extends EventTarget {
     const { before, words, after, kind } = spot;
     const part = phrase("proof.part", { number: spot.position + 1 });
     for (const button of [this.regenerate, this.accept]) button.setAttribute("aria-label", `${button.textContent}: ${part}`);
-    const isWhole = kind === "level" || kind === "pace" || kind === "no_speech";
+    const isWhole = WHOLE.has(kind);
     this.sentence.replaceChildren(before, isWhole ? words : element("mark", { textContent: words || "‸" }), after);
     const take = spot.chosen ? "" : ` · ${phrase("proof.otherTake", { take: spot.take_number })}`;
     this.about.textContent = `${part}, ${clock(spot.start)} · ${kindWords(spot)}${take}`;

@@ -46,7 +46,7 @@ class ImproveBody(StrictBody):
 
 def proof_json(run: ProofRun, figures: ProofFigures, has_recogniser: bool) -> dict[str, Any]:
     """``state``: idle (not started since the studio was), waiting, running, done, cancelled or failed."""
-    left = run.seconds_left(figures)
+    left = run.seconds_left(figures, has_recogniser)
     return {
         "object": "project.proof",
         "state": run.state,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from studio.library.takes.take import Take
 
-Kind = Literal["left_out", "added", "changed", "repeated", "cut_end", "silence", "no_speech", "level", "pace", "note"]
-KINDS: tuple[Kind, ...] = (
-    *("left_out", "added", "changed", "repeated", "cut_end", "silence"),
-    *("no_speech", "level", "pace", "note"),
-)
-"""level, pace: they differ from the median of the book; note: written by a listener."""
+Kind = Literal[
+    "left_out", "added", "changed", "repeated", "cut_end", "silence",
+    "no_speech", "too_long", "too_short", "level", "pace", "note",
+]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""too_long, too_short: for the text; level, pace: they differ from the median; note: written by a listener."""
 MAX_NOTE = 500
 """Characters."""
 OPEN_NOTE = "findings.kind = 'note' and not findings.accepted"
@@ -42,15 +42,16 @@ class Checked:
     version: int
     """Of the check: results of another one are not up to date."""
     recogniser: str
+    """Blank: it was checked by its sound alone, and its words were not compared."""
     words: int
     wrong: int
-    """Words that were left out, changed, added or repeated."""
+    """Words that were left out, changed, added or repeated; 0 if they were not compared."""
     speech_s: float
     """Seconds without silence."""
     level: float | None
-    """dB of full scale; None without speech."""
+    """dB of full scale; None without speech, where tags ask for a delivery, and for audio too long or short."""
     pace: float | None
-    """Letters per second of speech; None for a text too short to tell."""
+    """Letters per second of speech; None as the level, and for a text too short to tell."""
     findings: tuple[ProofFinding, ...] = ()
 
     @property
@@ -94,7 +95,10 @@ class ProofFigures:
 
     parts: int
     checked: int
+    compared: int
+    """Of the checked ones, those whose words were compared; the others were checked by their sound alone."""
     words: int
+    """Of these parts."""
     wrong: int
     seconds: float
     """Of checked audio."""
@@ -103,7 +107,7 @@ class ProofFigures:
 
     @property
     def per_thousand(self) -> float | None:
-        """Wrong words per 1,000; None before anything was checked."""
+        """Wrong words per 1,000; None before any were compared."""
         return 1000 * self.wrong / self.words if self.words else None
 
 

@@ -59,29 +59,44 @@ class Proofs:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def next_unchecked(self, project_id: str, owner_filter: str | None, version: int, after: int) -> ToCheck | None:
-        """The first part after the position ``after`` with unchecked audio of its current text. Raises NotFound."""
-        missing = "not exists (select 1 from checked_takes where take = takes.n and version = ?2)"
+    def next_unchecked(
+        self, project_id: str, owner_filter: str | None, version: int, after: int, has_recogniser: bool
+    ) -> ToCheck | None:
+        """The first part after the position ``after`` with unchecked audio of its current text. Raises NotFound.
+
+        ``has_recogniser``: those that were checked by their sound alone are unchecked too.
+        """
+        known = "take = takes.n and version = ?2 and (recogniser != '' or not ?4)"
+        missing = f"not exists (select 1 from checked_takes where {known})"
         query = f"select takes.*, position from {_CHOSEN} where {_CURRENT} and position > ?3 and {missing}"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            for row in select(db, f"{query} order by position limit 1", [project_id, version, after]):
+            for row in select(db, f"{query} order by position limit 1", [project_id, version, after, has_recogniser]):
                 position = row.pop("position")
                 return ToCheck(str(row["part_id"]), position, take_of(row))
         return None
 
-    def forget(self, project_id: str, owner_filter: str | None) -> None:
-        """Have all parts checked again; what was accepted stays accepted if it is found again. Raises NotFound."""
+    def forget(self, project_id: str, owner_filter: str | None, has_recogniser: bool) -> None:
+        """Have all parts checked again; what was accepted stays accepted if it is found again. Raises NotFound.
+
+        Without a recogniser, those whose words were compared keep their result.
+        """
         with self._store.writing() as db:
             row_of(db, project_id, owner_filter)
             of_project = "select takes.n from takes join parts on parts.id = part_id where project_id = ?"
-            db.execute(f"delete from checked_takes where take in ({of_project})", [project_id])
+            outdated = f"take in ({of_project}) and (recogniser = '' or ?)"
+            db.execute(f"delete from checked_takes where {outdated}", [project_id, has_recogniser])
 
     @once_more_with_room
     def keep(self, take_id: str, checked: Checked) -> None:
-        """Store the result of a check with its take; does nothing if that is gone."""
+        """Store the result of a check with its take; does nothing if that is gone.
+
+        Nor does it if the result is of the sound alone, and the same version has compared the words.
+        """
+        compared = "select 1 from checked_takes where take = takes.n and version = ? and recogniser != ''"
+        query = f"select n, text from takes where id = ? and not (? and exists ({compared}))"
         with self._store.writing() as db:
-            for number, text in db.execute("select n, text from takes where id = ?", [take_id]).fetchall():
+            for number, text in db.execute(query, [take_id, not checked.recogniser, checked.version]).fetchall():
                 figures = {name: getattr(checked, name) for name in ("version", "recogniser", "words", "wrong")}
                 figures |= {name: getattr(checked, name) for name in ("speech_s", "level", "pace")}
                 row = {"take": number, "checked": time.time()} | figures
@@ -127,11 +142,17 @@ class Proofs:
             medians = _medians(db.execute(query, [project_id]).fetchall())
         return medians.get(voice) or medians.get("")
 
-    def checked(self, take_id: str, version: int) -> Checked | None:
-        """The stored result of a take, without its notes and what was accepted; None if it was not checked."""
-        query = "select checked_takes.* from checked_takes join takes on n = take where id = ? and version = ?"
+    def checked(self, take_id: str, version: int, has_recogniser: bool) -> Checked | None:
+        """The stored result of a take, without its notes and what was accepted; None if it was not checked.
+
+        ``has_recogniser``: of which kind, as only results of one kind can be weighed against each other.
+        """
+        query = (
+            "select checked_takes.* from checked_takes join takes on n = take"
+            " where id = ? and version = ? and (recogniser != '') = ?"
+        )
         with self._store.reading() as db:
-            for row in select(db, query, [take_id, version]):
+            for row in select(db, query, [take_id, version, has_recogniser]):
                 number = row.pop("take")
                 del row["checked"]
                 mine = "take = ? and kind != 'note' and not accepted"
@@ -141,17 +162,17 @@ class Proofs:
 
     def figures(self, project_id: str, owner_filter: str | None, version: int) -> ProofFigures:
         """Raises NotFound."""
-        sums = "count(*), count(take), coalesce(sum(words), 0), coalesce(sum(wrong), 0)"
+        sums = "count(*), count(take), count(nullif(recogniser, ''))"
+        sums += "".join(f", coalesce(sum(case when recogniser != '' then {n} end), 0)" for n in ("words", "wrong"))
         seconds = "coalesce(sum(case when take is not null then seconds end), 0.0)"
         joined = f"{_CHOSEN} left join checked_takes on take = takes.n and version = ?2 where {_CURRENT}"
         kinds = f"select findings.kind, count(*) from {_FOUND} where {_SHOWN} and not accepted"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            parts, checked, words, wrong, audio_s = db.execute(
-                f"select {sums}, {seconds} from {joined}", [project_id, version]
-            ).fetchone()
+            [figures] = db.execute(f"select {sums}, {seconds} from {joined}", [project_id, version]).fetchall()
             counts = db.execute(f"{kinds} group by findings.kind", [project_id]).fetchall()
-        return ProofFigures(parts, checked, words, wrong, audio_s, dict(counts))
+        parts, checked, compared, words, wrong, audio_s = figures
+        return ProofFigures(parts, checked, compared, words, wrong, audio_s, dict(counts))
 
     def spots(
         self,

@@ -8,21 +8,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from studio.library.projects.project_records import SURE
-from studio.projects.casting.characters import (
-    NARRATOR_SELF,
-    PERSON,
-    Character,
-    Characters,
-    Gender,
-)
+from studio.projects.casting.characters import NARRATOR_SELF, Character, Characters, Gender
+from studio.projects.casting.noun_phrases import find_phrases
+from studio.projects.casting.person_patterns import SENTENCES, TITLED_SUBJECT, UNNAMED, PersonPatterns
 from studio.projects.casting.quotations import Quotation, QuotationStyle, find_quotations
-from studio.projects.casting.speech_verbs import FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, VERBS
+from studio.projects.casting.speech_verbs import FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES
 from studio.work.job import check_job
 
 Reason = Literal["tag", "pronoun", "action", "continued", "turns", "answer", "mention", "unknown"]
@@ -36,18 +31,6 @@ CONFIDENCE: dict[Reason, float] = {
     "mention": 0.5,
     "unknown": 0.0,
 }
-_VERB = rf"(?P<verb>(?i:{VERBS}))\b"
-_BETWEEN = r"(?:\s+(?:had|then|only|just|at last|finally|\w+ly))?"
-_AFTER = re.compile(
-    rf"^[\s,;:.!?—–\-]*(?:{_VERB}(?:-t)?[\s\-]+(?P<behind>{PERSON})|(?P<before>{PERSON}){_BETWEEN}\s+(?P<verb2>(?i:{VERBS}))\b)"
-)
-_BEFORE = re.compile(
-    rf"(?:^|[.!?…]\s+|,\s+|\band\s+)(?:(?P<before>{PERSON})[^.!?:]{{0,80}}?\b{_VERB}|(?P<verb2>(?i:{VERBS}))\s+(?P<behind>{PERSON}))"
-    r"[^.!?]{0,60}[,:]\s*$"
-)
-_SUBJECT = re.compile(rf"^\W*(?:[Tt]hen\s+|[Bb]ut\s+|[Aa]nd\s+)?(?P<person>{PERSON})(?!\s*[’']s\b)")
-_SENTENCES = re.compile(r"[^.!?…]+[.!?…]*")
-_VOCATIVE = re.compile(rf"(?:^\W{0, 9}|,\s{1, 3})({PERSON})\s{0, 3}(?:[,.!?…—–\-]|\W{0, 9}$)")
 _TAG_WITHIN = 160
 """Characters beside a quotation in which its verb of speech stands."""
 _SCENE_GAP = 2
@@ -83,11 +66,12 @@ def attribute(paragraphs: Sequence[str]) -> Attribution:
     """Narration and speech of a text with its speakers. Works in time linear in the text; blocks for as long."""
     style = QuotationStyle.of(paragraphs)
     by_paragraph = find_quotations(paragraphs, style)
+    patterns = PersonPatterns(find_phrases(_beside_quotations(paragraphs, by_paragraph)))
     scenes: list[_Paragraph] = []
     for place, (text, quotations) in enumerate(zip(paragraphs, by_paragraph, strict=True)):
-        scenes.extend(_Paragraph(len(scenes), place, 0, text, quotations).by_speakers())
-    names = [name for scene in scenes for name in scene.tag_names()]
-    characters = Characters.of(names, [piece for scene in scenes for piece in scene.narration])
+        scenes.extend(_Paragraph(patterns, len(scenes), place, 0, text, quotations).by_speakers())
+    names = [name for scene in scenes for name in scene.names()]
+    characters = Characters.of(patterns, names, [" ".join(scene.narration) for scene in scenes])
     turns = _Turns(characters, scenes)
     speakers = turns.resolve()
     lines = [line for scene in scenes for line in _lines(scene, speakers[scene.index])]
@@ -96,6 +80,17 @@ def attribute(paragraphs: Sequence[str]) -> Attribution:
             person.lines += 1
     people = sorted((person for person in characters.people if person.lines), key=lambda person: -person.lines)
     return Attribution(tuple(lines), tuple(people))
+
+
+def _beside_quotations(
+    paragraphs: Sequence[str], by_paragraph: Sequence[Sequence[Quotation]]
+) -> Iterator[tuple[str, str]]:
+    for text, quotations in zip(paragraphs, by_paragraph, strict=True):
+        ends = [0, *(quotation.end for quotation in quotations)]
+        starts = [*(quotation.start for quotation in quotations), len(text)]
+        for number, quotation in enumerate(quotations):
+            before = text[max(ends[number], quotation.start - _TAG_WITHIN) : quotation.start]
+            yield before, text[quotation.end : min(starts[number + 1], quotation.end + _TAG_WITHIN)]
 
 
 @dataclass(slots=True)
@@ -114,6 +109,7 @@ class _Tag:
 class _Paragraph:
     """A paragraph, or as much of it as one person speaks."""
 
+    patterns: PersonPatterns
     index: int
     place: int
     """The number of the paragraph that it is, or is a part of, in the text."""
@@ -142,11 +138,16 @@ class _Paragraph:
     def _find_tags(self) -> list[_Tag | None]:
         tags: list[_Tag | None] = []
         for number in range(len(self.quotations)):
-            after = _AFTER.match(self.narration[number + 1][:_TAG_WITHIN])
-            before = None if after else _BEFORE.search(self.narration[number][-_TAG_WITHIN:])
-            match = after or before
+            before, after = self.narration[number][-_TAG_WITHIN:], self.narration[number + 1][:_TAG_WITHIN]
+            patterns = self.patterns
+            match = patterns.after.match(after) or patterns.beside.search(before) or patterns.before.search(before)
             tags.append(_Tag(match["behind"] or match["before"]) if match else None)
         return tags
+
+    @property
+    def has_unnamed(self) -> bool:
+        """Whether only a verb of speech without a known subject is beside the quotations: "growled a deep voice"."""
+        return not any(self.tags) and any(UNNAMED.match(piece[:_TAG_WITHIN]) for piece in self.narration[1:])
 
     def by_speakers(self) -> Iterator[_Paragraph]:
         """The parts of the paragraph between tags that name different people."""
@@ -157,9 +158,7 @@ class _Paragraph:
                 continue
             if last and tag.person != last:
                 cut = self.quotations[number].start
-                cut -= (
-                    len(_SENTENCES.findall(self.narration[number])[-1].lstrip()) if not self._is_closed(number) else 0
-                )
+                cut -= len(SENTENCES.findall(self.narration[number])[-1].lstrip()) if not self._is_closed(number) else 0
                 yield self._cut(index, start, cut, self.quotations[first:number])
                 start, first, index = cut, number, index + 1
             last = tag.person
@@ -173,12 +172,17 @@ class _Paragraph:
         moved = [
             replace(quotation, start=quotation.start - start, end=quotation.end - start) for quotation in quotations
         ]
-        return _Paragraph(index, self.place, start, self.text[start:end], moved)
+        return _Paragraph(self.patterns, index, self.place, start, self.text[start:end], moved)
 
-    def tag_names(self) -> list[str]:
-        return [
-            tag.person for tag in self.tags if tag and tag.gender is None and tag.person.lower() not in FIRST_PERSON
-        ]
+    def names(self) -> Iterator[str]:
+        """Those beside verbs of speech, and those with a title of anybody who does something."""
+        for tag in self.tags:
+            if tag and tag.gender is None and tag.person.lower() not in FIRST_PERSON:
+                yield tag.person
+        for piece in self.narration:
+            for sentence in SENTENCES.findall(piece):
+                if match := TITLED_SUBJECT.match(sentence):
+                    yield match["person"]
 
 
 @dataclass(slots=True)
@@ -229,6 +233,8 @@ class _Turns:
         confidence = CONFIDENCE[reason]
         if speaker is None and not is_continued:
             speaker, reason, confidence = self._by_turns(paragraph, excluded)
+        if paragraph.has_unnamed:
+            confidence = min(confidence, CONFIDENCE["mention"])
         if speaker is not None:
             self._mention_person(speaker)
             self.last_speeches = [*self.last_speeches[-3:], (paragraph.index, speaker)]
@@ -251,11 +257,11 @@ class _Turns:
             elif (person := self._relative(tag.person, paragraph) or self.characters.find(tag.person)) is not None:
                 return person, "tag"
         # What somebody does beside the words, the nearest sentence first.
-        for piece in reversed(_SENTENCES.findall(paragraph.narration[0])):
+        for piece in reversed(SENTENCES.findall(paragraph.narration[0])):
             if (person := self._subject(piece)) is not None:
                 return person, "action"
         for text in paragraph.narration[1:]:
-            for piece in _SENTENCES.findall(text)[:1]:
+            for piece in SENTENCES.findall(text)[:1]:
                 if (person := self._subject(piece)) is not None:
                     return person, "action"
         return None, "unknown"
@@ -267,8 +273,8 @@ class _Turns:
             return None
         role, gender = words[-1], ROLES.get(words[-1], "")
         for piece in paragraph.narration:
-            for sentence in _SENTENCES.findall(piece):
-                subject = _SUBJECT.match(sentence)
+            for sentence in SENTENCES.findall(piece):
+                subject = self.characters.patterns.subject.match(sentence)
                 for person in self.characters.mentioned(subject["person"]) if subject else ():
                     if (
                         person.gender in (gender, "")
@@ -279,7 +285,7 @@ class _Turns:
         return self.relatives.get(role)
 
     def _subject(self, sentence: str) -> Character | None:
-        match = _SUBJECT.match(sentence)
+        match = self.characters.patterns.subject.match(sentence)
         if match is None:
             return None
         word = match["person"]
@@ -334,7 +340,7 @@ class _Turns:
 
     def _addressed(self, speech: str) -> list[Character]:
         people = []
-        for match in _VOCATIVE.finditer(speech):
+        for match in self.characters.patterns.vocative.finditer(speech):
             if match[1].lower() not in PRONOUNS and (person := self.characters.find(match[1])) is not None:
                 people.append(person)
         return people
@@ -348,7 +354,7 @@ class _Turns:
 
     def _mention(self, text: str) -> None:
         """Note the people a text names. A sentence's subject, named first in it, counts as its most recent mention."""
-        for sentence in _SENTENCES.findall(text):
+        for sentence in SENTENCES.findall(text):
             subject = self._subject(sentence)
             for person in reversed(self.characters.mentioned(sentence)):
                 self._mention_person(person)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from studio.paths import ASSETS
-from studio.projects.casting.speech_verbs import ARTICLES, FIRST_PERSON, POSSESSIVES, PRONOUNS, ROLES, TITLES
+from studio.projects.casting.person_patterns import PersonPatterns
+from studio.projects.casting.speech_verbs import ABBREVIATED, ARTICLES, POSSESSIVES, PRONOUNS, ROLES, TITLES
 
 Gender = Literal["m", "f", ""]
 
@@ -22,19 +23,6 @@ NARRATOR_SELF = "I"
 """The name of a first-person narrator who speaks."""
 
 
-def _either(words: Iterable[str]) -> str:
-    """As a pattern, the longest first."""
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-
-
-_TITLE = _either(TITLES)
-_CAPITAL = r"[A-ZÀ-ÖØ-ÞŒŠŽ][\w’'\-]*"
-NAME = rf"(?:(?i:(?:{_TITLE})\.?\s+))*{_CAPITAL}(?:\s+(?:(?:de|van|von|la|le)\s+)?{_CAPITAL}){{0,3}}"
-_ROLE = rf"(?i:(?:{_either(ARTICLES)})\s+)(?:old\s+|young\s+)?(?i:{_either(ROLES)})\b"
-_PRONOUN = rf"(?i:{_either({*PRONOUNS, *FIRST_PERSON})})\b"
-PERSON = rf"(?:{_ROLE}|{_PRONOUN}|{NAME})"
-"""A person in running text: a name with or without titles, a role after an article, or a pronoun."""
-_MENTION = re.compile(rf"(?<![\w’'])(?:{_ROLE}|{NAME})")
 _PRONOUNS_NEAR = re.compile(r"\b(he|him|his|she|her|hers|er|sie|il|elle|él|ella)\b", re.IGNORECASE)
 _VOTE_WITHIN = 70
 """Characters after a name in which a pronoun probably means that person."""
@@ -76,14 +64,15 @@ class Character:
 class Characters:
     """The people who speak in a book, found by any of their names."""
 
+    patterns: PersonPatterns
     people: list[Character] = field(default_factory=list)
     _by_name: dict[str, Character] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, speakers: Iterable[str], narration: Sequence[str]) -> Characters:
+    def of(cls, patterns: PersonPatterns, speakers: Iterable[str], narration: Sequence[str]) -> Characters:
         """``speakers``: names and roles beside verbs of speech; ``narration``: all text that is not speech."""
-        counts = Counter(name for name in map(clean_name, speakers) if name)
-        characters = cls()
+        characters = cls(patterns)
+        counts = Counter(name for name in map(characters._cleaned, speakers) if name)
         likely = [name for name, _ in counts.most_common(MAX_NAMES)]
         for name in sorted(likely, key=lambda name: (-len(_core(name)), -counts[name], name)):
             characters._place(name, counts)
@@ -97,7 +86,7 @@ class Characters:
         """The person of this name, title or role."""
         if (person := self._by_name.get(_key(name))) is not None:
             return person
-        name = clean_name(name)
+        name = self._cleaned(name)
         person = self._by_name.get(_key(name))
         if person is None and (core := " ".join(_core(name))) and (person := self._by_name.get(core)) is not None:
             return person if any(_same(name, other) for other in person.names) else None
@@ -106,7 +95,7 @@ class Characters:
     def mentioned(self, text: str) -> list[Character]:
         """Who is named in a text, in order."""
         people = []
-        for mention in _MENTION.finditer(text):
+        for mention in self.patterns.mention.finditer(text):
             if (person := self._in_mention(mention[0])) is not None:
                 people.append(person)
         return people
@@ -115,19 +104,22 @@ class Characters:
         """The person of this name; a new one if nobody has it."""
         person = self.find(name)
         if person is None:
-            person = Character(name, (name,))
+            person = Character(name[:1].upper() + name[1:], (name,))  # "the constable"
             self._take(person, name)
             self.people.append(person)
         return person
 
     def _in_mention(self, mention: str) -> Character | None:
         """A mention may begin with a word that is capitalised only because it begins a sentence."""
-        words = clean_name(mention).split()
+        words = self._cleaned(mention).split()
         for start in range(len(words)):
             for end in range(len(words), start, -1):
                 if (person := self.find(" ".join(words[start:end]))) is not None:
                     return person
         return None
+
+    def _cleaned(self, name: str) -> str:
+        return self.patterns.phrase(name) or clean_name(name)
 
     def _place(self, name: str, counts: Counter[str]) -> None:
         """Join a name to the one person whom it can mean, or make it a person."""
@@ -150,14 +142,17 @@ class Characters:
                 titled[0].names += person.names
                 self._by_name |= {key: titled[0] for key, other in self._by_name.items() if other is person}
                 self.people.remove(person)
+        for person in self.people:  # "Constable!" where he is only ever called "the constable" beside a verb
+            for core in [" ".join(_core(name)) for name in person.names if _is_phrase(name)]:
+                self._by_name.setdefault(core, person)
         for person in self.people:  # "the captain" also where he is only ever called Captain Rudd beside a verb
-            for title in {word for name in person.names for word in _key(name).split() if word in ROLES}:
+            for title in {title for name in person.names for title in _titles(name) if title in ROLES}:
                 if sum(_has_title(other, title) for other in self.people) == 1:
                     self._by_name.setdefault(title, person)
 
     def _take(self, person: Character, name: str) -> None:
         self._by_name.setdefault(_key(name), person)
-        if core := " ".join(_core(name)):
+        if (core := " ".join(_core(name))) and not _is_phrase(name):
             self._by_name.setdefault(core, person)
             if len(_core(name)) > 1:
                 self._by_name.setdefault(_core(name)[0], person)
@@ -165,12 +160,12 @@ class Characters:
     def _votes(self, narration: Sequence[str]) -> dict[str, Counter[str]]:
         votes: dict[str, Counter[str]] = defaultdict(Counter)
         for text in narration:
-            for mention in _MENTION.finditer(text):
+            for mention in self.patterns.mention.finditer(text):
                 person = self._in_mention(mention[0])
                 if person is None:
                     continue
                 near = text[mention.end() : mention.end() + _VOTE_WITHIN]
-                other = _MENTION.search(near)
+                other = self.patterns.mention.search(near)
                 pronoun = _PRONOUNS_NEAR.search(near)
                 if pronoun and (other is None or pronoun.start() < other.start() or self._in_mention(other[0]) is None):
                     votes[person.name][PRONOUNS.get(pronoun[1].lower(), "")] += 1
@@ -191,7 +186,14 @@ def clean_name(name: str) -> str:
 def _key(name: str) -> str:
     """Folded, without full stops, and without the article of a role: "the Captain" is "captain"."""
     words = name.replace(".", "").lower().split()
-    return " ".join(words[1:] if len(words) > 1 and words[0] in _PLAIN_ARTICLES else words)
+    is_role = len(words) > 1 and words[0] in _PLAIN_ARTICLES and words[-1] in ROLES
+    return " ".join(words[1:] if is_role else words)
+
+
+def _is_phrase(name: str) -> bool:
+    """Whether it is a noun with an article: "the constable", but not "the Captain", which is a title too."""
+    words = name.lower().split()
+    return words[0].startswith(("l’", "l'")) or (words[0] in _PLAIN_ARTICLES and words[-1] not in ROLES)
 
 
 def _core(name: str) -> list[str]:
@@ -200,7 +202,7 @@ def _core(name: str) -> list[str]:
 
 
 def _titles(name: str) -> set[str]:
-    return {word for word in _key(name).split() if word in TITLES or word in ROLES}
+    return {ABBREVIATED.get(word, word) for word in _key(name).split() if word in TITLES or word in ROLES}
 
 
 def _same(name: str, other: str) -> bool:
@@ -210,6 +212,9 @@ def _same(name: str, other: str) -> bool:
         return _key(name) == _key(other)
     if not (set(mine) <= set(theirs) or set(theirs) <= set(mine)):
         return False
+    if _is_phrase(name) != _is_phrase(other):  # "the constable" may be Constable Reed, but "the smith" is not Mr. Smith
+        noun, names = (mine, theirs) if _is_phrase(name) else (theirs, mine)
+        return len(noun) < len(names) and noun == names[: len(noun)]
     if any({mine, theirs} == {"miss", "mrs"} for mine in _titles(name) for theirs in _titles(other)):
         return False
     genders = {TITLES.get(title) or ROLES.get(title) for title in _titles(name) | _titles(other)} - {"", None}

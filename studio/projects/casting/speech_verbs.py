@@ -1,4 +1,4 @@
-"""Verbs by which narrators introduce speech, and words that name people, in seven languages."""
+"""Verbs by which narrators introduce speech, and words that name people or end their names, in seven languages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,19 @@ INVERTED = "|".join(chain(*_WORDS["inverted"].values()))
 VERBS = "|".join((*chain(*_WORDS["verbs"].values()), INVERTED))
 """As a pattern of alternatives."""
 
+BETWEEN = r"(?:\s+(?:had|then|only|just|at last|finally|\w+ly))?"
+"""Between a person and the verb, as a pattern; …"""
+LINK = r"(?:\s+(?:in|on|at|from|with|behind|beside|near|by|of|to|who)\b[^.!?,;:\"“”„«»‘]{0,40}?)?"
+"""… before that, more about the person: "the girl in the red coat"."""
+
 TITLES: dict[str, str] = _WORDS["titles"]
 """Words before a name, folded, without a full stop; and the gender that they tell."""
+
+HONORIFICS = tuple(_WORDS["honorifics"])
+"""Titles, without a full stop, that stand before nothing but a person's name."""
+
+ABBREVIATED: dict[str, str] = _WORDS["abbreviated"]
+"""Titles that are short for a role: "the doctor" is Dr. Hall."""
 
 ROLES: dict[str, str] = _WORDS["roles"]
 """Nouns that stand for a person after "the", "her", "der" …, and their gender."""
@@ -24,3 +35,10 @@ PRONOUNS: dict[str, str] = _WORDS["pronouns"]
 FIRST_PERSON = frozenset({"i", "ich", "je", "yo", "io", "eu"})
 POSSESSIVES = frozenset("her his my their our ihr ihre sein seine mein meine son sa mon ma su mi".split())  # noqa: SIM905
 ARTICLES = frozenset("the der die das le la l’ el il lo".split()) | POSSESSIVES  # noqa: SIM905
+
+AFTER_NOUNS = frozenset(_WORDS["after_nouns"])
+"""Words that do not belong to the noun before them: "said the constable again"."""
+NOT_PEOPLE = frozenset(_WORDS["not_people"])
+"""Nouns that stand beside verbs of speech, but do not speak: "read the sign", "said the other"."""
+PHRASE_ADJECTIVES = frozenset(_WORDS["adjectives"])
+"""Of Romance languages, those that stand before their noun."""

@@ -92,7 +92,9 @@ class Text:
         read = normalised(read) if self.is_english else read  # some models are given figures as they are typed
         spoken = [read[start:end] for start, end in words_in(read)]
         order = with_times_as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
-        self._typed, self._read = typed, spoken
+        self._typed = typed
+        self.read = spoken
+        """The words as read."""
         self.words = [word.text for word in order]
         """The words as typed."""
         self.places = places_of(typed, self.words)
@@ -134,7 +136,7 @@ class Text:
 
     def read_between(self, first: int, last: int) -> str:
         """Some words as read."""
-        return " ".join(self._read[self._blocks[first][0] : self._blocks[last - 1][1]]) if first < last else ""
+        return " ".join(self.read[self._blocks[first][0] : self._blocks[last - 1][1]]) if first < last else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,34 @@
-"""The check of one take: its transcript compared with its text, and the findings in its audio alone."""
+"""The check of one take: the findings in its sound and, with a recogniser, its transcript compared with its text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from studio.audio.encode import floats
 from studio.library.projects.proof_records import Checked, Kind, ProofFinding
-from studio.library.takes.take import Take
-from studio.projects.proof.comparison import Comparison, Difference, HeardWord, Text, compare
+from studio.library.takes.take import Take, Timed
+from studio.projects.expected_length import plausible_seconds
+from studio.projects.proof.comparison import Difference, HeardWord, Text, compare
 from studio.projects.proof.sound_check import SoundFigures, sound_figures
 from studio.projects.proof.spelling import fold
 from studio.projects.proof.verification import Verification
 from studio.speech.reading import normalised
 from studio.speech.reading.language import guess_language, looks_english
 from studio.speech.script.brackets import PAUSE, TAG
+from studio.speech.timing.words import places_of
 from studio.voices.hearing.recogniser import Recogniser, for_recogniser
 
-VERSION = 1
+VERSION = 2
 """Of the check: raised when it finds something else in the same audio, so that stored results are not up to date."""
 WEIGHTS: Mapping[Kind, int] = {
     "no_speech": 100,
+    "too_long": 90,
     "cut_end": 85,
     "repeated": 80,
     "left_out": 70,
+    "too_short": 70,
     "changed": 60,
     "added": 60,
     "silence": 50,
@@ -37,20 +41,33 @@ LITTLE_SHARE = 0.6
 UNSURE_SHARE = 0.4
 """The share of the weight that stays however unsure the recogniser is of what it heard instead."""
 LONGEST_SILENCE = 2.0
-"""Seconds: pauses between sentences take up to 1.2 s in the bundled voices."""
+"""Seconds: pauses between sentences take up to 1.3 s in the bundled voices."""
 TAGGED_PAUSE = 3.0
 """Seconds more, where a tag such as [pause] asks for a pause of the model's choice."""
+TAGGED_SOUND = 1.5
+"""Seconds of sound that any other tag may add, such as [laughing]."""
+FAR_TOO_LONG = 2.0
+"""Times the longest plausible speech: the weight of less is in proportion."""
 SHORTEST_SPEECH = 0.1
 """Seconds: audio with less has no words. Recognisers write words of their own for silence."""
 FEWEST_LETTERS = 40
 """Of a text that has a pace: a shorter one is spoken at any."""
 
 
-def check_take(recogniser: Recogniser, name: str, samples: np.ndarray, take: Take, language: str = "") -> Checked:
+def check_take(
+    recogniser: Recogniser | None,
+    name: str,
+    samples: np.ndarray,
+    take: Take,
+    language: str = "",
+    times: Sequence[Timed] = (),
+) -> Checked:
     """The findings in a take, whose audio are these int16 mono samples (samples,); the same ones always.
 
-    ``name``: of the recogniser; ``language``: of the text, as BCP 47, blank: guessed. Blocking: a tenth of the audio's
-    length on a CPU, mostly. Raises OSError, RuntimeError, ValueError of the recogniser, TooCostly, Cancelled.
+    ``recogniser``: None to check the sound alone; ``name``: of the recogniser, blank without one; ``language``: of the
+    text, as BCP 47, blank: guessed; ``times``: the stored word times, which place silence in the text if no recogniser
+    does. Blocking: with a recogniser on a CPU, a tenth of the audio's length, mostly; without, a thousandth. Raises
+    OSError, RuntimeError, ValueError of the recogniser, TooCostly, Cancelled.
     """
     text = _text_of(take, language)
     sound = sound_figures(samples, take.sample_rate)
@@ -58,24 +75,30 @@ def check_take(recogniser: Recogniser, name: str, samples: np.ndarray, take: Tak
     if text.tokens and sound.speech_s < SHORTEST_SPEECH:
         findings, wrong = [_whole("no_speech", take)], len(text.words)
     elif text.tokens:
-        pcm = for_recogniser(floats(samples.tobytes()), take.sample_rate)
-        spoken = _language(take.text, language)
-        words = recogniser.recognise_exactly(pcm, spoken).words
-        heard_words = [HeardWord(word.word, word.start, word.end, float(word.probability)) for word in words]
-        comparison = compare(text, heard_words)
-        differences = Verification(recogniser, spoken, pcm, text, comparison).differences()
-        findings += [_finding(text, difference) for difference in differences]
-        findings += _of_sound(text, take, sound, comparison, findings)
-        wrong = sum(_words_wrong(difference) for difference in differences)
+        starts = _stored_starts(take, times)
+        if recogniser is not None:
+            pcm = for_recogniser(floats(samples.tobytes()), take.sample_rate)
+            spoken = _language(take.text, language)
+            words = recogniser.recognise_exactly(pcm, spoken).words
+            heard_words = [HeardWord(word.word, word.start, word.end, float(word.probability)) for word in words]
+            comparison = compare(text, heard_words)
+            differences = Verification(recogniser, spoken, pcm, text, comparison).differences()
+            findings += [_finding(text, difference) for difference in differences]
+            wrong = sum(_words_wrong(difference) for difference in differences)
+            starts = [(start, text.places[word]) for word, (start, _) in comparison.times.items()]
+        findings += _of_sound(text, take, sound, starts, findings)
+    # A pace or level that the text asks for, or that of a runaway, says nothing about the others.
+    is_usual = not _directions(take.text) and all(not finding.kind.startswith("too_") for finding in findings)
     letters = sum(len(token.folded) for token in text.tokens)
+    has_pace = is_usual and letters >= FEWEST_LETTERS and sound.speech_s >= SHORTEST_SPEECH
     return Checked(
         VERSION,
         name,
         len(text.words),
-        wrong,
+        wrong if name else 0,
         sound.speech_s,
-        sound.level if np.isfinite(sound.level) else None,
-        letters / sound.speech_s if letters >= FEWEST_LETTERS and sound.speech_s >= SHORTEST_SPEECH else None,
+        sound.level if is_usual and np.isfinite(sound.level) else None,
+        letters / sound.speech_s if has_pace else None,
         tuple(findings),
     )
 
@@ -83,7 +106,7 @@ def check_take(recogniser: Recogniser, name: str, samples: np.ndarray, take: Tak
 def missing_audio(name: str, take: Take) -> Checked:
     """The result for a take whose audio file is gone."""
     words = len(TAG.sub(" ", take.text).split())
-    return Checked(VERSION, name, words, words, 0.0, None, None, (_whole("no_speech", take),))
+    return Checked(VERSION, name, words, words if name else 0, 0.0, None, None, (_whole("no_speech", take),))
 
 
 def _text_of(take: Take, language: str) -> Text:
@@ -99,8 +122,8 @@ def _language(text: str, language: str) -> str:
     return language.partition("-")[0].lower() or guess_language(text) or ("en" if looks_english(text) else "")
 
 
-def _whole(kind: Kind, take: Take) -> ProofFinding:
-    return ProofFinding(kind, WEIGHTS[kind], 0.0, take.seconds, 0, len(take.text))
+def _whole(kind: Kind, take: Take, share: float = 1.0) -> ProofFinding:
+    return ProofFinding(kind, round(WEIGHTS[kind] * share), 0.0, take.seconds, 0, len(take.text))
 
 
 def _finding(text: Text, difference: Difference) -> ProofFinding:
@@ -123,23 +146,46 @@ def _words_wrong(difference: Difference) -> int:
 
 
 def _of_sound(
-    text: Text, take: Take, sound: SoundFigures, comparison: Comparison, others: list[ProofFinding]
+    text: Text, take: Take, sound: SoundFigures, starts: Sequence[tuple[float, int]], others: Sequence[ProofFinding]
 ) -> Iterator[ProofFinding]:
-    """Silence that the text does not ask for, and an end in mid-word that the words do not show."""
+    """Silence that the text does not ask for, an end in mid-word that the words do not show, an implausible length.
+
+    ``starts``: the second at which words begin, and the place of each in the text.
+    """
     longest = LONGEST_SILENCE + _pause_in(take.text)
     for start, end in sound.silences:
         if end - start > longest:
-            word = next(
-                (word for word, (begin, _) in sorted(comparison.times.items()) if begin >= start), len(text.words)
-            )
-            yield ProofFinding("silence", WEIGHTS["silence"], start, end, *text.characters(word, word))
-    if sound.is_cut and not any(finding.kind == "cut_end" for finding in others):
+            place = min((word for word in starts if word[0] >= start), default=(end, len(take.text)))[1]
+            yield ProofFinding("silence", WEIGHTS["silence"], start, end, place, place)
+    is_limited = take.finish_reason == "length"
+    if (sound.is_cut or is_limited) and not any(finding.kind == "cut_end" for finding in others):
         first, last = text.characters(max(0, len(text.words) - 1), len(text.words))
-        yield ProofFinding("cut_end", WEIGHTS["cut_end"] // 2, max(0.0, take.seconds - 0.5), take.seconds, first, last)
+        weight = WEIGHTS["cut_end"] if is_limited else WEIGHTS["cut_end"] // 2
+        yield ProofFinding("cut_end", weight, max(0.0, take.seconds - 0.5), take.seconds, first, last)
+    shortest, most = plausible_seconds(text.read)
+    spoken = sound.speech_s * float(take.parameters.get("speed") or 1.0)
+    if spoken > most + TAGGED_SOUND * _directions(take.text):
+        yield _whole("too_long", take, min(1.0, spoken / most / FAR_TOO_LONG))
+    elif spoken < shortest:
+        yield _whole("too_short", take)
+
+
+def _stored_starts(take: Take, times: Sequence[Timed]) -> list[tuple[float, int]]:
+    places = places_of(take.text, [word.text for word in times])
+    return [(word.start, place) for word, place in zip(times, places, strict=True)]
+
+
+def _directions(text: str) -> int:
+    """The number of tags other than pauses: [whisper], [laughing]."""
+    return sum(tag.startswith("[") and not _is_pause(tag) for tag in TAG.findall(text))
+
+
+def _is_pause(tag: str) -> bool:
+    return "pause" in tag or "break" in tag
 
 
 def _pause_in(text: str) -> float:
     """Seconds of the longest pause that the text asks for."""
     asked = [float(match[1]) / (1000 if match[2].lower() == "ms" else 1) for match in PAUSE.finditer(text)]
-    named = [TAGGED_PAUSE for tag in TAG.findall(text) if "pause" in tag or "break" in tag]
+    named = [TAGGED_PAUSE for tag in TAG.findall(text) if _is_pause(tag)]
     return max([0.0, *asked, *named])

@@ -5,11 +5,9 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, replace
 
-import numpy as np
 from anyio import CapacityLimiter, to_thread
 
 from engine import EngineError
-from studio.audio.encode import WAV_HEADER
 from studio.errors import StudioError
 from studio.library import Library
 from studio.library.projects.project_records import ClaimedPart, Part, Project
@@ -51,22 +49,23 @@ class ProofRegeneration:
         """Generate a part up to ``tries`` times, until nothing in it is doubtful; choose the best if it is as good.
 
         The take before stays among the part's takes. Raises NotFound, Changed without audio of the current text,
-        NotOffered, TooCostly, and what SpeechService.speak raises at the first try.
+        TooCostly, Unavailable, and what SpeechService.speak raises at the first try.
         """
         async with self._places:
             project, part, take = await to_thread.run_sync(
                 spoken_part, self._library, project_id, owner_filter, part_id
             )
             language = project.settings.language
-            before = await to_thread.run_sync(self._library.proofs.checked, take.id, VERSION)
+            kept, has_recogniser = self._library.proofs.checked, self._runs.has_recogniser
+            before = await to_thread.run_sync(kept, take.id, VERSION, has_recogniser)
             if before is None:
-                before = await self._runs.check(take, None, language, caller)
+                before = await self._runs.check(take, language, caller)
                 await to_thread.run_sync(self._library.proofs.keep, take.id, before)
             results = list[tuple[int, int, NewTake, Checked]]()
             while len(results) < tries and not (results and min(result[0] for result in results) == 0):
                 try:
                     new = await generate_part(self._service, _claim(project, part))
-                    checked = await self._runs.check(new.take, _samples(new), language, caller)
+                    checked = await self._runs.check(new.take, language, caller, new)
                 except (StudioError, EngineError):
                     if not results:
                         raise
@@ -96,10 +95,6 @@ def _claim(project: Project, part: Part) -> ClaimedPart:
     seed = secrets.randbelow(2**31)  # the same seed would say the same again
     settings = part.direction.over(project.settings)
     return ClaimedPart(project.id, part.id, project.owner, part.text, part.voice, settings, 0, seed)
-
-
-def _samples(new: NewTake) -> np.ndarray:
-    return np.frombuffer(b"".join(new.audio)[WAV_HEADER:], "<i2")
 
 
 def _without_drift(checked: Checked) -> tuple[ProofFinding, ...]:

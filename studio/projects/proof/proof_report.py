@@ -21,6 +21,8 @@ NAMES: dict[Kind, str] = {
     "cut_end": "cut end",
     "silence": "silence",
     "no_speech": "no speech",
+    "too_long": "too long for its text",
+    "too_short": "too short for its text",
     "level": "level differs",
     "pace": "pace differs",
     "note": "note",
@@ -74,12 +76,11 @@ class ProofReport:
     def as_text(self) -> str:
         """The figures, and the spots that were not accepted."""
         figures, open_spots = self.figures, [spot for spot in self.spots if not spot.accepted]
-        share = figures.per_thousand
         lines = [
             self.title,
             "",
             f"Parts checked: {figures.checked} of {figures.parts} with audio, {figures.seconds / 60:.1f} minutes",
-            f"Words: {figures.words}, wrong: {figures.wrong}" + ("" if share is None else f" ({share:.1f} per 1,000)"),
+            _words_line(figures),
             f"Doubtful spots: {len(open_spots)}, accepted: {len(self.spots) - len(open_spots)}",
             *(f"  {NAMES[kind]}: {figures.open[kind]}" for kind in KINDS if figures.open.get(kind)),
             "",
@@ -113,6 +114,13 @@ def sentence_of(spot: Spot) -> tuple[str, str, str]:
     return text[start:first].lstrip(), text[first:last], text[last:ends].rstrip()
 
 
+def _words_line(figures: ProofFigures) -> str:
+    if (share := figures.per_thousand) is None:
+        return "Words: not compared, as this needs a speech recogniser"
+    words = f"Words: {figures.words}, wrong: {figures.wrong} ({share:.1f} per 1,000)"
+    return words if figures.compared == figures.checked else f"{words}, compared in {figures.compared} parts"
+
+
 def _place_of(spot: Spot) -> str:
     take = "" if spot.is_chosen else f" of take {spot.take_number}, which is not the chosen one"
     return f"Part {spot.position + 1}, {spot.finding.start:.1f} s{take}"
@@ -130,6 +138,8 @@ def said_of(spot: Spot) -> str:
         return f"{NAMES[finding.kind]}: {heard}"
     if finding.kind == "silence":
         return f"silence of {finding.end - finding.start:.1f} s"
+    if finding.kind in ("too_long", "too_short"):
+        return f"{NAMES[finding.kind]}: {finding.end - finding.start:.1f} s"
     return NAMES[finding.kind] if finding.kind == "no_speech" else f"{NAMES[finding.kind]}: {words}"
 
 
@@ -139,6 +149,7 @@ def figures_json(figures: ProofFigures) -> dict[str, object]:
     return {
         "parts": figures.parts,
         "checked": figures.checked,
+        "compared": figures.compared,
         "words": figures.words,
         "wrong": figures.wrong,
         "wrong_per_1000": None if share is None else round(share, 2),

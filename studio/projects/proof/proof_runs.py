@@ -1,6 +1,7 @@
 """Checks of whole projects: one part after the other in the background, bounded; results are kept as they come.
 
-A run lives in memory, its results in the library: after a restart, the next run continues with what was not checked.
+Without a recogniser the sound alone is checked; once there is one, these parts count as unchecked. A run lives in
+memory, its results in the library: after a restart, the next run continues with what was not checked.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +23,7 @@ from studio.audio.encode import WAV_HEADER
 from studio.errors import NotFound, StudioError, TooCostly, Unavailable
 from studio.library import Library
 from studio.library.projects.proof_records import Checked, ProofFigures, ToCheck
-from studio.library.takes.take import Take
+from studio.library.takes.take import NewTake, Take, Timed
 from studio.projects.proof.part_check import VERSION, check_take, missing_audio
 from studio.voices.hearing.recogniser import Recogniser, Transcriber
 from studio.work.work_queue import WorkQueue
@@ -50,19 +52,20 @@ class ProofRun:
     def is_under_way(self) -> bool:
         return self.state in ("waiting", "running")
 
-    def seconds_left(self, figures: ProofFigures) -> float | None:
+    def seconds_left(self, figures: ProofFigures, has_recogniser: bool) -> float | None:
         """Estimated; None while nothing is known."""
         if self.state != "running" or not self.checked:
             return None
-        return (time.monotonic() - self.started) / self.checked * (figures.parts - figures.checked)
+        checked = figures.compared if has_recogniser else figures.checked
+        return (time.monotonic() - self.started) / self.checked * (figures.parts - checked)
 
 
 class ProofRuns:
     """Used from one event loop."""
 
-    def __init__(self, library: Library, transcriber: Transcriber, queue: WorkQueue) -> None:
-        """``queue``: of runs; the recogniser has a queue of its own."""
-        self._library, self._transcriber, self._queue = library, transcriber, queue
+    def __init__(self, library: Library, transcriber: Transcriber, queue: WorkQueue, parts: WorkQueue) -> None:
+        """``queue``: of runs; ``parts``: of single parts, that of the recogniser."""
+        self._library, self._transcriber, self._queue, self._parts = library, transcriber, queue, parts
         self._runs: dict[str, ProofRun] = {}
 
     @property
@@ -76,17 +79,15 @@ class ProofRuns:
     async def start(self, project_id: str, owner_filter: str | None, caller: str, again: bool = False) -> None:
         """Check all parts with audio of their current text that were not checked; does nothing if that is under way.
 
-        ``again``: those that were checked too. Raises NotFound, NotOffered without a recogniser, QueueFull,
-        TooManyRequests.
+        ``again``: those that were checked too. Raises NotFound, QueueFull, TooManyRequests.
         """
         await to_thread.run_sync(self._library.projects.check, project_id, owner_filter, "edit")
-        self._transcriber.require()
         if self.run_of(project_id).is_under_way:
             return
         run = self._runs[project_id] = ProofRun("waiting")
         try:
             if again:
-                await to_thread.run_sync(self._library.proofs.forget, project_id, owner_filter)
+                await to_thread.run_sync(self._library.proofs.forget, project_id, owner_filter, self.has_recogniser)
         except BaseException:
             del self._runs[project_id]
             raise
@@ -116,13 +117,25 @@ class ProofRuns:
         for project_id in list(self._runs):
             await self.cancel(project_id)
 
-    async def check(self, take: Take, samples: np.ndarray | None, language: str, caller: str) -> Checked:
-        """Check a take; ``samples``: int16 (samples,), None: those of its stored audio.
+    async def check(self, take: Take, language: str, caller: str, new: NewTake | None = None) -> Checked:
+        """Check a take, with the recogniser if there is one; ``new``: the same with its audio, if it is not stored.
 
-        Raises NotOffered, TooCostly, Unavailable.
+        Raises TooCostly, Unavailable.
         """
-        audio = self._library.files.path(take.audio) if samples is None else samples
-        return await self._transcriber.run(caller, True, _check, self._transcriber.name or "", audio, take, language)
+        audio: Path | np.ndarray
+        times: Sequence[Timed]
+        if new is None:
+            audio = self._library.files.path(take.audio)
+            times = (await to_thread.run_sync(self._library.takes.word_times, [take.id])).get(take.id, ())
+        else:
+            audio, times = np.frombuffer(b"".join(new.audio)[WAV_HEADER:], "<i2"), new.words or ()
+        if (name := self._transcriber.name) is not None:
+            return await self._transcriber.run(caller, True, _check, name, audio, take, language, times)
+        try:
+            async with self._parts.turn(caller, patient=True) as turn:
+                return await turn.run(_check, None, "", audio, take, language, times)
+        except OSError as error:
+            raise Unavailable(f"its audio cannot be read: {error}") from error
 
     async def _guarded(self, run: ProofRun, project_id: str, caller: str) -> None:
         """Raises only what refuses the run a place in the queue."""
@@ -143,7 +156,8 @@ class ProofRuns:
     async def _run(self, run: ProofRun, project_id: str, caller: str) -> None:
         proofs, position = self._library.proofs, -1
         while True:
-            item = await to_thread.run_sync(proofs.next_unchecked, project_id, None, VERSION, position)
+            find = proofs.next_unchecked
+            item = await to_thread.run_sync(find, project_id, None, VERSION, position, self.has_recogniser)
             if item is None and position < 0:
                 break
             if item is None:
@@ -157,7 +171,7 @@ class ProofRuns:
         """Raises StudioError, naming the part."""
         project = await to_thread.run_sync(self._library.projects.get, project_id, None)
         try:
-            checked = await self.check(item.take, None, project.settings.language, caller)
+            checked = await self.check(item.take, project.settings.language, caller)
         except (TooCostly, Unavailable) as error:
             raise Unavailable(
                 f"part {item.position + 1} could not be checked: {error}. What was checked before is kept: start the "
@@ -172,13 +186,20 @@ def _log_unexpected(project_id: str, task: asyncio.Task[None]) -> None:
         log.error("the check of %s ended unexpectedly", project_id, exc_info=error)
 
 
-def _check(recogniser: Recogniser, name: str, audio: Path | np.ndarray, take: Take, language: str) -> Checked:
+def _check(
+    recogniser: Recogniser | None,
+    name: str,
+    audio: Path | np.ndarray,
+    take: Take,
+    language: str,
+    times: Sequence[Timed],
+) -> Checked:
     if isinstance(audio, Path):
         try:
             audio = read_samples(audio)
         except FileNotFoundError:
             return missing_audio(name, take)
-    return check_take(recogniser, name, audio, take, language)
+    return check_take(recogniser, name, audio, take, language, times)
 
 
 def read_samples(path: Path) -> np.ndarray:

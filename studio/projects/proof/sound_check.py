@@ -1,4 +1,4 @@
-"""Checks without a recogniser: long silence, an end in mid-word, the level and the pace of a part's audio."""
+"""Measures the sound of a part: silence, an end in mid-word, level, and seconds of speech."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SoundFigures:
     level: float
     """RMS of the windows that are not silent; -inf if all are."""
     silences: tuple[tuple[float, float], ...]
-    """From second to second, between the first sound and the last."""
+    """From second to second, before the first sound and after the last one too; none if there is no sound."""
     is_cut: bool
     """Whether it ends at the level of speech."""
 
@@ -53,8 +53,9 @@ def sound_figures(samples: np.ndarray, sample_rate: int) -> SoundFigures:
     if not len(sounding):
         return SoundFigures(len(samples) / sample_rate, 0.0, -np.inf, (), False)
     power = float(np.mean(10 ** (levels[sounding] / 10)))
-    gaps = np.flatnonzero(np.diff(sounding) > 1)
-    silences = tuple((float(sounding[at] + 1) * WINDOW, float(sounding[at + 1]) * WINDOW) for at in gaps)
+    edges = np.concatenate([[-1], sounding, [len(levels)]])
+    gaps = np.flatnonzero(np.diff(edges) > 1)
+    silences = tuple((float(edges[at] + 1) * WINDOW, float(edges[at + 1]) * WINDOW) for at in gaps)
     is_cut = bool((levels[-END_WINDOWS:] > loud - END_BELOW_DB).all())
     speech = len(sounding) * WINDOW
     return SoundFigures(len(samples) / sample_rate, speech, 10 * float(np.log10(power)), silences, is_cut)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from engine import EngineConfig
 from studio.voices.hearing.recogniser_download import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
+from tests.studio.fake_engine import FakeEngine
 from tests.studio.models.hub import serve_hub
 from tests.studio.projects.proof.script import RECOGNISER, scripted
 from tests.studio.server import Served
@@ -96,22 +98,37 @@ def note_while_listening(page: Page, spots: Locator) -> None:
     expect(spots.nth(1).locator(".proof-play")).to_be_focused()
 
 
-def test_a_recogniser_is_fetched_from_the_check(
+def talkative(config: EngineConfig) -> FakeEngine:
+    engine = FakeEngine(config)
+    engine.frames_a_word = 40
+    return engine
+
+
+def test_sound_is_checked_before_a_recogniser_is_fetched(
     steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = tmp_path / "base"
     write_model(weights, ["One."], 1.0)
     with serve_hub(weights, MODEL) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        screen = open_page(steered()).ready()
+        screen = open_page(steered(talkative)).ready()
         area = area_of(screen)
         import_file(area, table("text,voice\nOne.,anna\n"))
         area.get_by_role("button", name="Speak all parts").click()
         expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 part spoken")
         area.get_by_role("button", name="Check", exact=True).click()
         expect(area.locator(".proof")).to_contain_text("No speech recogniser is set up here.")
-        expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)
+        expect(area.get_by_text("A check lists what the sound of each part shows")).to_be_visible()
         assert serious_violations(screen) == []
-        area.get_by_role("button", name="Download a speech recogniser").click()
         area.get_by_role("button", name="Check the audio").click()
         expect(area.locator(".proof")).to_contain_text("1 of 1 part with audio checked")
+        expect(area.locator(".proof")).to_contain_text("by sound alone: words were not compared")
+        expect(area.locator(".proof")).not_to_contain_text("wrong words")
+        expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)
+        spot = area.get_by_role("list", name="Doubtful spots").get_by_role("listitem").first
+        expect(spot).to_contain_text("Part 1, 0:00.0 · Too long for its text: 2 s")
+        area.get_by_role("button", name="Download a speech recogniser").click()
+        expect(area.locator(".proof")).to_contain_text("0 of 1 part with audio checked")
+        area.get_by_role("button", name="Check the audio").click()
+        expect(area.locator(".proof")).to_contain_text("wrong words per 1,000")
+        expect(area.locator(".proof")).not_to_contain_text("by sound alone")

@@ -45,9 +45,9 @@ class ProofRoutes:
         return routes
 
     async def start(self, project_id: str, request: Request) -> JSONResponse:
-        """Check the audio of all parts in the background: each transcript is compared with its text.
+        """Check the audio of all parts in the background: its sound and, with a recogniser, its words.
 
-        Parts that were checked before are not heard again. Answers 501 if the studio has no recogniser.
+        Parts that were checked before are not checked again, except for those whose words a recogniser can now compare.
         """
         body = as_model(await read_json(request), ProofBody)
         await self._runs.start(project_id, request.state.owner_filter, request.state.caller, body.again)

@@ -54,11 +54,45 @@ def _speakers(text: str) -> list[str | None]:
         ("„Komm“, sagte Anna.\n\n„Gleich“, rief Ben.", ["Anna", "Ben"]),
         ("—Ven —dijo Ana.\n\n—Ya voy —respondió Luis—. Espera.", ["Ana", "Luis", "Luis"]),
         ("“One,” said Anna.\n\n“Two\n\n“and three.”", ["Anna", None, None]),
+        ('"Stop," said the constable.', ["The constable"]),
+        ("‘Stop!’ the old constable shouted. ‘At once.’", ["The old constable"] * 2),
+        ("The lock-keeper said: “No.” He shook his head. The lock-keeper sat down. “No.”", ["The lock-keeper"] * 2),
+        (
+            "“Tea?” asked the Mad Hatter.\n\n“No,” said Anna.\n\nThe Hatter wept. “Oh.”",
+            ["The Mad Hatter", "Anna", "The Mad Hatter"],
+        ),
+        (
+            "“I,” said the first guard.\n\n“I,” said the second guard.\n\n“No!”",
+            ["The first guard", "The second guard", "The first guard"],
+        ),
+        (
+            "“Who?” said Constable Reed.\n\n“You,” said Anna.\n\n“Why?” asked the constable.",
+            ["Constable Reed", "Anna", "Constable Reed"],
+        ),
+        ("“Iron,” said the smith gravely.\n\n“Gold,” said Mr. Smith.", ["The smith", "Mr. Smith"]),
+        (
+            "“Me,” said the bully smiling. “Only me,” whispered the elderly king again.",
+            ["The bully", "The elderly king"],
+        ),
+        ("„Halt“, rief der Wachtmeister.\n\n„Nie“, sagte Anna.", ["Der Wachtmeister", "Anna"]),
+        ("« Halte ! » cria le vieux gendarme essoufflé.", ["Le vieux gendarme"]),
+        ("—Alto —dijo el guardia riendo.\n\n—No —dijo Ana.", ["El guardia", "Ana"]),
+        ('Anna ran. Dr. Hall came in. "He\'s dead," she said.', ["Dr. Hall"]),
+        ("“Who?” asked Dr. Hall.\n\n“Me,” said Ben.\n\n“You?” said the doctor.", ["Dr. Hall", "Ben", "Dr. Hall"]),
+        ("“Me,” the girl in the red coat said.\n\nAfter a while the lawyer asked: “Why?”", ["The girl", "The lawyer"]),
+        ("“Him,” said the man's wife.\n\nDr. Hall looked at Mr. Gray and said, “No.”", ["The man's wife", "Dr. Hall"]),
+        ("“Keep out,” read the sign.\n\n“Go on,” said the other.", [None, None]),
         ("“Go,” said Anna. “No,” said Ben. Then Anna cried, “Why?” “So,” said Ben.", ["Anna", "Ben", "Anna", "Ben"]),
     ],
 )
 def test_whose_speech_it_is(text: str, speakers: list[str | None]) -> None:
     assert _speakers(text) == speakers
+
+
+@pytest.mark.parametrize("after", ["growled a deep voice", "somebody shouted", "read the sign", "said one of them"])
+def test_a_line_of_a_person_who_is_not_named_is_unsure(after: str) -> None:
+    lines = attribute(["“Go,” said Anna.", "“No,” said Ben.", "“Why?” asked Anna.", f"“Now,” {after}."]).lines
+    assert [line.confidence >= SURE for line in lines if line.is_speech] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -89,10 +123,13 @@ def test_the_same_text_has_the_same_answer() -> None:
         "‘“«„\"'" * 1000,
         "“Go,” said " + "Aa" * 1500 + ".",
         "\n\n".join(f"“Go,” said {chr(65 + i % 26)}{'a' * (i % 50)}b{'c' * (i // 50)}." for i in range(3000)),
+        "\n\n".join(f"“Go,” said the {chr(97 + i % 26)}{'b' * (i % 20)}c{'d' * (i // 26)} man." for i in range(3000)),
+        "“Go,” said the " + "aa " * 9000 + "\n\n" + "the " * 9000 + "said: “Go.”",
+        "“Go,” the " + "mostly " * 9000 + "said.",
         "— " * 4000,
         ", Anna" * 4000,
     ],
-    ids=["openings", "words", "styles", "name", "names", "dashes", "vocatives"],
+    ids=["openings", "words", "styles", "name", "names", "phrases", "phrase", "adverbs", "dashes", "vocatives"],
 )
 def test_odd_text_is_covered_by_lines_in_order(text: str) -> None:
     paragraphs = text.split("\n\n")
