@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from studio.api.fish_names import voice_of
-from studio.api.schemas.field_types import LOWER_CASE, Number, Seed, Temperature, TopP, Whole
+from studio.api.schemas.field_types import FINITE, LOWER_CASE, NO_BOOLEAN, Seed, Temperature, TopP, Whole
 from studio.errors import InvalidRequest
 from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, OwnClip, SpeechRequest
 
@@ -42,8 +42,8 @@ _SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
 class Prosody(BaseModel):
     """Speed factor and volume in dB."""
 
-    speed: Annotated[Number, Field(ge=0.5, le=2)] | None = None
-    volume: Annotated[Number, Field(ge=-20, le=20)] | None = None
+    speed: Annotated[float, FINITE, Field(ge=0.5, le=2), NO_BOOLEAN] | None = None
+    volume: Annotated[float, FINITE, Field(ge=-20, le=20), NO_BOOLEAN] | None = None
 
 
 class FishClip(BaseModel):
@@ -79,7 +79,7 @@ class FishSpeech(BaseModel):
     sample_rate: Whole | None = None
     mp3_bitrate: Whole | None = None
     opus_bitrate: Whole | None = None
-    chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = None
+    chunk_length: Annotated[int, Field(ge=MIN_PART, le=MAX_PART), NO_BOOLEAN] | None = None
     references: Annotated[list[FishClip] | None, BeforeValidator(_one_speaker)] = Field(None, max_length=MAX_CLIPS)
     reference_id: VoiceName | Annotated[list[VoiceName], Field(max_length=MAX_SPEAKERS)] | None = None
     normalize: bool | None = None

@@ -15,7 +15,7 @@ from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
 from studio.api.routes.take_routes import stored_audio
-from studio.api.schemas.field_types import StrictBody, Whole
+from studio.api.schemas.field_types import NO_BOOLEAN, StrictBody
 from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.history.history import History
 from studio.i18n import page_phrases
@@ -37,7 +37,7 @@ _SHOWN = 200
 
 
 class NewShare(StrictBody):
-    days: Annotated[Whole, Field(ge=1)] | None = Field(
+    days: Annotated[int, Field(ge=1), NO_BOOLEAN] | None = Field(
         None, description="Days until the link expires; absent: as many as STUDIO_SHARE_DAYS allows."
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from studio.api.schemas.field_types import Number, StrictBody, VoiceName, Whole
+from studio.api.schemas.field_types import FINITE, NO_BOOLEAN, StrictBody, VoiceName
 from studio.api.schemas.speech import RegenerateBody
 from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
 from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
@@ -18,7 +18,7 @@ class NewPartBody(StrictBody):
     text: str
     after: str | None = Field(description="The id of the previous part; null: insert it first.")
     voice: VoiceName | None = Field(None, description="Absent or blank: the project's.")
-    pause: Annotated[Number, Field(ge=0, le=MAX_PAUSE)] | None = Field(
+    pause: Annotated[float, FINITE, Field(ge=0, le=MAX_PAUSE), NO_BOOLEAN] | None = Field(
         None, description="Seconds of silence after it; absent: the project's."
     )
     chapter: str = Field("", max_length=200, description="The title of the chapter that begins with it.")
@@ -31,7 +31,7 @@ class SplitBody(StrictBody):
     """The position at which to split a part."""
 
     text: str = Field(description="The part's text as read before; if it has changed since, the response is 412.")
-    at: Annotated[Whole, Field(ge=0)] = Field(
+    at: Annotated[int, Field(ge=0), NO_BOOLEAN] = Field(
         description="Index of the first character of the second part, in Unicode code points."
     )
 
@@ -50,7 +50,7 @@ class MergeBody(StrictBody):
 class MoveBody(StrictBody):
     """The new position of a part."""
 
-    position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
+    position: Annotated[int, Field(ge=0, lt=MAX_PARTS), NO_BOOLEAN] = Field(description="Counted from 0.")
 
 
 class RestoreBody(StrictBody):

@@ -23,14 +23,17 @@ def _no_boolean(value: Any) -> Any:
     return value
 
 
-Number = Annotated[float, BeforeValidator(_no_boolean), Field(allow_inf_nan=False)]
-Whole = Annotated[int, BeforeValidator(_no_boolean)]
+FINITE = Field(allow_inf_nan=False)
+NO_BOOLEAN = BeforeValidator(_no_boolean)
+"""For Annotated, after the limits: pydantic leaves limits that follow a validator out of the OpenAPI document."""
+Number = Annotated[float, FINITE, NO_BOOLEAN]
+Whole = Annotated[int, NO_BOOLEAN]
 
-Seed = Annotated[Whole, Field(ge=0, le=MAX_SEED)]
-Temperature = Annotated[Number, Field(ge=0, le=2)]
-TopP = Annotated[Number, Field(ge=0, le=1)]
-TopK = Annotated[Whole, Field(ge=1, le=MAX_TOP_K)]
-Speed = Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED), NO_BOOLEAN]
+Temperature = Annotated[float, FINITE, Field(ge=0, le=2), NO_BOOLEAN]
+TopP = Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN]
+TopK = Annotated[int, Field(ge=1, le=MAX_TOP_K), NO_BOOLEAN]
+Speed = Annotated[float, FINITE, Field(ge=MIN_SPEED, le=MAX_SPEED), NO_BOOLEAN]
 
 VoiceName = Annotated[str, Field(max_length=MAX_REFERENCE)]
 """Reference to a voice: an id, slug, name or alias, optionally with @REVISION."""
@@ -41,9 +44,9 @@ LOWER_CASE = BeforeValidator(lambda value: value.lower() if isinstance(value, st
 class SelectionBody(StrictBody):
     """A selected range of a text, in Unicode code points."""
 
-    start: Annotated[Whole, Field(ge=0)] = Field(
+    start: Annotated[int, Field(ge=0), NO_BOOLEAN] = Field(
         description="Index of the first character of the selection, which is extended to whole sentences."
     )
-    end: Annotated[Whole, Field(ge=0)] = Field(
+    end: Annotated[int, Field(ge=0), NO_BOOLEAN] = Field(
         description="End of the selection (exclusive); it may span several sentences of one turn."
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from studio.api.schemas.field_types import StrictBody, Whole
+from studio.api.schemas.field_types import NO_BOOLEAN, StrictBody, Whole
 from studio.audio.formats import check_bit_rate
 from studio.library.checks import clean_language
 from studio.library.projects.project_records import MAX_AUTHOR, Loudness
@@ -40,7 +40,7 @@ class FileSettings(StrictBody):
         None, description="Language in exported files, as BCP 47, such as en or pt-BR. Blank: none."
     )
     narrator: Name | None = Field(None, description="Narrator in exported files.")
-    year: Annotated[Whole, Field(ge=1, le=9999)] | None = Field(None, description="Year in exported files.")
+    year: Annotated[int, Field(ge=1, le=9999), NO_BOOLEAN] | None = Field(None, description="Year in exported files.")
     bitrate: Annotated[Whole, AfterValidator(_bit_rate)] | None = Field(
         None, description="kbit/s of MP3 files; null: 192 for acx, else 128."
     )

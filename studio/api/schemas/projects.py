@@ -7,7 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from studio.api.schemas.field_types import Number, Seed, Speed, StrictBody, Temperature, TopK, TopP, VoiceName, Whole
+from studio.api.schemas.field_types import (
+    FINITE,
+    NO_BOOLEAN,
+    Seed,
+    Speed,
+    StrictBody,
+    Temperature,
+    TopK,
+    TopP,
+    VoiceName,
+)
 from studio.api.schemas.file_settings import FileSettings
 from studio.audio.loudness import Loudness as Measured
 from studio.audio.mastering import Mastering
@@ -40,7 +50,7 @@ SETTINGS = (
 )
 MAX_CAST = 1000
 """Names with voices in one request."""
-Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
+Pause = Annotated[float, FINITE, Field(ge=0, le=MAX_PAUSE), NO_BOOLEAN]
 
 
 class SettingsBody(FileSettings):
@@ -103,7 +113,7 @@ class ProjectBody(SettingsBody):
     cast: dict[str, VoiceName] | None = Field(
         None, max_length=MAX_CAST, description="Voices of the speaker names at the beginning of lines."
     )
-    part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
+    part_length: Annotated[int, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES), NO_BOOLEAN] = Field(
         PART_BYTES, description="Maximum bytes of UTF-8 in a part of prose that is split by length."
     )
     split_by: SplitBy = Field(
@@ -120,7 +130,7 @@ class ProjectBody(SettingsBody):
     preview: str | None = Field(
         None, description="The id of a preview (POST /v1/projects/preview): its document, without sending it again."
     )
-    chapters: list[Annotated[Whole, Field(ge=0, lt=MAX_PASSAGES)]] | None = Field(
+    chapters: list[Annotated[int, Field(ge=0, lt=MAX_PASSAGES), NO_BOOLEAN]] | None = Field(
         None, min_length=1, max_length=MAX_PARTS, description="The chapters to import, counted from 0; null: all."
     )
     with_cover: bool = Field(True, description="Whether to use the document's cover.")
@@ -150,7 +160,9 @@ class DirectionBody(StrictBody):
     """Settings with which parts are spoken. Absent and null fields are not changed."""
 
     voice: VoiceName | None = Field(None, description="Blank: the project's.")
-    pause: Annotated[Number, Field(ge=-1, le=MAX_PAUSE)] | None = _or_project("Seconds of silence after it")
+    pause: Annotated[float, FINITE, Field(ge=-1, le=MAX_PAUSE), NO_BOOLEAN] | None = _or_project(
+        "Seconds of silence after it"
+    )
     speed: Speed | AsProject | None = _or_project("Speed")
     temperature: Temperature | AsProject | None = _or_project("Temperature")
     top_p: TopP | AsProject | None = _or_project("Top-p")

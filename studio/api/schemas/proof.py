@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from studio.api.schemas.field_types import Number, StrictBody, Whole
+from studio.api.schemas.field_types import FINITE, NO_BOOLEAN, StrictBody
 from studio.library.projects.proof_records import MAX_NOTE, ProofFigures, Spot
 from studio.projects.proof.proof_regeneration import MAX_TRIES
 from studio.projects.proof.proof_report import figures_json, sentence_of
@@ -31,7 +31,7 @@ class NoteBody(StrictBody):
     """A spot that a listener marks."""
 
     take: str = Field(description="The id of a part's take.")
-    at: Annotated[Number, Field(ge=0)] = Field(description="Seconds from the beginning of the take.")
+    at: Annotated[float, FINITE, Field(ge=0), NO_BOOLEAN] = Field(description="Seconds from the beginning of the take.")
     note: str = Field("", description=f"At most {MAX_NOTE} characters; may be blank.")
 
 
@@ -39,7 +39,7 @@ class ImproveBody(StrictBody):
     """A part to regenerate until nothing in it is doubtful."""
 
     part: str = Field(description="The id of the part.")
-    tries: Annotated[Whole, Field(ge=1, le=MAX_TRIES)] = Field(
+    tries: Annotated[int, Field(ge=1, le=MAX_TRIES), NO_BOOLEAN] = Field(
         3, description="How many times it is generated at most, each time with a new seed."
     )
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from studio.api.schemas.field_types import (
+    FINITE,
     LOWER_CASE,
-    Number,
+    NO_BOOLEAN,
     Seed,
     SelectionBody,
     Speed,
@@ -94,10 +95,10 @@ class SpeechOptions(BaseModel):
     )
     top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
     top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
-    max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
+    max_new_tokens: Annotated[int, Field(ge=1, le=MAX_FRAMES), NO_BOOLEAN] | None = Field(
         None, description="Maximum number of frames (21.5 a second for S2 Pro); absent: unlimited."
     )
-    chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = Field(
+    chunk_length: Annotated[int, Field(ge=MIN_PART, le=MAX_PART), NO_BOOLEAN] | None = Field(
         None,
         description="Longer text is split at sentence ends into parts of up to this number of bytes of UTF-8, "
         f"generated in order in one conversation; default {PART_BYTES}.",
@@ -153,7 +154,7 @@ class SpeechBody(SpeechOptions):
         "that the cast gives the name, or in the voice of that name; the cast may be {}. Text before the first name is "
         "spoken in `voice`.",
     )
-    turn_gap: Annotated[Number, Field(ge=0, le=MAX_GAP)] | None = Field(
+    turn_gap: Annotated[float, FINITE, Field(ge=0, le=MAX_GAP), NO_BOOLEAN] | None = Field(
         None, description=f"Seconds of silence between the turns of a dialogue; default {TURN_GAP}."
     )
 
@@ -188,7 +189,7 @@ class ReadingBody(BaseModel):
 class ContinueBody(StrictBody):
     """The continuation of a take; absent fields keep their values, except for the limit."""
 
-    max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
+    max_new_tokens: Annotated[int, Field(ge=1, le=MAX_FRAMES), NO_BOOLEAN] | None = Field(
         None, description="Frames of the whole take, including those already generated; absent: until the text ends."
     )
     response_format: ResponseFormat | None = None

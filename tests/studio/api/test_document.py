@@ -77,6 +77,27 @@ def test_every_field_is_in_the_document(steered: object) -> None:
     assert "4XX" in document["paths"]["/v1/audio/speech"]["post"]["responses"]
 
 
+def test_numbers_have_their_limits_as_json_schema_names_them(steered: object) -> None:
+    served: Steered = steered()  # type: ignore[operator]
+    with served[0].client() as client:
+        schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    speed, seed, pause = (
+        schemas[model]["properties"][name]["anyOf"][0]
+        for model, name in (("SpeechBody", "speed"), ("SpeechBody", "seed"), ("ProjectBody", "pause"))
+    )
+    assert (speed["minimum"], speed["maximum"]) == (0.25, 4)
+    assert (seed["minimum"], seed["maximum"]) == (0, 2**63 - 1)
+    assert (pause["minimum"], pause["maximum"]) == (0, 30)
+    assert not {"ge", "gt", "le", "lt"} & {key for schema in schemas.values() for key in keys_in(schema)}
+
+
+def keys_in(schema: Any) -> Iterator[str]:
+    for value in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from keys_in(value)
+    if isinstance(schema, dict):
+        yield from schema
+
+
 def test_behind_a_proxy_the_document_and_its_page_are_below_its_path(steered: object) -> None:
     for root_path, servers in (("", None), ("/studio", [{"url": "/studio"}])):
         served: Steered = steered(root_path=root_path)  # type: ignore[operator]
