@@ -33,7 +33,7 @@ class RestoreTrashBody(StrictBody):
 
 
 class TrashRoutes:
-    """With API keys, each caller sees its own items and the voices, which all callers share."""
+    """With API keys, each caller sees its own items, and what was deleted in projects that it may edit."""
 
     def __init__(self, trash: Trash) -> None:
         self._trash = trash
@@ -45,11 +45,11 @@ class TrashRoutes:
         routes.delete("/v1/trash")(self.empty)
         return routes
 
-    def list_trash(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
+    def list_trash(
+        self, request: Request, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
+    ) -> JSONResponse:
         """Deleted items that can be restored, newest first: takes, voices, projects and parts; and, as a
         ``replacement``, the texts of parts before a find and replace."""
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         return JSONResponse(
             list_page(self._trash.page(request.state.owner_filter, limit + 1, after), limit, self._json)
         )
@@ -70,8 +70,8 @@ class TrashRoutes:
         kind: Kind | None = None,
         ids: Annotated[str | None, Query(description="Separated by commas; absent: all items")] = None,
     ) -> JSONResponse:
-        """Permanently delete items in the trash: those of a kind, with these ids, or all. With API keys, voices are
-        deleted only by kind or id, as other callers may need them."""
+        """Permanently delete items in the trash: those of a kind, with these ids, or all. With API keys, only
+        the caller's own."""
         named = None if ids is None else [part.strip() for part in ids.split(",") if part.strip()]
         if named is not None and len(named) > MAX_ITEMS:
             raise InvalidRequest(f"ids has {len(named)}; at most {MAX_ITEMS} are allowed", "ids")
