@@ -19,9 +19,9 @@ from engine.types import MAX_FRAMES, EngineInfo, Utterance
 class Aligner:
     """Aligns one text at a time, in one pass of the slow AR over text and frames: no voice, no cache, no rows."""
 
-    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, death: Callable[[], str | None]) -> None:
-        """``death``: why the engine accepts no more work; None while it runs."""
-        self._checkpoint, self._info, self._death = checkpoint, info, death
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, stop_reason: Callable[[], str | None]) -> None:
+        """``stop_reason``: why the engine accepts no more work; None while it runs."""
+        self._checkpoint, self._info, self._stop_reason = checkpoint, info, stop_reason
         self._device = checkpoint.model.slow.norm.weight.device
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aligner", initializer=self._begin)
 
@@ -30,14 +30,14 @@ class Aligner:
         try:
             work = self._thread.submit(self.now, text, codes)
         except RuntimeError as error:  # the thread has ended
-            raise EngineStopped(self._death() or STOPPED) from error
+            raise EngineStopped(self._stop_reason() or STOPPED) from error
         return await asyncio.wrap_future(work)
 
     @torch.inference_mode()
     def now(self, text: str, codes: np.ndarray) -> np.ndarray:
         """Align in the calling thread."""
-        if death := self._death():
-            raise EngineStopped(death)
+        if stop_reason := self._stop_reason():
+            raise EngineStopped(stop_reason)
         utterance = Utterance(text, max_frames=MAX_FRAMES, so_far=codes)
         frames = utterance.frames_so_far
         if not frames:

@@ -94,8 +94,8 @@ class DirectEngine(Engine):
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """Like `Engine.speak`; leaving the iteration ends the take after the current chunk."""
-        if self._loop.death is not None:
-            raise EngineStopped(self._loop.death)
+        if self._loop.stop_reason is not None:
+            raise EngineStopped(self._loop.stop_reason)
         if self._open + len(self._left) > self.info.max_waiting:  # else an active take might get no thread
             raise EngineFull(
                 f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
@@ -123,8 +123,8 @@ class DirectEngine(Engine):
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         """As `Engine.encode_reference`."""
-        if self._loop.death is not None:
-            raise EngineStopped(self._loop.death)
+        if self._loop.stop_reason is not None:
+            raise EngineStopped(self._loop.stop_reason)
         encoded = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
         return Reference(encoded.codes, text, encoded.timbre)
 
@@ -154,7 +154,7 @@ class DirectEngine(Engine):
             chunk.cancel()
             raise
         if chunk.cancelled():
-            raise EngineStopped(self._loop.death or STOPPED)
+            raise EngineStopped(self._loop.stop_reason or STOPPED)
         return chunk.result()
 
     def stop(self) -> None:

@@ -33,7 +33,7 @@ class Engine:
         """Use `Engine.start`."""
         self.info = info
         self._checkpoint, self._loop, self._clip_encoder = checkpoint, loop, clip_encoder
-        self._aligner = Aligner(checkpoint, info, lambda: loop.death)
+        self._aligner = Aligner(checkpoint, info, lambda: loop.stop_reason)
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None) -> Engine:
@@ -93,8 +93,8 @@ class Engine:
         Raises InvalidReference (empty, not finite, too long for the context), InvalidUtterance (blank text),
         EngineStopped.
         """
-        if self._loop.death is not None:
-            raise EngineStopped(self._loop.death)
+        if self._loop.stop_reason is not None:
+            raise EngineStopped(self._loop.stop_reason)
         encoded = await self._clip_encoder.encode(self._mono(pcm, sample_rate), sample_rate)
         return Reference(encoded.codes, text, encoded.timbre)
 
@@ -116,7 +116,7 @@ class Engine:
     @property
     def failure(self) -> str | None:
         """Why the engine accepts no more work; None while it runs."""
-        return self._loop.death
+        return self._loop.stop_reason
 
     def stop(self) -> None:
         """End every take with EngineStopped, free the device, join the thread. Calling it again does nothing."""

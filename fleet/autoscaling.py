@@ -41,7 +41,7 @@ class ReplicaRange:
         return str(self.most) if self.least == self.most else f"{self.least}-{self.most}"
 
 
-def size_of(
+def fleet_size(
     engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, where: str, may_grow: bool
 ) -> ReplicaRange:
     """The size that STUDIO_ENGINES asks for; None means one engine per GPU. ``where`` names the machines in errors.

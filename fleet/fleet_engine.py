@@ -17,7 +17,7 @@ from engine import AudioChunk, ConfigError, EngineInfo, EngineStats, EngineStopp
 from fleet.membership import (
     ANSWER_SECONDS,
     PATIENCE_SECONDS,
-    QUESTION_SECONDS,
+    POLL_TIMEOUT_SECONDS,
     Member,
     Membership,
     ReplicaLost,
@@ -49,7 +49,7 @@ class FleetEngine:
     """Used from any number of tasks and event loops; an event loop in a thread does the work."""
 
     def __init__(self, connect: Connect, free: Callable[[], None], head: str | None = None) -> None:
-        """Wait for the running replicas to describe themselves, QUESTION_SECONDS at most; late ones join later.
+        """Wait for the running replicas to describe themselves, POLL_TIMEOUT_SECONDS at most; late ones join later.
 
         ``free`` releases the resources of the replicas; ``head`` is HOST:PORT of Ray's head node. Blocking. Raises
         EngineStopped if no replica answers, ConfigError if they differ, and what ``connect`` raises; the caller must
@@ -181,12 +181,12 @@ class FleetEngine:
             undo.push_async_callback(replicas.close)
             if not (names := replicas.transport.names()):
                 raise EngineStopped("no replica came up")
-            await replicas.request_stats(QUESTION_SECONDS)
+            await replicas.request_stats(POLL_TIMEOUT_SECONDS)
             if replicas.refused:
                 raise ConfigError("; ".join(replicas.refused.values()))
             if not replicas.members:
                 raise EngineStopped(
-                    f"{len(names)} replicas are up, and none has answered within {QUESTION_SECONDS:g} s"
+                    f"{len(names)} replicas are up, and none has answered within {POLL_TIMEOUT_SECONDS:g} s"
                 )
             undo.pop_all()
         return replicas

@@ -21,7 +21,7 @@ ANSWER_SECONDS = 2.0
 """A replica that takes longer to report its stats gets no new takes until it answers."""
 ROUND_SECONDS = 1.0
 """Interval between requests for stats."""
-QUESTION_SECONDS = 20.0
+POLL_TIMEOUT_SECONDS = 20.0
 """Timeout of a request for stats; late answers count, as on a busy machine all may be late."""
 PATIENCE_SECONDS = 60.0
 """How long work waits for an available replica."""
@@ -91,7 +91,7 @@ class Membership:
         self._members: dict[str, Member] = {}
         self._model: tuple[str, EngineInfo] | None = None  # the first member: the others must match it
         self._refused: dict[str, str] = {}
-        self._questions: dict[str, asyncio.Task[None]] = {}
+        self._polls: dict[str, asyncio.Task[None]] = {}
         self._change = asyncio.Event()
         self._random = random.Random()
         self.last_message_at = time.monotonic()
@@ -180,53 +180,53 @@ class Membership:
     async def watch(self) -> None:
         """Request stats from all replicas regularly; a silent one does not delay the others."""
         while True:
-            self._collect_answers()
-            self._send_questions()
+            self._collect_polls()
+            self._start_polls()
             await asyncio.sleep(ROUND_SECONDS)
 
     async def request_stats(self, seconds: float | None = None) -> None:
         """Request stats once, and wait ``seconds`` (default ANSWER_SECONDS) for the answers; late ones still count."""
-        self._send_questions()
-        if self._questions:
-            await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS if seconds is None else seconds)
-        self._collect_answers()
+        self._start_polls()
+        if self._polls:
+            await asyncio.wait(self._polls.values(), timeout=ANSWER_SECONDS if seconds is None else seconds)
+        self._collect_polls()
 
-    def _send_questions(self) -> None:
-        """Add new replicas, drop stopped ones, and ask those that have answered the last question."""
+    def _start_polls(self) -> None:
+        """Add new replicas, drop stopped ones, and poll those that have answered the last poll."""
         up = set(self.transport.names())
         for name in self._members.keys() - up:
             if not self._members[name].open:
                 del self._members[name]
         self._refused = {name: why for name, why in self._refused.items() if name in up}
-        for name in sorted(up - self._refused.keys() - self._questions.keys()):
-            self._questions[name] = asyncio.create_task(self._ask(name))
+        for name in sorted(up - self._refused.keys() - self._polls.keys()):
+            self._polls[name] = asyncio.create_task(self._poll(name))
             if member := self._members.get(name):
                 member.requested_at = time.monotonic()
 
-    def _collect_answers(self) -> None:
-        """Suspect replicas whose answers are late. Raises unexpected errors of questions."""
-        for name, question in list(self._questions.items()):
-            if question.done():
-                del self._questions[name]
-                question.result()
+    def _collect_polls(self) -> None:
+        """Suspect replicas whose answers are late. Raises unexpected errors of polls."""
+        for name, poll in list(self._polls.items()):
+            if poll.done():
+                del self._polls[name]
+                poll.result()
             elif (member := self._members.get(name)) and member.silent_seconds > ANSWER_SECONDS:
                 self.suspect(name)
 
     async def close(self) -> None:
-        """Cancel open questions and close the transport."""
-        for question in self._questions.values():
-            question.cancel()
-        await asyncio.gather(*self._questions.values(), return_exceptions=True)
+        """Cancel open polls and close the transport."""
+        for poll in self._polls.values():
+            poll.cancel()
+        await asyncio.gather(*self._polls.values(), return_exceptions=True)
         await self.transport.close()
 
-    async def _ask(self, name: str) -> None:
+    async def _poll(self, name: str) -> None:
         try:
             if name not in self._members:
-                await self._meet(name)
+                await self._add_member(name)
                 return
             member = self._members[name]
             known = member.open
-            stats = await asyncio.wait_for(self.transport.call(name, "stats"), QUESTION_SECONDS)
+            stats = await asyncio.wait_for(self.transport.call(name, "stats"), POLL_TIMEOUT_SECONDS)
         except (TimeoutError, ReplicaLost, EngineStopped) as error:
             self.suspect(name)
             log.info("replica %s does not answer: %s", name, error or "timed out")
@@ -235,8 +235,8 @@ class Membership:
         member.stats = stats
         member.others = max(0, stats.running + stats.waiting - known)
 
-    async def _meet(self, name: str) -> None:
-        info = await asyncio.wait_for(self.transport.call(name, "info"), QUESTION_SECONDS)
+    async def _add_member(self, name: str) -> None:
+        info = await asyncio.wait_for(self.transport.call(name, "info"), POLL_TIMEOUT_SECONDS)
         first, expected = self._model = self._model or (name, info)
         if difference := difference_between(expected, info):
             self._refused[name] = f"the replicas {first} and {name} differ: {difference}"

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from engine import ConfigError, EngineConfig, EngineStopped, available_cores
-from fleet.autoscaling import ReplicaRange, size_of
+from fleet.autoscaling import ReplicaRange, fleet_size
 from fleet.fleet_engine import FleetEngine
 from fleet.membership import Transport
 
@@ -83,12 +83,12 @@ def start_fleet(
         progress("starting Ray" if address is None else f"joining Ray at {address}", 0.0)
         if address is None:
             gpus = torch.cuda.device_count() if config.device != "cpu" else 0
-            size = size_of(engines, gpus, available_cores(), config, "this machine", may_grow=False)
+            size = fleet_size(engines, gpus, available_cores(), config, "this machine", may_grow=False)
             _start_ray(at_end, gpus)
         else:
             gpus, cores = _join_ray(at_end, address, environment)
             gpus = gpus if config.device != "cpu" else 0
-            size = size_of(engines, gpus, cores, config, "the cluster", may_grow=True)
+            size = fleet_size(engines, gpus, cores, config, "the cluster", may_grow=True)
         if not gpus and config.threads is None:
             config = replace(config, threads=max(1, available_cores() // (2 * size.most)))
         plan = f"{size} × {config} of {_code()}"

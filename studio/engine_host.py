@@ -125,7 +125,7 @@ class EngineHost:
         """Wait for the engine. Raises EngineError if it cannot start."""
         return await asyncio.shield(asyncio.wrap_future(self._engine))
 
-    async def comes_up(self) -> bool:
+    async def wait_until_ready(self) -> bool:
         """Wait for the engine; False if it cannot start (`status` has the reason)."""
         engine = asyncio.wrap_future(self._engine)
         await asyncio.wait({engine})
@@ -170,7 +170,7 @@ class EngineHost:
             self._engine.set_result(held.result())
 
     def switch(self, model: str) -> None:
-        """Stop the held engine and start one with another model in the background; `comes_up` waits for it.
+        """Stop the held engine and start one with another model in the background; `wait_until_ready` waits for it.
 
         If that does not start, the previous model is loaded again, and `trouble` has the reason. The two are never in
         memory together.
@@ -207,11 +207,11 @@ class EngineHost:
                 self.trouble = f"{_model_id(config.model)} could not be loaded: {_reason(error)}"
                 log.warning("%s; loading %s", self.trouble, configs[-1].model)
             else:
-                return self._came_up(engine)
+                return self._use(engine)
             release_memory()  # not before the error has let go of what was loaded
         return None
 
-    def _came_up(self, engine: SpeechEngine) -> None:
+    def _use(self, engine: SpeechEngine) -> None:
         if self._stopping.is_set():
             engine.stop()
         self._was_ready = True

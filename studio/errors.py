@@ -16,9 +16,9 @@ StudioError
 ├── NotAllowed           the item belongs to another key, which has not shared it for that
 ├── NoTimestamps         the audio has no word times
 ├── NoLikeness           the take and the clip of its voice cannot be compared
-├── Damaged              an audio file of the library is missing or was altered
-├── Changed              another caller has changed the item since it was read
-├── UnderWay             the result is not finished yet
+├── DamagedAudio         an audio file of the library is missing or was altered
+├── EditConflict         another caller has changed the item since it was read
+├── InProgress           the result is not finished yet
 ├── Cancelled            the request was cancelled
 ├── RetryLater           temporary; try again in `retry_after` seconds
 │   ├── QueueFull        every row is in use and the queue is full
@@ -108,15 +108,15 @@ class NoTimestamps(StudioError):
     code = "no_timestamps"
 
 
-class Damaged(StudioError):
+class DamagedAudio(StudioError):
     code = "damaged_audio"
 
 
-class Changed(StudioError):
+class EditConflict(StudioError):
     code = "changed"
 
 
-class UnderWay(StudioError):
+class InProgress(StudioError):
     code = "take_under_way"
 
 

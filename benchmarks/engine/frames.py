@@ -26,7 +26,7 @@ from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
 from engine.model.stored_weight import BITS
-from engine.runtime.graphs import PREFILL_SIZES, Captured, no_garbage_collection
+from engine.runtime.graphs import PREFILL_SIZES, CapturedGraph, no_garbage_collection
 
 CONTEXT, FILLED = 1024, 600
 ROWS = (1, 2, 3, 4, 8, 16, 32, 64)
@@ -71,7 +71,7 @@ def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
     }
 
 
-def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> Captured:
+def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> CapturedGraph:
     """A frame of this many rows."""
 
     def draw(which: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> Captured:
     return _graph(draw, torch.arange(rows, device=DEVICE))
 
 
-def in_a_row_ms(graph: Captured, frames: int = 200) -> float:
+def in_a_row_ms(graph: CapturedGraph, frames: int = 200) -> float:
     """Milliseconds per frame, for frames without waiting by the host."""
 
     def run() -> None:
@@ -98,11 +98,11 @@ def time_prefill(read: FusedPrefill, size: int) -> float:
     return round(median_ms(_graph(read, text, at * 7, codes, at // ASKED, PREFIX + at % ASKED).again), 3)
 
 
-def _graph(work: Callable[..., Any], *inputs: Tensor) -> Captured:
+def _graph(work: Callable[..., Any], *inputs: Tensor) -> CapturedGraph:
     with compiling():
         work(*inputs)
     with no_garbage_collection():
-        return Captured.of(work, inputs, None, torch.cuda.Stream())
+        return CapturedGraph.of(work, inputs, None, torch.cuda.Stream())
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def main() -> int:
         deploy(*arguments)
 
     count = int(os.environ["PACED_PROCESSES"])
-    speech_processes.how_many = lambda *_: count
+    speech_processes.speech_process_count = lambda *_: count
     start.deploy = deploy_paced  # type: ignore[assignment]
     return serve()
 

@@ -16,7 +16,7 @@ from engine.checkpoint.bounded_json import read_json
 from engine.checkpoint.checkpoint_names import flat_key, is_unused, model_key, published_key
 from engine.checkpoint.families import Family, Tree, family_of
 from engine.checkpoint.gguf_file import open_gguf
-from engine.checkpoint.gguf_layouts import Packed, shaped, unpacked
+from engine.checkpoint.gguf_layouts import GgufParts, shaped, unpacked
 from engine.checkpoint.lazy_tensors import LazyTensor, first_rows, with_joined_qkv, with_scales
 from engine.checkpoint.locate import GGUF
 from engine.checkpoint.weight_files import folder_weights, weight_file
@@ -185,7 +185,7 @@ class GgufSource(Source):
         return replace(card, licence=card.licence or self._packed.licence)
 
     @cached_property
-    def _packed(self) -> Packed:
+    def _packed(self) -> GgufParts:
         return unpacked(open_gguf(self.path))
 
     def _stored(self, stack: ExitStack) -> list[LazyTensor]:

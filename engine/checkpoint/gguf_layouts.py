@@ -42,7 +42,7 @@ _SIZES = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Packed:
+class GgufParts:
     """The parts of a checkpoint in a GGUF file."""
 
     tree: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Packed:
     licence: str = ""
 
 
-def unpacked(file: GgufFile) -> Packed:
+def unpacked(file: GgufFile) -> GgufParts:
     """Raises CheckpointError."""
     architecture = file.keys.get("general.architecture")
     layout = _LAYOUTS.get(architecture) if isinstance(architecture, str) else None
@@ -65,7 +65,7 @@ def unpacked(file: GgufFile) -> Packed:
     return replace(layout(file), licence=licence if isinstance(licence, str) else "")
 
 
-def _with_keys(file: GgufFile) -> Packed:
+def _with_keys(file: GgufFile) -> GgufParts:
     architecture = file.keys["general.architecture"]
     tree: dict[str, Any] = {"model_type": "dual_ar", "norm_fastlayer_input": True}
     for name, key in _SIZES.items():
@@ -76,10 +76,10 @@ def _with_keys(file: GgufFile) -> Packed:
     shapes = {tensor.name: tensor.shape for tensor in file.tensors}
     norm = shapes.get("layers.0.attention.q_norm.weight", (tree["dim"] // max(1, tree["n_head"]),))
     tree["head_dim"] = norm[0]
-    return Packed(tree, {}, *_split(file.tensors, "", "c."))
+    return GgufParts(tree, {}, *_split(file.tensors, "", "c."))
 
 
-def _with_files(file: GgufFile) -> Packed:
+def _with_files(file: GgufFile) -> GgufParts:
     names = file.strings("audiocpp.tensor_names")
     ranks, sizes = file.array("audiocpp.tensor_ranks").tolist(), file.array("audiocpp.tensor_shapes").tolist()
     if len(names) != len(file.tensors) or len(ranks) != len(names) or sum(ranks) != len(sizes) or min(ranks) < 0:
@@ -92,7 +92,7 @@ def _with_files(file: GgufFile) -> Packed:
     if "config.json" not in files:
         raise CheckpointError(f"{file.path} has no config.json inside")
     tree = parse_json(files["config.json"], f"config.json in {file.path}")
-    return Packed(tree, files, *_split(tensors, "model_weights/", "codec_weights/"))
+    return GgufParts(tree, files, *_split(tensors, "model_weights/", "codec_weights/"))
 
 
 def _embedded(file: GgufFile) -> dict[str, bytes]:
@@ -118,5 +118,5 @@ def _split(tensors: list[LazyTensor], weights: str, codec: str) -> tuple[list[La
     return [replace(t, name=t.name.removeprefix(weights)) for t in rest], of_codec
 
 
-_LAYOUTS: dict[str, Callable[[GgufFile], Packed]] = {"fish-speech": _with_keys, "audiocpp": _with_files}
+_LAYOUTS: dict[str, Callable[[GgufFile], GgufParts]] = {"fish-speech": _with_keys, "audiocpp": _with_files}
 """By general.architecture."""

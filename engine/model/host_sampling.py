@@ -14,7 +14,7 @@ NOISE_FRAMES = 16
 _LEAST_TEMPERATURE = np.float32(1e-5)
 
 
-class Ranked:
+class TopLogits:
     """One row's best logits in order, equal ones by index; a main token is sampled from them twice."""
 
     def __init__(self, logits: np.ndarray, ranks: int) -> None:
@@ -38,7 +38,7 @@ class Ranked:
 
 def draw(logits: np.ndarray, temperature: np.float32, top_p: np.float32, top_k: int, noise: np.ndarray) -> int:
     """`sampling.draw` for one row: logits (n,) float32, noise (at least top_k,)."""
-    return Ranked(logits, top_k).draw(temperature, top_p, noise)
+    return TopLogits(logits, top_k).draw(temperature, top_p, noise)
 
 
 def draw_semantic(
@@ -51,7 +51,7 @@ def draw_semantic(
     stop: int,
 ) -> int:
     """`sampling.draw_semantic` for one row: noise (2, at least top_k), recent (REPEAT_WINDOW,)."""
-    ranked = Ranked(logits, top_k)
+    ranked = TopLogits(logits, top_k)
     usual = ranked.draw(temperature, top_p, noise[0])
     if temperature == 0 or usual == stop or usual not in recent:
         return usual

@@ -64,12 +64,18 @@ class ClipEncoder:
         config: CodecConfig,
         device: torch.device,
         at_once: int,
-        death: Callable[[], str | None],
+        stop_reason: Callable[[], str | None],
         read_timbre: ReadTimbre | None = None,
     ) -> None:
-        """``death``: why the engine accepts no more work; None while it runs."""
+        """``stop_reason``: why the engine accepts no more work; None while it runs."""
         self._read_timbre = read_timbre
-        self._encode, self._config, self._device, self._at_once, self._death = encode, config, device, at_once, death
+        self._encode, self._config, self._device, self._at_once, self._stop_reason = (
+            encode,
+            config,
+            device,
+            at_once,
+            stop_reason,
+        )
         self._waiting: deque[Clip] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder", initializer=self._begin)
 
@@ -88,7 +94,7 @@ class ClipEncoder:
         try:
             self._thread.submit(self._work)
         except RuntimeError as error:  # the thread has ended
-            raise EngineStopped(self._death() or STOPPED) from error
+            raise EngineStopped(self._stop_reason() or STOPPED) from error
         return await asyncio.wrap_future(clip.encoded)
 
     def now(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
@@ -146,8 +152,8 @@ class ClipEncoder:
 
         A timbre vector is a mean over time, which silence would change, so each clip's is computed separately.
         """
-        if death := self._death():
-            raise EngineStopped(death)
+        if stop_reason := self._stop_reason():
+            raise EngineStopped(stop_reason)
         rate, frame = self._config.sample_rate, self._config.frame_samples
         sounds = [resample(torch.from_numpy(c.audio).to(self._device), c.sample_rate, rate) for c in batch]
         longest = max(map(len, sounds))

@@ -65,7 +65,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Captured:
+class CapturedGraph:
     """A graph with its input and output tensors."""
 
     graph: torch.cuda.CUDAGraph
@@ -80,7 +80,7 @@ class Captured:
         pool: Any,
         side: torch.cuda.Stream,
         make_room: bool = True,
-    ) -> Captured:
+    ) -> CapturedGraph:
         """Capture work(*inputs), without garbage collection, on a side stream, after running it there once.
 
         That run loads kernels, gives libraries their workspaces, and initialises anything created once and kept, such
@@ -133,13 +133,13 @@ class GraphSet(Generic[Size]):
         self._work, self._device, self._priority = work, device, priority
         self._inputs: Mapping[Size, tuple[Tensor, ...]] = inputs
         self._first: Collection[Size] = inputs.keys() if first is None else set(first)
-        self._graphs: dict[Size, Captured] = {}
+        self._graphs: dict[Size, CapturedGraph] = {}
         self._pool: Any = None
         self._side: torch.cuda.Stream | None = None
         self.in_use = threading.Lock()
         """Held by one of several threads until it has read the outputs of its replay, since graphs share memory."""
 
-    def __getitem__(self, size: Size) -> Captured:
+    def __getitem__(self, size: Size) -> CapturedGraph:
         return self._graphs[size]
 
     def __len__(self) -> int:
@@ -163,7 +163,7 @@ class GraphSet(Generic[Size]):
         """Capture this size's graph. The largest must be first: the others fit into its memory pool."""
         with torch.cuda.device(self._device):
             self._side = self._side or torch.cuda.Stream(self._device, priority=self._priority)
-            self._graphs[size] = Captured.of(self._work, self._inputs[size], self._pool, self._side, make_room)
+            self._graphs[size] = CapturedGraph.of(self._work, self._inputs[size], self._pool, self._side, make_room)
         self._pool = self._pool or self._graphs[size].graph.pool()
 
 

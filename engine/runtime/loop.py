@@ -54,14 +54,14 @@ class Loop:
         """``frame_seconds``: duration of a frame, to schedule by listeners' buffers; None: chunks do not depend on
         time."""
         self._runner = runner
-        self._codec = CodecThreads(streams, codec_device, self._die)
+        self._codec = CodecThreads(streams, codec_device, self._end)
         self._scheduler = Scheduler(slots)
         self._ramp = ramp_of(codec_device.type)
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._open: set[Row] = set()  # rows whose caller is still listening, guarded by the lock
-        self._death: str | None = None  # why no more work is accepted, guarded by the lock
+        self._stop_reason: str | None = None  # why no more work is accepted, guarded by the lock
         self._launched: Frames | None = None
         self._has_read = False  # whether the last turn read prompts
         self._timing = LaunchTiming()
@@ -125,14 +125,14 @@ class Loop:
         )
 
     @property
-    def death(self) -> str | None:
+    def stop_reason(self) -> str | None:
         """Why the loop accepts no more work; None while it runs."""
         with self._lock:
-            return self._death
+            return self._stop_reason
 
     def stop(self) -> None:
         """Fail every row with EngineStopped and end the loop and the codec's threads."""
-        self._die(STOPPED)
+        self._end(STOPPED)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
         self._codec.stop()
@@ -147,7 +147,7 @@ class Loop:
     def _run(self) -> None:
         try:
             with own_stream(self._runner.device, HIGH_PRIORITY):
-                while self.death is None:
+                while self.stop_reason is None:
                     self._admit()
                     self._handle_commands(wait=not self._steps_left)
                     started = time.perf_counter()
@@ -155,27 +155,27 @@ class Loop:
                     self._busy += time.perf_counter() - started
                     self._advance_gap_work()
         except Exception as error:  # noqa: BLE001  (every error goes to all callers)
-            self._die(f"the engine died: {type(error).__name__}: {error}")
+            self._end(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
 
     def _check_accepting(self) -> None:
         """Raises EngineFull, EngineStopped if no more rows are accepted; called with the lock held."""
-        if self._death is not None:
-            raise EngineStopped(self._death)
+        if self._stop_reason is not None:
+            raise EngineStopped(self._stop_reason)
         if sum(row.state is not State.ENDED for row in self._open) >= self._slots + self._max_waiting:
             raise EngineFull(
                 f"all {self._slots} rows are busy and {self._max_waiting} utterances are waiting; try again later"
             )
 
-    def _die(self, reason: str) -> None:
+    def _end(self, reason: str) -> None:
         """Accept no more work and report the reason to every listener; the first reason stays."""
         with self._lock:
-            self._death = self._death or reason
+            self._stop_reason = self._stop_reason or reason
             rows, self._open = self._open, set()
         for row in rows:
             row.cancelled = True
-            row.sink(EngineStopped(self._death))
+            row.sink(EngineStopped(self._stop_reason))
         self._commands.put(lambda: None)  # wake the thread if it waits for work
 
     def _handle_commands(self, wait: bool = True) -> None:

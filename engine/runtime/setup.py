@@ -179,7 +179,7 @@ def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
     fused = isinstance(encode, ClipGraphs)  # plain torch gains nothing by encoding clips together
     read_timbre = None if codec.timbre is None else codec.timbre.encoder
     clips = ClipEncoder(
-        encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death, read_timbre
+        encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.stop_reason, read_timbre
     )
     if fused:
         clips.prepare().result()

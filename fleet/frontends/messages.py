@@ -40,11 +40,11 @@ class Failed(NamedTuple):
     why: str
 
 
-class Leaving(NamedTuple):
+class Draining(NamedTuple):
     """The process accepts no more connections, and ends when its streams end."""
 
 
-class Entered(NamedTuple):
+class RequestBegun(NamedTuple):
     """A request begins."""
 
     take: Take
@@ -58,20 +58,20 @@ class TakesChanged(NamedTuple):
     takes: tuple[Take, ...]
 
 
-class Left(NamedTuple):
+class TakeEnded(NamedTuple):
     """A take has ended."""
 
     take: Take
 
 
-class Recorded(NamedTuple):
+class TakeStored(NamedTuple):
     """What the library stored of a take; None while it is being stored."""
 
     take_id: str
     outcome: Outcome | None
 
 
-class Warned(NamedTuple):
+class LogLine(NamedTuple):
     """A line of the process's log."""
 
     line: str
@@ -100,7 +100,18 @@ class Stop(NamedTuple):
 
 
 Message: TypeAlias = (
-    Ready | Failed | Leaving | Entered | TakesChanged | Left | Recorded | Warned | Accept | Answer | Cancel | Stop
+    Ready
+    | Failed
+    | Draining
+    | RequestBegun
+    | TakesChanged
+    | TakeEnded
+    | TakeStored
+    | LogLine
+    | Accept
+    | Answer
+    | Cancel
+    | Stop
 )
 
 

@@ -87,7 +87,7 @@ class Relay:
                 )
 
 
-class Relayed:
+class ForwardedClient:
     """ASGI, in the studio's process: gives a forwarded request the scheme and address of its client."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fleet.frontends.messages import Answer, Cancel, Channel, Entered, Left, Message, Recorded, TakesChanged, Warned
+from fleet.frontends.messages import (
+    Answer,
+    Cancel,
+    Channel,
+    LogLine,
+    Message,
+    RequestBegun,
+    TakeEnded,
+    TakesChanged,
+    TakeStored,
+)
 from studio.diagnostics import WARNINGS
 from studio.errors import TooManyRequests
 from studio.library.takes.take import Take
@@ -33,18 +43,18 @@ class RemoteTakes:
 
     def handle(self, message: Message) -> None:
         """Handle a message about takes; ignores all others."""
-        if isinstance(message, Entered):
+        if isinstance(message, RequestBegun):
             self._enter(message.take, message.question)
         elif isinstance(message, TakesChanged):
             for take in message.takes:
                 if entry := self._takes.get(take.id):
                     entry.take = take
                     self._register.put(take)
-        elif isinstance(message, Left):
+        elif isinstance(message, TakeEnded):
             self._leave(message.take)
-        elif isinstance(message, Recorded):
+        elif isinstance(message, TakeStored):
             self._record(message)
-        elif isinstance(message, Warned):
+        elif isinstance(message, LogLine):
             WARNINGS.add(f"{self.name}: {message.line}")
 
     def process_ended(self) -> None:
@@ -72,7 +82,7 @@ class RemoteTakes:
             self._register.put(take)
             self._register.left(take)
 
-    def _record(self, message: Recorded) -> None:
+    def _record(self, message: TakeStored) -> None:
         self._register.recorded(message.take_id, message.outcome)
         if self._recorder is None:
             return

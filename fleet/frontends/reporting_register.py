@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from itertools import count
 
-from fleet.frontends.messages import Answer, Channel, Entered, Left, Recorded, TakesChanged, Warned
+from fleet.frontends.messages import Answer, Channel, LogLine, RequestBegun, TakeEnded, TakesChanged, TakeStored
 from studio.errors import TooManyRequests
 from studio.library.takes.take import Take, TakeState
 from studio.takes.limits import Limits
@@ -34,16 +34,16 @@ class ReportingRegister(Register):
 
     async def enter(self, take: Take) -> None:
         if not self._has_limits:
-            self._channel.send(Entered(take, None))
+            self._channel.send(RequestBegun(take, None))
             self._states[take.id] = take.state
             return
         number = next(self._numbers)
         question = self._questions[number] = self._loop.create_future()
-        self._channel.send(Entered(take, number))
+        self._channel.send(RequestBegun(take, number))
         try:
             answer = await question
         except asyncio.CancelledError:
-            self._channel.send(Left(replace(take, state="cancelled")))
+            self._channel.send(TakeEnded(replace(take, state="cancelled")))
             raise
         finally:
             del self._questions[number]
@@ -71,13 +71,13 @@ class ReportingRegister(Register):
         self._states.pop(take.id, None)
         self._changed.pop(take.id, None)
         self._active.pop(take.id, None)
-        self._channel.send(Left(take))
+        self._channel.send(TakeEnded(take))
 
     def recorded(self, take_id: str, outcome: Outcome | None) -> None:
         if outcome is None:  # on the event loop, as the take has just left
-            self._channel.send(Recorded(take_id, None))
+            self._channel.send(TakeStored(take_id, None))
         else:
-            self._loop.call_soon_threadsafe(self._channel.send, Recorded(take_id, outcome))
+            self._loop.call_soon_threadsafe(self._channel.send, TakeStored(take_id, outcome))
 
     async def report_changes(self) -> None:
         """Report the progress of active takes, until cancelled."""
@@ -98,7 +98,7 @@ class WarningsToStudio(logging.Handler):
         if self._loop.is_closed():
             return
         try:
-            warned = Warned(f"{record.levelname} {record.name}: {record.getMessage()}")
+            warned = LogLine(f"{record.levelname} {record.name}: {record.getMessage()}")
             self._loop.call_soon_threadsafe(self._channel.send, warned)
         except (RuntimeError, TypeError, ValueError, KeyError):  # closed meanwhile; arguments that do not fit
             self.handleError(record)

@@ -8,7 +8,7 @@ import signal
 import socket
 from typing import Any
 
-from fleet.frontends.messages import Accept, Channel, Failed, Leaving, Message, Ready, StartArguments, Stop
+from fleet.frontends.messages import Accept, Channel, Draining, Failed, Message, Ready, StartArguments, Stop
 from fleet.frontends.remote_takes import RemoteTakes
 from fleet.frontends.reporting_register import REPORT_SECONDS
 from studio.serving.public_port import Sockets
@@ -103,7 +103,7 @@ class SpeechProcess:
             self.is_ready.set()
         elif isinstance(message, Failed):
             self._why = f"it could not start: {message.why}"
-        elif isinstance(message, Leaving):
+        elif isinstance(message, Draining):
             self.leaves.set()
         else:
             self._takes.handle(message)

@@ -21,8 +21,8 @@ from fleet.frontends.messages import (
     Answer,
     Cancel,
     Channel,
+    Draining,
     Failed,
-    Leaving,
     Message,
     Ready,
     StartArguments,
@@ -86,7 +86,7 @@ class _Process:
         housekeeping = [asyncio.create_task(work()) for work in (service.register.report_changes, trim_heap_regularly)]
         host.start()
         try:
-            await first_of(host.comes_up(), is_set(self._leave))
+            await first_of(host.wait_until_ready(), is_set(self._leave))
             if host.status.state == "ready":
                 await self._serve(service, channel)
             elif not self._leave.is_set():
@@ -110,7 +110,7 @@ class _Process:
         if not self._leave.is_set():
             await server.listen(self._sockets)
             await self._leave.wait()
-        channel.send(Leaving())
+        channel.send(Draining())
         server.should_exit = True
         await serving
         await relay.aclose()

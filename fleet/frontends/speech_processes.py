@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine import EngineConfig, SpeechEngine, available_cores
 from fleet.frontends.messages import StartArguments
-from fleet.frontends.relay import Relayed
+from fleet.frontends.relay import ForwardedClient
 from fleet.frontends.speech_process import END_SECONDS, SpeechProcess
 from studio.engine_host import StartEngine
 from studio.errors import StudioError
@@ -33,7 +33,7 @@ class ProcessEnded(StudioError):
     """A speech process has ended unexpectedly."""
 
 
-def how_many(settings: Settings, engine: SpeechEngine, cores: int) -> int:
+def speech_process_count(settings: Settings, engine: SpeechEngine, cores: int) -> int:
     """The number of speech processes beside the studio's, one per engine on a GPU; 0 if the studio's process does it
     all."""
     engines = settings.engines[1] if isinstance(settings.engines, tuple) else len(engine.stats().replicas)
@@ -71,15 +71,17 @@ class SpeechProcesses:
 
     async def _start(self, server: ListeningServer, port: PublicPort) -> None:
         """Once the engine is up, start the speech processes."""
-        if not await self._service.host.comes_up():
+        if not await self._service.host.wait_until_ready():
             return
-        count = how_many(self._settings, self._service.host.engine(), available_cores())
+        count = speech_process_count(self._settings, self._service.host.engine(), available_cores())
         if not count:
             return
         watch = HealthCheck("speech processes")
         self._service.background.append(watch)
         with watch.guarded("none can be started; the studio's own process answers everything"):
-            self._arguments = StartArguments(self._settings, self._config, self._join(), await self._be_reached(server))
+            self._arguments = StartArguments(
+                self._settings, self._config, self._join(), await self._listen_for_relays(server)
+            )
             self._service.register.speech_processes = 0, count
             for number, sockets in enumerate(port.several(count)):
                 watch = HealthCheck(f"speech process {number + 1}")
@@ -87,13 +89,13 @@ class SpeechProcesses:
                 life = partial(self._live, number, count, watch, server, sockets)
                 self._tasks.append(asyncio.create_task(watch.restart_forever(life)))
 
-    async def _be_reached(self, server: ListeningServer) -> str:
+    async def _listen_for_relays(self, server: ListeningServer) -> str:
         """Listen for requests that speech processes pass on, at a path that only they can reach; returns the path."""
         self._folder = tempfile.mkdtemp(prefix="studio-")
         path = str(Path(self._folder) / "http")
         with socket.socket(socket.AF_UNIX) as private:
             private.bind(path)
-            await server.listen([private], Relayed)
+            await server.listen([private], ForwardedClient)
         return path
 
     async def stop(self) -> None:

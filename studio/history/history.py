@@ -11,11 +11,11 @@ from typing import cast
 
 from anyio import to_thread
 
-from studio.errors import NotFound, UnderWay
+from studio.errors import InProgress, NotFound
 from studio.history.take_json import listed_json, whole_json
 from studio.library import Library, TakeFilter
 from studio.library.takes.take import Take
-from studio.library.trash import Kind
+from studio.library.trash import TrashKind
 from studio.library.voices.names import split_revision
 from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import NOT_WHOLE, Outcome, Recorder
@@ -84,18 +84,18 @@ class History:
         """A take with all details. Raises NotFound."""
         try:
             take = await self.stored(take_id, owner_filter)
-        except (NotFound, UnderWay):
+        except (NotFound, InProgress):
             return await to_thread.run_sync(listed_json, self._recent.get(take_id, owner_filter), None)
         return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
 
     async def stored(self, take_id: str, owner_filter: str | None) -> Take:
-        """A take of the library. Raises NotFound, UnderWay."""
+        """A take of the library. Raises NotFound, InProgress."""
         self._check(take_id, owner_filter)
         await self._settle(take_id)
         return await to_thread.run_sync(self._library.takes.get, take_id, owner_filter)
 
     async def sound(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path]:
-        """A take and its audio file. Raises NotFound without one, UnderWay."""
+        """A take and its audio file. Raises NotFound without one, InProgress."""
         take = await self.stored(take_id, owner_filter)
         path = self._library.files.path(take.audio) if take.audio else None
         if path is None or not await to_thread.run_sync(path.exists):
@@ -116,7 +116,7 @@ class History:
         return await to_thread.run_sync(read)
 
     async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
-        """Star or unstar a take. Raises NotFound, UnderWay."""
+        """Star or unstar a take. Raises NotFound, InProgress."""
         await self.stored(take_id, owner_filter)
         take = await to_thread.run_sync(self._library.takes.star, take_id, starred, owner_filter)
         return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
@@ -124,7 +124,7 @@ class History:
     async def delete(self, take_id: str, owner_filter: str | None) -> float:
         """Delete a take and return the seconds for which it can be restored: 0 if it was not stored.
 
-        Raises NotFound, UnderWay.
+        Raises NotFound, InProgress.
         """
         self._check(take_id, owner_filter)
         await self._settle(take_id)
@@ -149,22 +149,22 @@ class History:
 
     async def restore(self, ids: list[str], owner_filter: str | None) -> list[str]:
         """Restore deleted takes; returns the ids of those that were in the trash."""
-        items: list[tuple[Kind, str]] = [("take", take_id) for take_id in ids]
+        items: list[tuple[TrashKind, str]] = [("take", take_id) for take_id in ids]
         restored = await to_thread.run_sync(self._library.trash.restore, items, owner_filter)
         return [take_id for _, take_id in restored]
 
     def _check(self, take_id: str, owner_filter: str | None) -> None:
-        """Raises UnderWay for a take that is queued or being generated."""
+        """Raises InProgress for a take that is queued or being generated."""
         try:
             ended = self._recent.get(take_id, owner_filter).ended
         except NotFound:
             return
         if not ended:
-            raise UnderWay(f"the take {take_id} is still being generated; try again when it has ended", "take_id")
+            raise InProgress(f"the take {take_id} is still being generated; try again when it has ended", "take_id")
 
     async def _settle(self, take_id: str | None = None) -> None:
         if self._recorder is not None:
-            await self._recorder.settle(take_id)
+            await self._recorder.wait_until_written(take_id)
 
     def _label(self, voice: str | None, viewer: str | None) -> str | None:
         """The name by which recent takes have the voice with this id."""
@@ -217,6 +217,6 @@ def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
     )
 
 
-def spare_starred(wanted: TakeFilter) -> TakeFilter:
+def without_starred(wanted: TakeFilter) -> TakeFilter:
     """The same filter, without starred takes unless it selects by id: clearing up must not delete favourites."""
     return wanted if wanted.ids is not None or wanted.starred else replace(wanted, starred=False)

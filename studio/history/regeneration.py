@@ -13,7 +13,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from studio.errors import CannotRegenerate, Changed, InvalidRequest, UnknownVoice
+from studio.errors import CannotRegenerate, EditConflict, InvalidRequest, UnknownVoice
 from studio.history.history import History, TakeJson
 from studio.history.sentence_replacement import Replaced, replace_sentences
 from studio.history.sentence_selection import Selection, check_span, no_sentence, select
@@ -61,7 +61,7 @@ class Regeneration:
         """A new take derived from a stored one. ``start`` and ``end``: characters of the original's text, in place of
         which the ``replacement`` is said.
 
-        Raises NotFound, UnderWay, InvalidRequest, CannotRegenerate, LibraryFull, and the errors of `regenerate`.
+        Raises NotFound, InProgress, InvalidRequest, CannotRegenerate, LibraryFull, and the errors of `regenerate`.
         """
         take, _ = await self._history.sound(take_id, owner_filter)
         recorder = self._check(take)
@@ -83,7 +83,7 @@ class Regeneration:
         """Regenerate sentences of a take without storing it. ``choose`` selects the sentences from all spoken words.
 
         Raises InvalidRequest for a replacement that cannot be said, CannotRegenerate, NotFound if the audio is gone,
-        Changed if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words,
+        EditConflict if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words,
         SpeechService.speak and Speech.timestamps.
         """
         await to_thread.run_sync(self._check_model, take)
@@ -97,7 +97,9 @@ class Regeneration:
         speech = await self._service.speak(request_of(f"{chosen.lead}{chosen.text}", seed), origin)
         async with aclosing(speech):
             if speech.sample_rate != take.sample_rate:
-                raise Changed(f"it was spoken at {take.sample_rate} Hz, by another model; regenerate it as a whole")
+                raise EditConflict(
+                    f"it was spoken at {take.sample_rate} Hz, by another model; regenerate it as a whole"
+                )
             wav = b"".join([piece async for piece in speech.body])
             times = await speech.timestamps("word")
         work_s = time.perf_counter() - started

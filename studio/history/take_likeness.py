@@ -18,7 +18,7 @@ from studio.voices.advisor import Finding, advise
 from studio.voices.clip_service import ClipService
 from studio.voices.hearing.voiceprint import NO_SPANS, mean_print, percent_alike
 from studio.voices.intake import Intake, sound_of
-from studio.voices.library_prints import Closest, LibraryPrints
+from studio.voices.library_prints import ClosestVoice, LibraryPrints
 from studio.work.work_queue import WorkQueue
 
 HEARD_SECONDS = 20.0
@@ -32,7 +32,7 @@ class Likeness:
     """100 per cent: as alike as two recordings of one person; 0: as two people are."""
 
     percent: int
-    closest: Closest | None
+    closest: ClosestVoice | None
     """None where the take's own voice is a bundled one, or no bundled one is near."""
     findings: tuple[Finding, ...]
     """Faults of the clip that may be the reason, if a take is not close."""

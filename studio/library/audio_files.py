@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from studio.errors import Damaged
+from studio.errors import DamagedAudio
 from studio.library.private_files import make_private_folder, open_privately
 
 Item = TypeVar("Item")
@@ -100,13 +100,13 @@ class AudioFiles:
         return draft
 
     def read(self, digest: str) -> bytes:
-        """The bytes of a digest. Raises Damaged when they are missing or have been changed."""
+        """The bytes of a digest. Raises DamagedAudio when they are missing or have been changed."""
         try:
             data = self.path(digest).read_bytes()
         except FileNotFoundError:
-            raise Damaged(f"the audio file {digest[:12]}… is missing from the library") from None
+            raise DamagedAudio(f"the audio file {digest[:12]}… is missing from the library") from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise Damaged(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
+            raise DamagedAudio(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
         return data
 
     def remove(self, digest: str) -> None:

@@ -25,8 +25,8 @@ _TEXTS_AT_ONCE = 10
 BIN = "bin of "
 """The kind of a project that holds a deleted part: this, and the id of the project it was deleted from."""
 
-Kind = Literal["take", "voice", "project", "part", "replacement", "character"]
-TABLES: dict[Kind, str] = {
+TrashKind = Literal["take", "voice", "project", "part", "replacement", "character"]
+TABLES: dict[TrashKind, str] = {
     "take": "takes",
     "voice": "voices",
     "project": "projects",
@@ -64,7 +64,7 @@ PutBack = Callable[[Database, Sequence[Row]], None]
 class TrashItem:
     """One item in the trash."""
 
-    kind: Kind
+    kind: TrashKind
     id: str
     title: str
     """For a take or part the beginning of its text, for a replacement the title of the project, for a character the
@@ -89,7 +89,7 @@ class Trash:
         """``days``: how long items stay in the trash; 0: they are removed as soon as they are deleted."""
         self._store = store
         self.seconds = days * DAY
-        self.put_back: dict[Kind, PutBack] = {}
+        self.put_back: dict[TrashKind, PutBack] = {}
         store.make_room = lambda: self._remove_some(time.time() + 1)
 
     @property
@@ -130,13 +130,13 @@ class Trash:
         return [TrashItem(*row) for row in rows]
 
     def restore(
-        self, items: Sequence[tuple[Kind, str]], owner_filter: str | None, project_id: str | None = None
-    ) -> list[tuple[Kind, str]]:
+        self, items: Sequence[tuple[TrashKind, str]], owner_filter: str | None, project_id: str | None = None
+    ) -> list[tuple[TrashKind, str]]:
         """Restore items in the trash, if ``project_id`` is given only of that project; the newest of a kind first.
 
         All of them or none. Raises NameTaken, InvalidRequest and NotFound if one of them can no longer be restored.
         """
-        restored: list[tuple[Kind, str]] = []
+        restored: list[tuple[TrashKind, str]] = []
         with self._store.writing() as db:
             for kind, table in TABLES.items():
                 ids = json.dumps([item_id for name, item_id in items if name == kind])
@@ -159,14 +159,14 @@ class Trash:
         return restored
 
     def restore_one(
-        self, kind: Kind, item_id: str, owner_filter: str | None, param: str, code: str | None = None
+        self, kind: TrashKind, item_id: str, owner_filter: str | None, param: str, code: str | None = None
     ) -> None:
         """Restore one item. Raises NotFound, with ``param`` and ``code``, if it is not in the trash, and `restore`'s
         errors."""
         if not self.restore([(kind, item_id)], owner_filter):
             raise NotFound(f"no {kind} with the id {item_id[:80]!r} is in the trash", param, code)
 
-    def empty(self, owner_filter: str | None, kind: Kind | None = None, ids: Sequence[str] | None = None) -> int:
+    def empty(self, owner_filter: str | None, kind: TrashKind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove items in the trash for good, all or those selected; returns their number."""
         meant = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
         query = f"select kind, place {_OWN} and {meant} limit {_MARKED_AT_ONCE}"
@@ -206,7 +206,7 @@ class Trash:
         return True
 
 
-def mark(db: Database, kind: Kind, ids: Sequence[str]) -> None:
+def mark(db: Database, kind: TrashKind, ids: Sequence[str]) -> None:
     """Put items into the trash, within `Trash.deleting`."""
     query = f"update {TABLES[kind]} set deleted = ? where id in (select value from json_each(?))"
     db.execute(query, [time.time(), json.dumps(ids)])

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from anyio import to_thread
 
 from studio.engine_host import EngineHost
-from studio.errors import NotFound, NotOffered, UnderWay
+from studio.errors import InProgress, NotFound, NotOffered
 from studio.models.catalogue import CATALOGUE, in_catalogue
 from studio.models.hub_download import DownloadStatus
 from studio.models.model_choice import is_set, write_choice
@@ -80,12 +80,12 @@ class ModelService:
     async def switch(self, name: str) -> None:
         """Begin to load another model, by its name or path, once all takes have ended.
 
-        Raises NotOffered, UnderWay, InvalidRequest if it is not here, is damaged or does not fit.
+        Raises NotOffered, InProgress, InvalidRequest if it is not here, is damaged or does not fit.
         """
         if why := self.cannot_switch:
             raise NotOffered(why)
         if self.target is not None or self._host.status.state == "starting":
-            raise UnderWay("a model is being loaded; wait until it is ready", "model", "loading")
+            raise InProgress("a model is being loaded; wait until it is ready", "model", "loading")
         self.target = name  # from here on a second request is refused
         try:
             path = await to_thread.run_sync(fitting_path, self._settings, name, self._held)
@@ -96,11 +96,11 @@ class ModelService:
         self._switching.add_done_callback(self._switch_ended)
 
     async def cancel_switch(self) -> None:
-        """Keep the loaded model; only while takes are waited for. Raises UnderWay later, NotFound if nothing is."""
+        """Keep the loaded model; only while takes are waited for. Raises InProgress later, NotFound if nothing is."""
         if self._switching is None or self.target is None:
             raise NotFound("no model is being switched to")
         if not self.is_waiting:
-            raise UnderWay("the model is being loaded already; wait until it is ready", "model", "loading")
+            raise InProgress("the model is being loaded already; wait until it is ready", "model", "loading")
         await self._end_waiting()
 
     async def close(self) -> None:
@@ -138,7 +138,7 @@ class ModelService:
         finally:
             self.is_waiting = False
         host.switch(path)
-        if not await host.comes_up():
+        if not await host.wait_until_ready():
             return
         if host.trouble is None:
             try:

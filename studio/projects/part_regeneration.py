@@ -9,7 +9,7 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from studio.errors import Changed, InvalidRequest
+from studio.errors import EditConflict, InvalidRequest
 from studio.history.regeneration import Regeneration, RequestOf
 from studio.history.sentence_selection import Selection, select
 from studio.library import Library
@@ -40,7 +40,7 @@ class PartRegeneration:
 
         ``replacement``: the words in place of these characters, which become the part's together with the take.
 
-        Raises NotFound, InvalidRequest, Changed if the text was edited, and what Regeneration.regenerate raises.
+        Raises NotFound, InvalidRequest, EditConflict if the text was edited, and what Regeneration.regenerate raises.
         """
         project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id, text)
         settings = part.direction.over(project.settings)
@@ -62,20 +62,20 @@ class PartRegeneration:
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
         project, part, take = spoken_part(self._library, project_id, owner_filter, part_id)
         if text.strip() != part.text:
-            raise Changed("the text of this part has changed; reload it and try again", "text")
+            raise EditConflict("the text of this part has changed; reload it and try again", "text")
         return project, part, take
 
 
 def spoken_part(
     library: Library, project_id: str, owner_filter: str | None, part_id: str
 ) -> tuple[Project, Part, Take]:
-    """A part to be regenerated, with its project and its take. Blocking. Raises NotFound, and Changed if it has no
+    """A part to be regenerated, with its project and its take. Blocking. Raises NotFound, and EditConflict if it has no
     audio of its current text."""
     library.projects.check(project_id, owner_filter, "edit")
     project = library.projects.get(project_id, owner_filter)
     part = library.projects.part(project_id, owner_filter, part_id)
     if part.state != "done" or part.take is None:
-        raise Changed("this part has no audio of its current text and voice; generate all of it first", "part")
+        raise EditConflict("this part has no audio of its current text and voice; generate all of it first", "part")
     return project, part, part.take
 
 

@@ -165,7 +165,7 @@ class ProjectService:
         return self._projects.get(before.id, owner_filter) if changed else project
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Raises NotFound, InvalidRequest, Changed."""
+        """Raises NotFound, InvalidRequest, EditConflict."""
         self._voices.check_for_project(project_id, owner_filter, changes.voice)
         return self._projects.edit_part(project_id, owner_filter, part_id, changes)
 

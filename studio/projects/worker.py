@@ -95,7 +95,7 @@ class ProjectWorker:
     async def run(self) -> None:
         """Generate parts until cancelled; running parts are then put back in the queue. Returns if no engine starts."""
         self._loop = asyncio.get_running_loop()
-        if not await self._service.host.comes_up():
+        if not await self._service.host.wait_until_ready():
             return
         try:
             while True:

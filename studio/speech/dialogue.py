@@ -45,7 +45,7 @@ class Turn:
     """Start of ``written`` in the script."""
 
 
-Reading = Callable[[str | None, str], str]
+TurnReader = Callable[[str | None, str], str]
 """Converts a speaker (None before the first name) and a text as written to the text as read."""
 SplitScript = Callable[[str], Script]
 """Splits a text as read into parts."""
@@ -55,7 +55,7 @@ def unchanged(_: str | None, text: str) -> str:
     return text
 
 
-def read_turns(script: str, reading: Reading = unchanged, split: SplitScript = read_script) -> tuple[Turn, ...]:
+def read_turns(script: str, reading: TurnReader = unchanged, split: SplitScript = read_script) -> tuple[Turn, ...]:
     """The turns of a script: a line that begins with a name and a colon starts one, other lines continue it.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
@@ -74,7 +74,7 @@ def read_turns(script: str, reading: Reading = unchanged, split: SplitScript = r
     return tuple(turns)
 
 
-def _turn(speaker: str | None, text: str, at: tuple[int, int], reading: Reading, split: SplitScript) -> Turn:
+def _turn(speaker: str | None, text: str, at: tuple[int, int], reading: TurnReader, split: SplitScript) -> Turn:
     """``at``: its line, and the start of its text in the script."""
     line, begins = at
     if is_blank(text):

@@ -291,7 +291,7 @@ class SpeechService:
 
         Does nothing without an engine. Raises EngineError if it stops meanwhile, LibraryUnavailable.
         """
-        if not await self.host.comes_up():
+        if not await self.host.wait_until_ready():
             return
         engine, favourites, troubles = self.host.engine(), 0, 0
         if engine.info.card.normalize:

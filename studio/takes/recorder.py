@@ -76,7 +76,7 @@ class Recorder:
         return recording
 
     def expect(self, take_id: str) -> None:
-        """Another process writes this take; `settle` waits for it too, until it `was_written`."""
+        """Another process writes this take; `wait_until_written` waits for it too, until it `was_written`."""
         with self._lock:
             self._pending[take_id] = Future()
 
@@ -87,7 +87,7 @@ class Recorder:
         if written is not None:
             written.set_result(None)
 
-    async def settle(self, take_id: str | None = None) -> None:
+    async def wait_until_written(self, take_id: str | None = None) -> None:
         """Wait until one ended take, or all of them, are written, for at most PATIENCE."""
         with self._lock:
             pending = [done for name, done in self._pending.items() if take_id in (None, name)]
@@ -182,7 +182,7 @@ class Recorder:
                 self._changed.wait_for(lambda: self._waiting or self._is_stopping)
                 if not self._waiting:
                     return []
-                outlived = [self._waiting.popleft() for _ in range(self._outlived())]
+                outlived = [self._waiting.popleft() for _ in range(self._superseded())]
                 recordings = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             for recording in outlived:
                 self._end(recording, "kept")  # as if it had been written, and removed for the newer ones
@@ -190,7 +190,7 @@ class Recorder:
             if recordings:
                 return recordings
 
-    def _outlived(self) -> int:
+    def _superseded(self) -> int:
         """Number of waiting takes that need not be written, as newer waiting takes already fill the retention."""
         size = 0
         for newer, recording in enumerate(reversed(self._waiting)):

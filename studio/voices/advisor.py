@@ -13,7 +13,7 @@ from studio.audio.read import Clip
 from studio.library.records import Cut
 from studio.voices.hearing.voiceprint import NO_SPANS, is_one_person
 from studio.voices.levelling import QUIET_DB, SPEECH_DB, gain_to_usual
-from studio.voices.measure import Figures, decibel, measure
+from studio.voices.measure import Figures, measure, to_decibels
 
 Severity = Literal["bad", "poor", "hint"]
 
@@ -196,7 +196,7 @@ def _cut_off(clip: Clip, first: bool) -> bool:
     edge = max(clip.sample_rate // 200, 1)  # 5 ms
     pcm = clip.pcm[:edge] if first else clip.pcm[-edge:]
     whole = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5
-    return decibel(float((pcm.astype("float64") ** 2).mean()) ** 0.5) > decibel(whole) - 15
+    return to_decibels(float((pcm.astype("float64") ** 2).mean()) ** 0.5) > to_decibels(whole) - 15
 
 
 def _merge(fixed: Cut, wanted: Cut, before: Cut) -> Cut:

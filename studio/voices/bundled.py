@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, SettingsError
+from studio.errors import EditConflict, InvalidRequest, NameTaken, NotFound, SettingsError
 from studio.library import Library, NewSample, VoiceFields
 from studio.unicode_text import text_of
 from studio.voices.intake import take_in
@@ -118,7 +118,7 @@ def _describe(library: Library, facts: dict[str, VoiceFields]) -> None:
             if changes:
                 source = fields.model_dump_json(exclude_unset=True)
                 library.voices.edit(voice.id, VoiceFields(**changes), voice.version, DESCRIBED, source)
-        except (NotFound, Changed):  # deleted, or being edited by its owner: the next start tries again
+        except (NotFound, EditConflict):  # deleted, or being edited by its owner: the next start tries again
             continue
         except InvalidRequest as refusal:
             log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, name, refusal)

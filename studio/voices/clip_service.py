@@ -13,7 +13,7 @@ from studio.voices.advisor import advise
 from studio.voices.hearing.denoiser import Denoiser, wav_of
 from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.intake import Intake, sound_of, take_in, take_in_best
-from studio.voices.library_prints import Closest, LibraryPrints
+from studio.voices.library_prints import ClosestVoice, LibraryPrints
 from studio.work.work_queue import WorkQueue
 
 
@@ -46,7 +46,7 @@ class ClipService:
         advice = await self._queue.run(caller, advise, clean, text, intake.cut, intake.spans)
         return replace(intake, clip=clean, advice=advice)
 
-    async def closest(self, caller: str, intake: Intake) -> Closest | None:
+    async def closest(self, caller: str, intake: Intake) -> ClosestVoice | None:
         """The bundled voice that a clip sounds most like; see `LibraryPrints.closest`."""
         return await self._queue.run(caller, self._library_prints.closest, intake.spans, caller)
 

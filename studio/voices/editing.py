@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from studio.errors import Changed, InvalidClip, InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidClip, InvalidRequest, NotFound
 from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceFields
 from studio.library.checks import check_words
 from studio.voices.intake import take_in
@@ -27,7 +27,7 @@ def sample_at(voice: Voice, number: int) -> Sample:
 
 
 def add_sample(library: Library, reference: str, new: NewSample, version: int | None = None) -> Voice:
-    """Blocking. Raises NotFound, Changed, InvalidRequest."""
+    """Blocking. Raises NotFound, EditConflict, InvalidRequest."""
     return library.voices.revise(reference, lambda samples: [*samples, new], version)
 
 
@@ -41,7 +41,10 @@ def edit_sample(
     speaker: int | None = None,
     cut: Cut | None = None,
 ) -> Voice:
-    """Change a sample; a new cut is judged again. Blocking. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
+    """Change a sample; a new cut is judged again. Blocking.
+
+    Raises NotFound, EditConflict, InvalidRequest, InvalidClip.
+    """
     before = find_sample(library.voices.get(reference), sample_id)
     text = before.text if text is None else text.strip()
     check_words(text, "text")
@@ -63,7 +66,7 @@ def edit_sample(
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
         if before not in samples:
-            raise Changed("the sample was changed in the meantime; read it again", "sample")
+            raise EditConflict("the sample was changed in the meantime; read it again", "sample")
         return [after if sample == before else sample for sample in samples]
 
     return library.voices.revise(reference, change, version)
@@ -72,7 +75,7 @@ def edit_sample(
 def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], version: int | None = None) -> Voice:
     """Use these samples from now on, in this order; samples of older revisions return in their latest version.
 
-    Blocking. Raises NotFound, Changed, InvalidRequest.
+    Blocking. Raises NotFound, EditConflict, InvalidRequest.
     """
     voice = library.voices.get(reference)
     latest: dict[str, Sample] = {}
@@ -91,7 +94,7 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
 
 
 def restore_revision(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
-    """Make a new revision with the samples of an old one. Blocking. Raises NotFound, Changed."""
+    """Make a new revision with the samples of an old one. Blocking. Raises NotFound, EditConflict."""
     voice = library.voices.get(reference)
     old = library.voices.get(f"{voice.id}@{revision}")
     return library.voices.revise(voice.id, lambda samples: old.samples, version)
@@ -110,7 +113,7 @@ def _copied(library: Library, sample: Sample) -> NewSample:
 
 
 def remove_sample(library: Library, reference: str, sample_id: str, version: int | None = None) -> Voice:
-    """Blocking. Raises NotFound, Changed, and InvalidRequest for the last sample."""
+    """Blocking. Raises NotFound, EditConflict, and InvalidRequest for the last sample."""
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
         rest = [sample for sample in samples if sample.id != sample_id]

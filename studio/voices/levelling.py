@@ -9,7 +9,7 @@ import numpy as np
 
 from studio.audio.loudness import amplitude
 from studio.audio.read import Clip
-from studio.voices.measure import decibel, speech_level
+from studio.voices.measure import speech_level, to_decibels
 
 SPEECH_DB = -22.0
 """RMS level to which quiet speech is raised, and which the advisor suggests."""
@@ -28,7 +28,7 @@ def gain_to_usual(speech_db: float, peak_db: float) -> float:
 def levelled(clip: Clip) -> Clip:
     """The clip as it is encoded: raised if its speech is quiet, else unchanged. Blocking."""
     speech_db = speech_level(clip.pcm, clip.sample_rate)
-    gain = gain_to_usual(speech_db, decibel(float(np.abs(clip.pcm).max())))
+    gain = gain_to_usual(speech_db, to_decibels(float(np.abs(clip.pcm).max())))
     if speech_db >= QUIET_DB or gain <= 0:
         return clip
     return replace(clip, pcm=clip.pcm * np.float32(amplitude(gain)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studio.errors import Damaged
+from studio.errors import DamagedAudio
 from studio.library import Library, Sample, Voice
 from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints, mean_print, percent_alike
 from studio.voices.intake import sound_of
@@ -18,7 +18,7 @@ REMEMBERED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Closest:
+class ClosestVoice:
     """The bundled voice that speech sounds most like."""
 
     id: str
@@ -39,7 +39,7 @@ class LibraryPrints:
         self._known: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
 
-    def closest(self, spans: np.ndarray, caller: str) -> Closest | None:
+    def closest(self, spans: np.ndarray, caller: str) -> ClosestVoice | None:
         """The bundled voice closest to speech, by its prints (spans, 256), among those the caller may use.
 
         None without spans, and without such a voice.
@@ -51,14 +51,14 @@ class LibraryPrints:
         if not alike:
             return None
         percent, voice = max(alike, key=lambda pair: pair[0])
-        return Closest(voice.id, voice.slug, voice.name, percent, len(alike))
+        return ClosestVoice(voice.id, voice.slug, voice.name, percent, len(alike))
 
     def _bundled(self, caller: str) -> Iterator[tuple[Voice, np.ndarray]]:
         """Each bundled voice that has a print, with its spans; without those whose recording is damaged."""
         for voice in self._library.seen_by(caller).voices.page(bundled=True):
             try:
                 spans = self.spans(voice.samples[0]) if voice.samples else NO_SPANS
-            except Damaged:
+            except DamagedAudio:
                 continue
             if len(spans):
                 yield voice, spans

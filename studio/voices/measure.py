@@ -60,7 +60,7 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
     quiet = np.sort(levels)[: max(1, len(levels) // 10)]
     return Figures(
         seconds=len(pcm) / rate,
-        peak_db=decibel(float(np.abs(pcm).max())),
+        peak_db=to_decibels(float(np.abs(pcm).max())),
         speech_db=_mean_db(levels[speaking]),
         noise_db=_mean_db(quiet),
         clipped=_clipped(pcm),
@@ -92,7 +92,7 @@ def speaking_frames(levels: np.ndarray) -> tuple[np.ndarray, float]:
     return levels > loud - _SPEECH_BELOW_PEAK_DB, loud
 
 
-def decibel(level: float) -> float:
+def to_decibels(level: float) -> float:
     return max(20 * float(np.log10(level + 1e-20)), _FLOOR_DB)
 
 

@@ -160,7 +160,7 @@ class VoiceResolver:
         """The voice's samples as the engine takes them: codes, transcripts and speakers.
 
         Codes come from the library; samples without codes for this codec are encoded, in ``queue``, and stored.
-        Raises InvalidClip, Damaged, EngineStopped.
+        Raises InvalidClip, DamagedAudio, EngineStopped.
         """
         keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
         known = {key: self._codes[key] for key in keys if key in self._codes}

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QueueKind:
     """The purpose of a queue, and its limits."""
 
     name: str
@@ -68,7 +68,7 @@ class WorkQueue:
     When a caller leaves, its waiting work is dropped, and its running work ends at its next step.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: QueueKind) -> None:
         self._kind = kind
         self._threads = CapacityLimiter(kind.at_once)  # only those with a turn use it, so nobody waits for it
         self._places: Counter[str] = Counter()

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from studio.work.work_queue import Kind, WorkQueue
+from studio.work.work_queue import QueueKind, WorkQueue
 
 # Each: its name; one piece of it, several; what is done to it; how many at once, how many wait; seconds; the remedy.
-DOCUMENTS = Kind(
+DOCUMENTS = QueueKind(
     "documents", "the document", "documents", "read", 2, 30, 150, "send it in several pieces, or as plain text"
 )
-CLIPS = Kind(
+CLIPS = QueueKind(
     "clips", "the clip", "clips", "decoded", 2, 30, 30, "send it as a WAV or FLAC file, or a shorter span of it"
 )
-DENOISING = Kind(
+DENOISING = QueueKind(
     "denoising", "the clip", "clips", "cleaned of noise", 1, 7, 120, "send a shorter span of it, or leave denoise out"
 )
-TRANSCRIBING = Kind(
+TRANSCRIBING = QueueKind(
     "transcribing", "the clip", "clips", "transcribed", 1, 7, 300, "send a shorter span of it, or type the transcript"
 )
-PROOFS = Kind(
+PROOFS = QueueKind(
     "proofs", "the project", "projects", "checked", 1, 15, 86_400, "cancel one, or try again when one is done"
 )
-PACKS = Kind(
+PACKS = QueueKind(
     "packs", "the voice pack", "voice packs", "read or written", 1, 15, 120, "make one with fewer or shorter clips"
 )
-BOOKS = Kind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "ask for its chapters")
-EXPORTS = Kind("exports", "the file", "files", "made", 2, 62, 7200, "ask for fewer takes or chapters at a time")
-ALIGNMENTS = Kind(
+BOOKS = QueueKind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "ask for its chapters")
+EXPORTS = QueueKind("exports", "the file", "files", "made", 2, 62, 7200, "ask for fewer takes or chapters at a time")
+ALIGNMENTS = QueueKind(
     "alignments", "the take", "takes", "searched for word times", 1, 31, 600, "ask for the words of a shorter take"
 )
-TEXTS = Kind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
+TEXTS = QueueKind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
 
 
-def downloads(waiting: int) -> Kind:
+def downloads(waiting: int) -> QueueKind:
     """The clips of speech requests that are given by their address."""
     remedy = "send the clip itself in the request, or an address that answers faster"
-    return Kind("downloads", "the clip", "requests with a clip's address", "downloaded", 8, waiting, 30, remedy)
+    return QueueKind("downloads", "the clip", "requests with a clip's address", "downloaded", 8, waiting, 30, remedy)
 
 
-def encodings(waiting: int) -> Kind:
+def encodings(waiting: int) -> QueueKind:
     """The clips of speech requests: decoded and encoded before these get a place in the engine's queue.
 
     As many at once as the engine encodes together.
     """
-    return Kind("encodings", "the clip", "requests with a clip of their own", "encoded", 8, waiting, 30, CLIPS.remedy)
+    return QueueKind(
+        "encodings", "the clip", "requests with a clip of their own", "encoded", 8, waiting, 30, CLIPS.remedy
+    )
 
 
 class WorkQueues:

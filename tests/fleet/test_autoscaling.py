@@ -8,7 +8,7 @@ import pytest
 
 from engine import ConfigError, EngineConfig
 from fleet import start
-from fleet.autoscaling import ReplicaRange, size_of
+from fleet.autoscaling import ReplicaRange, fleet_size
 from studio.errors import SettingsError
 from studio.settings import Settings
 
@@ -17,7 +17,7 @@ def asked(
     engines: int | tuple[int, int] | None, gpus: int = 2, cores: int = 8, may_grow: bool = True, **config: Any
 ) -> ReplicaRange:
     where = "the cluster" if may_grow else "this machine"
-    return size_of(engines, gpus, cores, EngineConfig("some/model", **config), where, may_grow)
+    return fleet_size(engines, gpus, cores, EngineConfig("some/model", **config), where, may_grow)
 
 
 def test_a_number_a_range_and_one_for_each_gpu() -> None:

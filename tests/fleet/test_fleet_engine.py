@@ -79,7 +79,7 @@ async def test_figures_are_the_sums_and_each_ones_own() -> None:
 async def test_one_that_says_nothing_does_not_keep_the_others_figures_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
-    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 1000.0)
+    monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 1000.0)
     line = FakeTransport()
     with fleet(line) as (engine, _):
         line.deaf = {"a"}
@@ -168,8 +168,8 @@ def test_without_a_replica_it_does_not_start() -> None:
 
 
 async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
-    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_engine, "POLL_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     line = FakeTransport(3)
     line.deaf, line.up = {"b"}, {"a", "b", "c"}
@@ -187,7 +187,7 @@ def test_one_that_goes_during_the_start_does_not_end_it() -> None:
 
 
 def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_engine, "POLL_TIMEOUT_SECONDS", 0.05)
     line = FakeTransport(2)
     line.deaf = {"a", "b"}
     with pytest.raises(EngineStopped, match="2 replicas are up, and none has answered"), fleet(line):
@@ -223,7 +223,7 @@ async def test_a_question_that_reaches_another_than_was_meant_does_not_end_the_w
 async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
-    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.1)
+    monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(fleet_engine, "ABSENT_SECONDS", 0.3)
     monkeypatch.setattr(fleet_engine, "ANSWER_SECONDS", 0.0)
     line = FakeTransport()

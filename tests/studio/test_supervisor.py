@@ -215,7 +215,7 @@ async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(t
     del lost
     assert recorder.check() == (2020, 2020), "it may be right as long as something is recorded"
     open_one.close(Take("req_1", 1.0, "anna", 1, "finished"), 44_100)
-    await recorder.settle()
+    await recorder.wait_until_written()
     recorder.stop()
     assert recorder.check() == (0, 0) and recorder._held == 0
 

@@ -24,7 +24,7 @@ from studio.api.schemas.speech import ContinueBody, RegenerateBody
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
 from studio.errors import CannotContinue, InvalidRequest, NotFound
-from studio.history.history import History, spare_starred
+from studio.history.history import History, without_starred
 from studio.history.regeneration import Regeneration
 from studio.history.take_export import STORED, encoded, file_name, zipped
 from studio.history.take_json import request_again, timestamps_json
@@ -225,7 +225,7 @@ class TakeRoutes:
 
         ``confirm=true`` is required; without it the error has their number.
         """
-        chosen = spare_starred(await self._filter(wanted))
+        chosen = without_starred(await self._filter(wanted))
         if not confirm:
             count = await self._history.count(chosen)
             raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")

@@ -15,14 +15,14 @@ from studio.api.http.openapi import reads
 from studio.api.schemas.field_types import StrictBody
 from studio.api.schemas.list_page import list_page
 from studio.errors import InvalidRequest, NotFound
-from studio.library.trash import Kind, Trash, TrashItem
+from studio.library.trash import Trash, TrashItem, TrashKind
 
 MAX_PAGE = 200
 MAX_ITEMS = 1000
 
 
 class TrashItemBody(StrictBody):
-    kind: Kind
+    kind: TrashKind
     id: str
 
 
@@ -67,7 +67,7 @@ class TrashRoutes:
     def empty(
         self,
         request: Request,
-        kind: Kind | None = None,
+        kind: TrashKind | None = None,
         ids: Annotated[str | None, Query(description="Separated by commas; absent: all items")] = None,
     ) -> JSONResponse:
         """Permanently delete items in the trash: those of a kind, with these ids, or all. With API keys, only

@@ -9,7 +9,7 @@ from pydantic import Field
 from studio.api.schemas.field_types import FINITE, NO_BOOLEAN, StrictBody, VoiceName
 from studio.api.schemas.speech import RegenerateBody
 from studio.library.projects.project_records import MAX_PARTS, MAX_PAUSE, NewPart
-from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Found, Undone, Wanted
+from studio.library.projects.replacements import MAX_FIND, MAX_REPLACE, Matches, TextReplacement, UndoResult
 
 
 class NewPartBody(StrictBody):
@@ -74,14 +74,14 @@ class ReplaceBody(StrictBody):
     whole_words: bool = Field(False, description="Match whole words only.")
     dry_run: bool = Field(False, description="Count the matches and change nothing.")
 
-    def wanted(self) -> Wanted:
-        return Wanted(self.find, self.replace, self.match_case, self.whole_words)
+    def wanted(self) -> TextReplacement:
+        return TextReplacement(self.find, self.replace, self.match_case, self.whole_words)
 
 
-def matches_json(matches: Found, is_dry: bool) -> dict[str, Any]:
+def matches_json(matches: Matches, is_dry: bool) -> dict[str, Any]:
     figures = {"count": matches.count, "parts": matches.parts, "dry_run": is_dry}
     return {"object": "project.replacement"} | figures | ({"positions": list(matches.positions)} if is_dry else {})
 
 
-def undo_json(undone: Undone) -> dict[str, Any]:
+def undo_json(undone: UndoResult) -> dict[str, Any]:
     return {"object": "project.replacement.undone", "parts": undone.parts, "left": undone.left}

@@ -10,7 +10,7 @@ from typing import Any
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text
 from studio.library.projects.project_records import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, NewCharacter
-from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, row_to_restore_to, settle, touch
+from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, row_to_restore_to, touch, update_states
 from studio.library.sqlite import Database, select
 from studio.library.store import Store
 from studio.library.trash import Trash, mark
@@ -204,7 +204,7 @@ def _settle(db: Database, project: dict[str, Any], where: str, value: str) -> No
     db.execute(
         f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {where}", [value]
     )
-    settle(db, recipes_of(db, project), f"{where} and {AT_REST}", [value])
+    update_states(db, recipes_of(db, project), f"{where} and {AT_REST}", [value])
 
 
 def _hand_over(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from studio.errors import Changed, InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.projects.deleted_places import DeletedPlaces, replace_predecessor
 from studio.library.projects.project_records import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END, NewPart, Part
 from studio.library.projects.row_mapping import (
@@ -24,8 +24,8 @@ from studio.library.projects.row_mapping import (
     recipes_of,
     row_of,
     row_to_restore_to,
-    settle,
     touch,
+    update_states,
 )
 from studio.library.sqlite import Database
 from studio.library.store import Store
@@ -71,7 +71,8 @@ class Arrangement:
     def split(self, project_id: str, owner_filter: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
         """Cut a part before character ``at`` of its ``text``; the first half keeps the takes, which no longer match.
 
-        If the part was queued, both are. Raises NotFound, InvalidRequest, and Changed where its text has changed since.
+        If the part was queued, both are. Raises NotFound, InvalidRequest, and EditConflict if its text has
+        changed since.
         """
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
@@ -91,7 +92,7 @@ class Arrangement:
             _relink(db, followers, part_id, second)
             replace_predecessor(db, project_id, part_id, second)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": False})
-            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+            update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
@@ -102,20 +103,20 @@ class Arrangement:
 
         A chapter that begins with the second part no longer exists. That part goes into the trash: restoring it undoes
         the merge. ``whole``: the text before a split, which is undone; the second part is then removed for good. Raises
-        NotFound, InvalidRequest for a result that is too long, and Changed where another part now lies between the two
-        or their text is no longer that of the whole.
+        NotFound, InvalidRequest for a result that is too long, and EditConflict if another part now lies between the
+        two or their text is no longer that of the whole.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
             part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
             if second.position != part.position + 1:
-                raise Changed("these parts do not follow each other any more; look at them again", "following")
+                raise EditConflict("these parts do not follow each other any more; look at them again", "following")
             # A title has no full stop to separate it from the text that follows.
             gap = "\n" if part.is_title else "\n\n" if second.continues == "" else " "
             text = f"{part.text}{gap}{second.text}"
             if whole is not None:
                 if "".join(whole.split()) != "".join(text.split()):
-                    raise Changed("the text of these parts was changed since the split; merge them instead", "text")
+                    raise EditConflict("the text of these parts changed since the split; merge them instead", "text")
                 text = clean_part(whole)
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
@@ -133,7 +134,7 @@ class Arrangement:
             if whole is not None:
                 replace_predecessor(db, project_id, following, part_id)
             _close_gap(db, second)
-            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+            update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -226,7 +227,7 @@ def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
             if "into" in kept:
                 part_ids.append(_separate(db, project_id, part.id, kept))
         resting = f"id in (select value from json_each(?)) and {AT_REST}"
-        settle(db, recipes_of(db, row), resting, [json.dumps(part_ids)])
+        update_states(db, recipes_of(db, row), resting, [json.dumps(part_ids)])
         touch(db, row)
 
 

@@ -7,10 +7,10 @@ import secrets
 import time
 from collections.abc import Collection
 
-from studio.errors import Changed, NotFound
+from studio.errors import EditConflict, NotFound
 from studio.library.projects.project_records import DIRECTED, ClaimedPart, Direction
 from studio.library.projects.proof_records import OPEN_NOTE
-from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, settle, touch
+from studio.library.projects.row_mapping import AT_REST, recipes_of, row_of, settings_of, touch, update_states
 from studio.library.sqlite import Database, select
 from studio.library.store import Store, once_more_with_room
 from studio.library.takes.take import NewTake
@@ -114,7 +114,7 @@ class PartQueue:
             self._insert(db, new, len(claimed.text))
             chosen = "update parts set chosen = ?, attempts = attempts + 1 where id = ?"
             db.execute(chosen, [new.take.id, claimed.part_id])
-            settle(db, recipes_of(db, row), "id = ?", [claimed.part_id])
+            update_states(db, recipes_of(db, row), "id = ?", [claimed.part_id])
             dropped = _prune(db, claimed.part_id)
         self._store.drop_unreferred(dropped)
 
@@ -123,7 +123,7 @@ class PartQueue:
         """Keep a take of which ``characters`` were regenerated, and choose it if the take ``before`` is still chosen.
 
         A take of another text than ``text``, the part's, gives that to the part too. Raises NotFound where the part or
-        the previous take is gone, and Changed if the part got another text meanwhile.
+        the previous take is gone, and EditConflict if the part got another text meanwhile.
         """
         take = new.take
         part_id = str(take.part_id)
@@ -135,11 +135,11 @@ class PartQueue:
             if take.text != text:
                 reword = "update parts set text = ?, chosen = ? where id = ? and text = ?"
                 if not db.execute(reword, [take.text, before, part_id, text]).rowcount:
-                    raise Changed("the text of this part was changed meanwhile; look at it again", "text")
+                    raise EditConflict("the text of this part was changed meanwhile; look at it again", "text")
             self._insert(db, new, characters)
             db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, part_id, before])
             row = row_of(db, project_row[0], None)
-            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
+            update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             dropped = _prune(db, part_id)
             touch(db, row)
         self._store.drop_unreferred(dropped)
@@ -168,7 +168,7 @@ class PartQueue:
         """Remove a part from the queue: its request was ended, or the project was cancelled."""
         with self._store.writing() as db:
             for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
-                settle(db, recipes_of(db, row), _MINE, [claimed.part_id, claimed.lease])
+                update_states(db, recipes_of(db, row), _MINE, [claimed.part_id, claimed.lease])
 
 
 def _prune(db: Database, part_id: str) -> list[str]:

@@ -34,6 +34,7 @@ from studio.library.projects.row_mapping import (
     clean_part,
     clean_pause,
     clean_title,
+    compute_recipes,
     number_of,
     part_of,
     part_row,
@@ -43,9 +44,8 @@ from studio.library.projects.row_mapping import (
     recipes_of,
     row_of,
     settings_of,
-    settle,
     touch,
-    work_out,
+    update_states,
 )
 from studio.library.sharing import Right, clean_sharing, readable
 from studio.library.sqlite import Database
@@ -60,7 +60,11 @@ MAX_PROJECTS = 500
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
-_ASKED = {"missing": "state in ('new', 'stale', 'failed')", "stale": "state = 'stale'", "all": "state != 'speaking'"}
+_CONDITIONS = {
+    "missing": "state in ('new', 'stale', 'failed')",
+    "stale": "state = 'stale'",
+    "all": "state != 'speaking'",
+}
 
 
 class Projects:
@@ -166,7 +170,7 @@ class Projects:
             now = settings_of(db, row)
             if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
                 ready = recipes if recipes is not None and recipes.settings == now else Recipes(now)
-                settle(db, ready, f"project_id = ? and {AT_REST}", [project_id])
+                update_states(db, ready, f"project_id = ? and {AT_REST}", [project_id])
             return project_of(db, project_id, owner_filter)
 
     def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
@@ -176,7 +180,7 @@ class Projects:
             before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
             recipes = Recipes(now)
             if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
-                work_out(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
+                compute_recipes(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
         return recipes
 
     def delete(self, project_id: str, owner_filter: str | None) -> None:
@@ -243,7 +247,7 @@ class Projects:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest, Changed."""
+        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest, EditConflict."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
@@ -284,7 +288,7 @@ class Projects:
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
             if isinstance(which, str):
                 limits = (0, 2**31) if chapter is None else positions_of_chapter(db, project_id, chapter)
-                within = f"{_ASKED[which]} and position >= ? and position < ?"
+                within = f"{_CONDITIONS[which]} and position >= ? and position < ?"
                 db.execute(f"{fresh} and {within}", [project_id, *limits])
             elif chapter is not None:
                 raise InvalidRequest("parts already names the parts by their ids; leave out chapter", "chapter")
@@ -305,7 +309,7 @@ class Projects:
         """Remove all unfinished parts from the queue. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
+            update_states(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, owner_filter)
 
@@ -355,7 +359,7 @@ def _change(db: Database, row: dict[str, Any], part_ids: Sequence[str], changes:
         fresh = "update parts set state = 'new', attempts = 0, error = null"
         db.execute(f"{fresh} where state = 'failed' and {among}", [ids])
     choose = is_other and changes.take is None  # a new pause keeps the take that a person has chosen
-    settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids], choose=choose)
+    update_states(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids], choose=choose)
     touch(db, row)
 
 

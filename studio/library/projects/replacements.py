@@ -19,8 +19,8 @@ from studio.library.projects.row_mapping import (
     recipes_of,
     row_of,
     row_to_restore_to,
-    settle,
     touch,
+    update_states,
 )
 from studio.library.sqlite import Database, select
 from studio.library.store import Store
@@ -35,7 +35,7 @@ MAX_KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TextReplacement:
     """The text to find, and its replacement."""
 
     find: str
@@ -56,7 +56,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Matches:
     """Number of matches, and of parts with any."""
 
     count: int
@@ -66,7 +66,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoResult:
     """Number of parts restored, and of parts left as they are because they changed since."""
 
     parts: int
@@ -85,16 +85,16 @@ class Replacements:
         self._trash = trash
         trash.put_back["replacement"] = _put_back_all
 
-    def count(self, project_id: str, owner_filter: str | None, wanted: Wanted) -> Found:
+    def count(self, project_id: str, owner_filter: str | None, wanted: TextReplacement) -> Matches:
         """Raises NotFound, InvalidRequest."""
         pattern = wanted.pattern()
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             texts = _texts(db, project_id)
         counts = {position: count for _, position, text in texts if (count := len(pattern.findall(text)))}
-        return Found(sum(counts.values()), len(counts), tuple(counts))
+        return Matches(sum(counts.values()), len(counts), tuple(counts))
 
-    def replace(self, project_id: str, owner_filter: str | None, wanted: Wanted) -> Found:
+    def replace(self, project_id: str, owner_filter: str | None, wanted: TextReplacement) -> Matches:
         """Replace every match; the changed parts become stale.
 
         If any part would become blank or too long, nothing changes and this raises InvalidRequest. Raises NotFound.
@@ -114,9 +114,9 @@ class Replacements:
                 _keep(db, project_id, edits)
                 _write(db, row, ((part_id, after) for part_id, _, after in edits))
         self._trash.expire()  # also the earlier texts, if the trash keeps nothing
-        return Found(total, len(edits))
+        return Matches(total, len(edits))
 
-    def undo(self, project_id: str, owner_filter: str | None) -> Undone:
+    def undo(self, project_id: str, owner_filter: str | None) -> UndoResult:
         """Undo the newest replacement in the parts that nobody has changed since. Raises NotFound without one."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
@@ -140,14 +140,14 @@ def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
         _put_back(db, row_to_restore_to(db, replacement["project_id"]), replacement)
 
 
-def _put_back(db: Database, row: dict[str, Any], replacement: dict[str, Any]) -> Undone:
+def _put_back(db: Database, row: dict[str, Any], replacement: dict[str, Any]) -> UndoResult:
     """Restore the texts of a replacement in its project ``row``."""
     now = {part_id: text for part_id, _, text in _texts(db, row["id"])}
     edits: list[Edit] = json.loads(replacement["parts"])
     back = [(part_id, before) for part_id, before, after in edits if now.get(part_id) == after]
     db.table("replaced_texts").delete_where("id = ?", [replacement["id"]])
     _write(db, row, back)
-    return Undone(len(back), len(edits) - len(back))
+    return UndoResult(len(back), len(edits) - len(back))
 
 
 def _clean(field: str, text: str, limit: int) -> str:
@@ -184,5 +184,5 @@ def _write(db: Database, row: dict[str, Any], texts: Iterable[tuple[str, str]]) 
     ids = json.dumps([part_id for _, part_id in rows])
     among = "id in (select value from json_each(?))"
     db.execute(f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {among}", [ids])
-    settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])
+    update_states(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])
     touch(db, row)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from studio.errors import Changed, InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.projects.project_records import (
     AS_WRITTEN,
@@ -43,7 +43,7 @@ AT_REST = "state in ('new', 'done', 'stale') and chosen is not null"
 """Parts whose state follows from their chosen take; queued, generating and failed parts keep their state."""
 
 
-def settle(
+def update_states(
     db: Database,
     recipes: Recipes,
     where: str,
@@ -85,11 +85,11 @@ def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequen
     """Mark the parts of a project stale whose pronunciation changed; other dictionaries do not affect it."""
     if dictionary.scope == "project":
         for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
-            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))
+            update_states(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))
 
 
-def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
-    """Compute the recipes that `settle` will need, so that it does not compute them while holding the write lock."""
+def compute_recipes(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
+    """Compute the recipes that `update_states` will need, which then need not be computed under the write lock."""
     for _, text, voice, direction, _, recipe in _spoken(db, where, values):
         if recipe is not None:
             recipes.of(text, voice, direction)
@@ -261,9 +261,9 @@ def clean_part(text: str) -> str:
 
 
 def check_unchanged(part: Part, text: str) -> None:
-    """Raises Changed unless this is still the text of the part, and InvalidRequest if it cannot be one."""
+    """Raises EditConflict unless this is still the text of the part, and InvalidRequest if it cannot be one."""
     if clean_part(text) != part.text:
-        raise Changed("the text of this part was changed meanwhile; look at it again", "text")
+        raise EditConflict("the text of this part was changed meanwhile; look at it again", "text")
 
 
 def clean_chapter(part: Part, title: str) -> str:

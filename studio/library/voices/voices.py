@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 
-from studio.errors import Changed, Damaged, NameTaken, NotFound
+from studio.errors import DamagedAudio, EditConflict, NameTaken, NotFound
 from studio.library.audit import note
 from studio.library.checks import check_samples
 from studio.library.records import NewConsent, NewSample, Sample
@@ -163,7 +163,7 @@ class Voices:
 
         A viewer's favourites are its own: with a right to read, and without changing the voice for others.
         ``event`` and ``source`` are as in `create`.
-        Raises NotFound, InvalidRequest, NameTaken, and Changed when ``version`` is given and no longer current.
+        Raises NotFound, InvalidRequest, NameTaken, and EditConflict when ``version`` is given and no longer current.
         """
         with self._store.writing() as db:
             fields = changes.model_fields_set
@@ -196,8 +196,8 @@ class Voices:
         """Give a voice a new revision, with the samples that ``change`` returns for the present ones.
 
         Equal samples make no new revision. ``event`` and ``source`` are as in `create`.
-        Raises NotFound, InvalidRequest, the errors of ``change``, and Changed when ``version`` is given and no longer
-        current.
+        Raises NotFound, InvalidRequest, the errors of ``change``, and EditConflict when ``version`` is given and no
+        longer current.
         """
         with self._store.writing() as db:
             row = self._row(db, reference, version)
@@ -221,7 +221,7 @@ class Voices:
             return [voices_of(db, [row], number, self._viewer)[0] for number in numbers]
 
     def delete(self, reference: str, version: int | None = None) -> Voice:
-        """Put a voice into the trash, which frees its name. Raises NotFound, Changed."""
+        """Put a voice into the trash, which frees its name. Raises NotFound, EditConflict."""
         with self._trash.deleting() as db:
             row = self._row(db, reference, version, "own")
             self._touch(db, row)
@@ -251,16 +251,16 @@ class Voices:
             note(db, "voice.restore", row["id"], name=row["name"])
 
     def clip(self, sample: Sample) -> bytes:
-        """The recording that a sample is cut from. Raises Damaged, which names the voice."""
+        """The recording that a sample is cut from. Raises DamagedAudio, which names the voice."""
         try:
             return self._store.files.read(sample.clip)
-        except Damaged as error:
+        except DamagedAudio as error:
             query = "select name from voices join samples on voice_id = voices.id where clip = ? and deleted is null"
             with self._store.reading() as db:
                 names = {row[0] for row in db.execute(query, [sample.clip]).fetchall()}
             owner = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
             message = f"a recording of {owner} cannot be used: {error}; record it again, or restore a backup"
-            raise Damaged(message, "voice") from error
+            raise DamagedAudio(message, "voice") from error
 
     def mend(self, clip: bytes) -> bool:
         """Rewrite a recording whose file is missing or damaged; returns whether it did. Unused recordings are
@@ -269,7 +269,7 @@ class Voices:
         try:
             self._store.files.read(digest)
             return False
-        except Damaged:
+        except DamagedAudio:
             with self._store.writing() as db:
                 if not db.execute("select 1 from samples where clip = ?", [digest]).fetchone():
                     return False
@@ -307,14 +307,14 @@ class Voices:
     def _row(self, db: Database, reference: str, version: int | None = None, needed: Right | None = None) -> Row:
         """The row of a voice to which the viewer has a right: ``needed``, as in `check_right`.
 
-        Every access to a voice goes through this. Raises NotFound, NotAllowed, Changed.
+        Every access to a voice goes through this. Raises NotFound, NotAllowed, EditConflict.
         """
         row = self._find(db, reference)
         if row is None:
             raise NotFound(f"there is no voice {reference[:80]!r}", "voice", "voice_not_found")
         check_right(db, f"the voice {row['name']!r}", row, self._viewer, needed)
         if version is not None and row["version"] != version:
-            raise Changed(f"the voice {row['name']!r} was changed in the meantime; read it again", "voice")
+            raise EditConflict(f"the voice {row['name']!r} was changed in the meantime; read it again", "voice")
         return row
 
     def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:

@@ -48,7 +48,7 @@ class ProofRegeneration:
     ) -> Improved:
         """Generate a part up to ``tries`` times, until nothing in it is doubtful; choose the best if it is as good.
 
-        The take before stays among the part's takes. Raises NotFound, Changed without audio of the current text,
+        The take before stays among the part's takes. Raises NotFound, EditConflict without audio of the current text,
         TooCostly, Unavailable, and what SpeechService.speak raises at the first try.
         """
         async with self._places:

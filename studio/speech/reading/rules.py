@@ -27,7 +27,7 @@ _ALWAYS_CAPITALISED = re.compile(
     r"April|June|July|August|September|October|November|December)\b"
 )
 """Words after times and measures that are capitalised anywhere."""
-Reading = Callable[[re.Match[str]], str]
+MatchReader = Callable[[re.Match[str]], str]
 GroupReader = Callable[[str], str | None] | Mapping[str, str] | None
 _PLACE = re.compile(r"\\([\d.])")
 
@@ -36,14 +36,14 @@ class Rule(NamedTuple):
     """A pattern and how its matches are read."""
 
     pattern: re.Pattern[str]
-    reading: Reading
+    reading: MatchReader
     needs: tuple[str, ...]
     """The pattern is tried only if the text contains one of these strings, with every digit as 0; always if empty.
 
     Searching for strings is many times faster than for patterns."""
 
 
-def rule(pattern: str, reading: Reading | str, *readers: GroupReader, needs: str = "") -> Rule:
+def rule(pattern: str, reading: MatchReader | str, *readers: GroupReader, needs: str = "") -> Rule:
     """A rule with a function or a template: \\1 is the first group, \\. the full stop of a sentence that ends here.
 
     ``readers`` convert the groups in order; a group without one stays as it is. If a reader returns None, the match is
@@ -53,7 +53,7 @@ def rule(pattern: str, reading: Reading | str, *readers: GroupReader, needs: str
     return Rule(re.compile(pattern), read, tuple(filter(None, needs.split("|"))))
 
 
-def _template(template: str, readers: Sequence[GroupReader]) -> Reading:
+def _template(template: str, readers: Sequence[GroupReader]) -> MatchReader:
     def read(match: re.Match[str]) -> str:
         groups = [match[0], *match.groups("")]
         for number, reader in enumerate(readers, start=1):

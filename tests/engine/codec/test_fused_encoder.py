@@ -72,7 +72,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.may, self.began, self.together = threading.Event(), threading.Event(), list[int]()
-        self.death: str | None = None
+        self.stop_reason: str | None = None
 
     def __call__(self, audio: Tensor) -> Tensor:
         self.together.append(len(audio))
@@ -103,7 +103,7 @@ async def waiting(
 
 def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> None:
     encode = Waiting()
-    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
     async def bring() -> list[EncodedClip | BaseException]:
         others = [clip(2, 0.2), clip(3, 0.01), clip(4, 0.1), clip(5, 0.1), clip(6, SECONDS_AT_ONCE), clip(7, 0.1)]
@@ -124,7 +124,7 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
 
 def test_a_clip_whose_caller_has_left_keeps_no_others_apart() -> None:
     encode = Waiting()
-    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
     async def bring() -> None:
         tasks = await waiting(encode, clips, [clip(2, 0.1), clip(3, SECONDS_AT_ONCE), clip(4, 0.1)])
@@ -141,7 +141,7 @@ def test_a_clip_whose_caller_has_left_keeps_no_others_apart() -> None:
 def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are_encoded() -> None:
     encode = Waiting()
     encode.may.set()
-    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
     async def bring(mark: int) -> np.ndarray:
         return (await clips.encode(*clip(mark, 0.1))).codes
@@ -149,7 +149,7 @@ def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are
     with pytest.raises(RuntimeError, match="broken"):
         asyncio.run(bring(-1))
     assert asyncio.run(bring(4))[0, 0] == 4
-    encode.death = "the engine was stopped"
+    encode.stop_reason = "the engine was stopped"
     with pytest.raises(EngineStopped, match="was stopped"):
         asyncio.run(bring(4))
     clips.stop()
@@ -157,7 +157,7 @@ def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are
 
 def test_what_is_wrong_with_a_clip_is_told_to_nobody_whose_clip_waited_with_it() -> None:
     encode = Waiting()
-    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
     async def bring() -> list[EncodedClip | BaseException]:
         tasks = await waiting(encode, clips, [clip(mark, 0.1) for mark in (2, -3, 4)])

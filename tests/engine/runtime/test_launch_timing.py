@@ -136,12 +136,12 @@ def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(apar
     loop.submit(speaking)
     poll = threading.Event()
     while len(device.launched) < 5 or device.launched[-1][0] > time.perf_counter():  # until the last one runs
-        assert loop.death is None and len(device.launched) < 20
+        assert loop.stop_reason is None and len(device.launched) < 20
         poll.wait(FRAME / 40)
     running = len(device.launched) - 1
     loop.submit(newcomer)
     while len(device.launched) < running + 3 or not heard:
-        assert loop.death is None
+        assert loop.stop_reason is None
         poll.wait(FRAME / 40)
     loop.stop()
     assert newcomer not in device.launched[running][1] and newcomer in device.launched[running + 1][1]

@@ -78,7 +78,7 @@ def several(
     app = create_app(settings, start_engine)
     service = app.state.studio.speech
     patch = pytest.MonkeyPatch()
-    patch.setattr("fleet.frontends.speech_processes.how_many", lambda *_: count)
+    patch.setattr("fleet.frontends.speech_processes.speech_process_count", lambda *_: count)
     processes = SpeechProcesses(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from engine import EngineConfig, EngineStats
 from fleet.frontends.messages import StartArguments
 from fleet.frontends.speech_process import SpeechProcess
-from fleet.frontends.speech_processes import how_many
+from fleet.frontends.speech_processes import speech_process_count
 from studio.engine_host import EngineHost
 from studio.errors import SettingsError
 from studio.library import Library
@@ -50,7 +50,7 @@ def test_how_many(device: str, replicas: int, cores: int, count: int) -> None:
     engine.info = replace(engine.info, device=device)
     stats = EngineStats(0, 0, 0, 0, 0, 0.0)
     engine.stats = lambda: replace(stats, replicas={str(n): stats for n in range(replicas)})  # type: ignore[method-assign]
-    assert how_many(Settings(), engine, cores) == count
+    assert speech_process_count(Settings(), engine, cores) == count
 
 
 def test_several_listen_at_one_port_and_nobody_else_can() -> None:

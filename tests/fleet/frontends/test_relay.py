@@ -13,7 +13,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from fleet.frontends.relay import CALLER, Relay, Relayed
+from fleet.frontends.relay import CALLER, ForwardedClient, Relay
 from studio.serving.server import QuietServer, config_of
 from studio.settings import Settings
 
@@ -86,7 +86,7 @@ async def relayed(tmp_path: Path, studio: Studio) -> AsyncIterator[httpx.AsyncCl
         private.bind(path)
         public.bind(("127.0.0.1", 0))
         relay = Relay(own, lambda scope: scope["path"] == SOUND, path)
-        async with serving(studio, private, Relayed), serving(relay, public):
+        async with serving(studio, private, ForwardedClient), serving(relay, public):
             address = f"http://127.0.0.1:{public.getsockname()[1]}"
             async with httpx.AsyncClient(base_url=address, timeout=30) as client:
                 yield client

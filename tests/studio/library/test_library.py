@@ -16,7 +16,7 @@ import pytest
 from sqlite_utils import Database
 
 import engine
-from studio.errors import Changed, InvalidRequest, LibraryUnavailable, NameTaken, NotFound, StudioError
+from studio.errors import EditConflict, InvalidRequest, LibraryUnavailable, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, TakeFilter, VoiceFields, checks
 from studio.library.migrations.schema import MIGRATIONS
 from studio.library.pronunciations.entries import GLOBAL, Pronunciation
@@ -111,7 +111,7 @@ def test_editing_what_is_said_of_a_voice_leaves_its_revision_but_not_its_version
     edited = library.voices.edit("anna", VoiceFields(name="Berta", favourite=True), made.version)
     assert (edited.slug, edited.description, edited.favourite) == ("berta", "old", True)
     assert edited.revision == 1 and edited.version != made.version
-    with pytest.raises(Changed):
+    with pytest.raises(EditConflict):
         library.voices.edit("berta", VoiceFields(name="Carla"), made.version)
     with pytest.raises(NotFound):
         library.voices.get("anna")

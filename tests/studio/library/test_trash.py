@@ -13,7 +13,7 @@ from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFoun
 from studio.library import Library, TakeFilter, Voice, VoiceFields
 from studio.library.migrations.schema import MIGRATIONS
 from studio.library.projects.project_records import NewCharacter, NewPart, PartChanges, Project, ProjectSettings
-from studio.library.projects.replacements import Wanted
+from studio.library.projects.replacements import TextReplacement
 from studio.library.sqlite import Database
 from studio.library.takes.take import NewTake, Take
 from studio.library.trash import TABLES, TrashItem
@@ -61,7 +61,7 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
     kept = project(library, "me", "Cat.", "Cats.", "Dog.")
     [*_, dog] = library.projects.parts(kept.id, "me")
     library.arrangement.delete(kept.id, "me", dog.id)
-    library.replacements.replace(kept.id, "me", Wanted("cat", "cow"))
+    library.replacements.replace(kept.id, "me", TextReplacement("cat", "cow"))
     ann = library.cast.add(kept.id, "me", NewCharacter("Ann"))
     library.projects.edit_parts(
         kept.id, "me", [library.projects.parts(kept.id, "me")[0].id], PartChanges(character=ann.id)
@@ -133,7 +133,7 @@ def test_what_is_removed_takes_all_that_it_had_with_it(library: Library) -> None
 def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: Library) -> None:
     book = project(library, "me", "Cat.", "Dog.", takes=2)
     [cat, _] = library.projects.parts(book.id, "me")
-    library.replacements.replace(book.id, "me", Wanted("dog", "cow"))
+    library.replacements.replace(book.id, "me", TextReplacement("dog", "cow"))
     library.arrangement.delete(book.id, "me", cat.id)
     library.projects.delete(book.id, "me")
     with pytest.raises(NotFound, match="restore that first"):
@@ -224,7 +224,7 @@ def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(
 def test_replacements_are_undone_one_after_the_other_or_any_of_them(library: Library) -> None:
     book = project(library, "me", "Cat.", "Dog.")
     for find, replace in (("cat", "Cow"), ("dog", "Pig"), ("pig", "Hen")):
-        library.replacements.replace(book.id, "me", Wanted(find, replace))
+        library.replacements.replace(book.id, "me", TextReplacement(find, replace))
 
     def texts() -> list[str]:
         return [part.text for part in library.projects.parts(book.id, "me")]

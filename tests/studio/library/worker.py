@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from studio.errors import Changed, InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library import Backup, Library, NewConsent, TakeFilter, Voice, VoiceFields
 from studio.library.records import NewSample, Sample
 from studio.library.takes.take import Take
@@ -50,7 +50,7 @@ def work(home: Path, seed: int, count: int, names: int, told: Connection) -> Non
         told.send(verb)
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
-        except (NotFound, InvalidRequest, Changed):
+        except (NotFound, InvalidRequest, EditConflict):
             continue  # another process was faster, as is expected here
 
 

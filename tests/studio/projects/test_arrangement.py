@@ -14,7 +14,7 @@ from studio.errors import InvalidRequest
 from studio.library import Library
 from studio.library.projects import part_arrangement
 from studio.library.projects.project_records import NewPart, Part, ProjectSettings
-from studio.library.projects.replacements import Found, Wanted
+from studio.library.projects.replacements import Matches, TextReplacement
 from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
 from tests.studio.server import Served
@@ -350,16 +350,16 @@ def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
         lambda: library.arrangement.merge(project.id, "you", part.id, part.id),
         lambda: library.arrangement.move(project.id, "you", part.id, 0),
         lambda: library.arrangement.delete(project.id, "you", part.id),
-        lambda: library.replacements.count(project.id, "you", Wanted("One")),
-        lambda: library.replacements.replace(project.id, "you", Wanted("One", "Two")),
+        lambda: library.replacements.count(project.id, "you", TextReplacement("One")),
+        lambda: library.replacements.replace(project.id, "you", TextReplacement("One", "Two")),
         lambda: library.replacements.undo(project.id, "you"),
     ):
         with pytest.raises(Exception, match="no project"):
             does()
     assert library.projects.parts(project.id, "me") == [part]
-    assert library.replacements.replace(project.id, "me", Wanted("ONE", "Two")) == Found(1, 1)
+    assert library.replacements.replace(project.id, "me", TextReplacement("ONE", "Two")) == Matches(1, 1)
     library.projects.delete(project.id, "me")
     assert library.trash.empty(None, "project") == 1
     assert library.trash.page(None) == []
     with pytest.raises(InvalidRequest):
-        Wanted("").pattern()
+        TextReplacement("").pattern()

@@ -63,7 +63,7 @@ async def test_a_recording_is_closed_once_no_thread_writes_to_it(
     with suppress(asyncio.CancelledError):
         await listening
     await until(wrote.is_set)
-    await recorder.settle()
+    await recorder.wait_until_written()
     recorder.forget(other)
     assert recorder.check() == (0, 0)
     recorder.stop()

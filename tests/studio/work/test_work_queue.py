@@ -10,11 +10,13 @@ import pytest
 
 from studio.errors import QueueFull, TooCostly, TooManyRequests
 from studio.work.job import check_job
-from studio.work.work_queue import Kind, WorkQueue
+from studio.work.work_queue import QueueKind, WorkQueue
 
 
 def queue_of(at_once: int = 1, waiting: int = 7, seconds: float = 60.0) -> WorkQueue:
-    return WorkQueue(Kind("clips", "the clip", "clips", "decoded", at_once, waiting, seconds, "send a shorter one"))
+    return WorkQueue(
+        QueueKind("clips", "the clip", "clips", "decoded", at_once, waiting, seconds, "send a shorter one")
+    )
 
 
 class Held:

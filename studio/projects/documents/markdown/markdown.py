@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from studio.projects.documents.headings import is_heading, is_scene_break
-from studio.projects.documents.markdown.markdown_header import parted
+from studio.projects.documents.markdown.markdown_header import split_header
 from studio.projects.documents.passages import Document, Passage, Skipped, decode_text, with_pauses
 from studio.projects.documents.plain import unwrap
 
@@ -37,7 +37,7 @@ def read_markdown(data: bytes, with_notes: bool = False) -> Document:
 
     With ``with_notes``, footnotes follow the paragraphs that refer to them. Raises InvalidDocument.
     """
-    header, text = parted(decode_text(data))
+    header, text = split_header(decode_text(data))
     text, notes = _without_notes(text.split("\n"))
     tokens = _PARSER.parse(text)
     levels = _chapter_levels(tokens)

@@ -31,7 +31,7 @@ class MarkdownHeader:
     language: str = ""
 
 
-def parted(text: str) -> tuple[MarkdownHeader, str]:
+def split_header(text: str) -> tuple[MarkdownHeader, str]:
     """The front matter of a document, and its text without it."""
     match = _HEADER.match(text)
     if not match:

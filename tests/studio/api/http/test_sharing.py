@@ -18,7 +18,7 @@ from studio.api_key import read_keys
 from studio.audio.cover import read_cover
 from studio.library import Library, NewConsent, VoiceFields
 from studio.library.projects.project_records import ClaimedPart, NewCharacter, NewPart, ProjectSettings
-from studio.library.projects.replacements import Wanted
+from studio.library.projects.replacements import TextReplacement
 from studio.library.pronunciations.entries import DictionaryScope, Pronunciation
 from studio.library.takes.take import NewTake, Take, Timed
 from studio.settings import Settings
@@ -196,7 +196,7 @@ def of_anna(served: Served, sharing: str) -> Ids:
     words = [Timed("Two", 0.0, 0.2), Timed("words.", 0.2, 0.5)]
     library.part_queue.done(claimed, NewTake(spoken_part, [sound], None, words))
     library.arrangement.delete(project, None, gone)
-    library.replacements.replace(project, None, Wanted("Third", "Last"))
+    library.replacements.replace(project, None, TextReplacement("Third", "Last"))
     spot = library.proofs.add_note(project, None, spoken_part.id, 0.0, "Listen.")
     eva, fred = (library.cast.add(project, None, NewCharacter(name)) for name in ("Eva", "Fred"))
     return {
