@@ -161,7 +161,7 @@ async def measure_references(home: Path, model: str) -> dict[str, float]:
 
 @contextlib.asynccontextmanager
 async def studio(library: Library, model: str) -> AsyncIterator[SpeechService]:
-    """An engine of its own on the library, stopped at the end."""
+    """A speech service with its own engine on the library, until the context ends."""
     host = EngineHost(EngineConfig(model=model), Engine.start)
     host.start()
     engine = await host.ready()

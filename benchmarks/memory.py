@@ -32,7 +32,7 @@ BUDGET = 14 * GIB
 """Bytes; too little for a copy of the weights in twelve bits."""
 CLIP_SECONDS = 10
 FRAMES = 60
-"""Of a take."""
+"""Frames of a take."""
 
 
 async def clone(engine: Engine, minutes: float) -> int:
@@ -76,7 +76,7 @@ def measure(config: EngineConfig, minutes: float = 0.0) -> dict[str, Any]:
     return figures
 
 
-def as_a_card(checkpoint: str, gib: float, minutes: float) -> dict[str, Any]:
+def measure_card(checkpoint: str, gib: float, minutes: float) -> dict[str, Any]:
     """`measure` with automatic choices, in a process with this many GiB; or the error that ended it."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "measured.json"
@@ -111,7 +111,7 @@ def main() -> None:
     )
     cards = []
     for gib in options.cards:
-        cards.append(as_a_card(options.checkpoint, gib, options.minutes))
+        cards.append(measure_card(options.checkpoint, gib, options.minutes))
         report.add({"cards": cards})
     if cards:
         names = "gib", "rows", "context", "takes", "gib_by_the_driver", "gib_reserved_at_most", "error"

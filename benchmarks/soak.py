@@ -58,14 +58,14 @@ TAKE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Mix:
+class LoadMix:
     """The callers, and the growth that the process may show."""
 
     callers: int
     minutes: float
     settled_minutes: float
     settled_takes: int
-    """By then every voice has been used in every format beside every other: everything this load can fill is full."""
+    """By then every voice has been used in every format beside every other voice, so every cache is full."""
     max_growth: float
     clips: float = 0.0
     """Share of requests with a new clip of their own."""
@@ -74,8 +74,8 @@ class Mix:
     settings: dict[str, str] = field(default_factory=dict)
 
 
-ORDINARY = Mix(callers=4, minutes=30, settled_minutes=5, settled_takes=200, max_growth=0.02)
-BUSY_CARD = Mix(
+ORDINARY = LoadMix(callers=4, minutes=30, settled_minutes=5, settled_takes=200, max_growth=0.02)
+BUSY_CARD = LoadMix(
     callers=72,
     minutes=20,
     settled_minutes=2,
@@ -88,12 +88,12 @@ BUSY_CARD = Mix(
 
 
 @dataclass(frozen=True)
-class Look:
+class ProcessSample:
     """Measurements of the idle process."""
 
     minute: float
     memory_mib: float
-    """Resident."""
+    """Resident memory in MiB."""
     files: int
     threads: int
     takes: int
@@ -110,7 +110,7 @@ class Load:
 
     http: httpx.AsyncClient
     voices: list[str]
-    mix: Mix
+    mix: LoadMix
     choose: random.Random
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -162,7 +162,9 @@ class Load:
         return "takes" if count else "no audio arrived"
 
 
-async def soak(studio: StudioProcess, mix: Mix, minutes: float, report: Report) -> tuple[list[Look], list[str]]:
+async def soak(
+    studio: StudioProcess, mix: LoadMix, minutes: float, report: Report
+) -> tuple[list[ProcessSample], list[str]]:
     """The measurements of the process, one a minute, and what went wrong with requests and takes."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)  # a connection per request, none when idle
     async with httpx.AsyncClient(base_url=studio.address, timeout=TIMEOUT, limits=limits) as http:
@@ -170,18 +172,18 @@ async def soak(studio: StudioProcess, mix: Mix, minutes: float, report: Report) 
         load = Load(http, voices or ["random"], mix, random.Random(0))
         report.add({"first_ms_before": await _first_audio_ms(studio.address)})
         started = time.monotonic()
-        looks: list[Look] = []
-        while not looks or looks[-1].minute < minutes:
+        samples: list[ProcessSample] = []
+        while not samples or samples[-1].minute < minutes:
             await load.until(min(time.monotonic() + 60, started + 60 * minutes))
             await asyncio.sleep(REST_SECONDS)
             await http.get("/v1/voices")  # its worker thread ends those that are idle
-            looks.append(_look(studio.pid, (time.monotonic() - started) / 60, load.counts))
-            report.add({"looks": [asdict(look) for look in looks], "reasons": dict(load.reasons)})
+            samples.append(_sample(studio.pid, (time.monotonic() - started) / 60, load.counts))
+            report.add({"samples": [asdict(sample) for sample in samples], "reasons": dict(load.reasons)})
         kept = _kept((await http.get("/metrics")).text)
         report.add({"first_ms_after": await _first_audio_ms(studio.address), "kept": kept})
     broken = [f"{count} requests failed: {reason}" for reason, count in load.reasons.items()]
     broken += [f"{count} takes were {outcome}" for outcome, count in kept.items() if outcome != "kept" and count]
-    return looks, broken
+    return samples, broken
 
 
 async def _first_audio_ms(address: str) -> float | None:
@@ -208,10 +210,10 @@ def _card_mib() -> int | None:
         return None
 
 
-def _look(process: int, minute: float, counts: Counter[str]) -> Look:
+def _sample(process: int, minute: float, counts: Counter[str]) -> ProcessSample:
     folder = Path(f"/proc/{process}")
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-    return Look(
+    return ProcessSample(
         minute=round(minute, 1),
         memory_mib=round(int(status["VmRSS"].split()[0]) / 2**10, 1),
         files=len(list((folder / "fd").iterdir())),
@@ -223,9 +225,11 @@ def _look(process: int, minute: float, counts: Counter[str]) -> Look:
     )
 
 
-def verdict(looks: list[Look], mix: Mix = ORDINARY) -> list[str]:
+def verdict(samples: list[ProcessSample], mix: LoadMix = ORDINARY) -> list[str]:
     """What grew; none means success."""
-    settled = [look for look in looks if look.minute >= mix.settled_minutes and look.takes >= mix.settled_takes]
+    settled = [
+        sample for sample in samples if sample.minute >= mix.settled_minutes and sample.takes >= mix.settled_takes
+    ]
     if len(settled) < 2:
         return [
             f"the run was too short: the first {mix.settled_takes} takes and {mix.settled_minutes} minutes do not count"
@@ -234,14 +238,14 @@ def verdict(looks: list[Look], mix: Mix = ORDINARY) -> list[str]:
     third = -(-len(settled) // 3)
     broken = []
     for memory in ("memory", "card"):
-        mib = [getattr(look, f"{memory}_mib") or 0 for look in settled]
+        mib = [getattr(sample, f"{memory}_mib") or 0 for sample in settled]
         before, after = median(mib[:third]), median(mib[-third:])
         if after > before * (1 + mix.max_growth):
             name = "memory" if memory == "memory" else "the card's memory"
             broken.append(f"{name} grew by {after / before - 1:.1%}, from {before:.0f} to {after:.0f} MiB")
-    until = looks[: looks.index(first) + 1]
+    until = samples[: samples.index(first) + 1]
     for name in ("files", "threads"):
-        most = max(getattr(look, name) for look in until)
+        most = max(getattr(sample, name) for sample in until)
         if getattr(last, name) > most:
             broken.append(f"{name} grew from {most} to {getattr(last, name)}")
     return broken
@@ -282,11 +286,13 @@ def main() -> int:
         studio = StudioProcess(STUDIO_PAGE="0", STUDIO_HOME=home, **settings)
         try:
             studio.wait_until_ready()
-            looks, broken = asyncio.run(soak(studio, mix, minutes, report))
+            samples, broken = asyncio.run(soak(studio, mix, minutes, report))
         finally:
             studio.stop()
-    broken += verdict(looks, mix)
-    table(f"{mix.callers} callers, {len(FORMATS)} formats, {HANG_UPS:.0%} hang up", [asdict(look) for look in looks])
+    broken += verdict(samples, mix)
+    table(
+        f"{mix.callers} callers, {len(FORMATS)} formats, {HANG_UPS:.0%} hang up", [asdict(sample) for sample in samples]
+    )
     once = "first_ms_before", "first_ms_after", "kept"
     table("one caller before and after; the library", [{name: report.results[name] for name in once}])
     print("\n".join(f"  broken: {line}" for line in broken) or "  all conditions were met")

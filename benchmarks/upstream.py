@@ -1,8 +1,8 @@
 """Upstream's own generation loop on the same weights: python -m benchmarks.upstream FOLDER [--compile] [--out FILE]
 
 fish-speech's classes and its `generate`, out of its PyPI wheel, one row, keys and values for 4096 positions (its own
-default is the model's 32,768, which is slower), eager unless --compile. What is timed is the whole of a frame, from
-one frame's begin to the next one's, sampling included.
+default is the model's 32,768, which is slower), eager unless --compile. A frame is timed from its start to
+the start of the next one, sampling included.
 """
 
 from __future__ import annotations

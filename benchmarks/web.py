@@ -1,4 +1,4 @@
-"""The web layer alone: first byte and CPU time of requests with an engine that costs nothing. python -m benchmarks.web
+"""The web layer alone: first byte and CPU time of requests with an engine that takes no time. python -m benchmarks.web
 
 Also the time to first sound through Fish Audio's routes, compared with our own.
 

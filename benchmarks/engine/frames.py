@@ -30,7 +30,7 @@ from engine.runtime.graphs import PREFILL_SIZES, CapturedGraph, no_garbage_colle
 
 CONTEXT, FILLED = 1024, 600
 ROWS = (1, 2, 3, 4, 8, 16, 32, 64)
-PREFIX, ASKED = 300, 40
+PREFIX, TEXT = 300, 40
 """Positions of a cached voice before each prompt of a prefill, and positions of its text."""
 
 
@@ -66,8 +66,8 @@ def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
     read = FusedPrefill(model, frame.slow, cache)
     return {
         "frame_ms": {rows: round(median_ms(graph.again), 3) for rows, graph in graphs.items()},
-        "frame_ms_in_a_row": {rows: in_a_row_ms(graph) for rows, graph in graphs.items()},
-        "prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES if size // ASKED < most},
+        "frame_ms_in_a_row": {rows: sequence_ms(graph) for rows, graph in graphs.items()},
+        "prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES if size // TEXT < most},
     }
 
 
@@ -81,7 +81,7 @@ def frame_graph(frame: FusedFrame, slots: Slots, rows: int) -> CapturedGraph:
     return _graph(draw, torch.arange(rows, device=DEVICE))
 
 
-def in_a_row_ms(graph: CapturedGraph, frames: int = 200) -> float:
+def sequence_ms(graph: CapturedGraph, frames: int = 200) -> float:
     """Milliseconds per frame, for frames without waiting by the host."""
 
     def run() -> None:
@@ -92,10 +92,10 @@ def in_a_row_ms(graph: CapturedGraph, frames: int = 200) -> float:
 
 
 def time_prefill(read: FusedPrefill, size: int) -> float:
-    """Median milliseconds of reading this many prompt positions, ASKED of each after PREFIX cached ones."""
+    """Median milliseconds of reading prompts of TEXT positions after PREFIX cached ones, this many positions in all."""
     at, text = torch.arange(size, device=DEVICE), torch.randn(size, S2_PRO.slow.dim, device=DEVICE).bfloat16()
     codes = torch.zeros(S2_PRO.num_codebooks, size, dtype=torch.int64, device=DEVICE)
-    return round(median_ms(_graph(read, text, at * 7, codes, at // ASKED, PREFIX + at % ASKED).again), 3)
+    return round(median_ms(_graph(read, text, at * 7, codes, at // TEXT, PREFIX + at % TEXT).again), 3)
 
 
 def _graph(work: Callable[..., Any], *inputs: Tensor) -> CapturedGraph:

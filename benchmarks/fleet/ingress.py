@@ -13,7 +13,7 @@ BUFFERED_SECONDS = 1.0
 FOUR = 4
 """Numbers of speech processes to compare."""
 REPLICAS = 8
-"""Replicas that only take time: enough that no GPU would be the limit, so the processes before them are."""
+"""Replicas that only simulate timing: enough that the processes in front of them are the limit."""
 FIRST_STREAMS, STEP_STREAMS = 300, 25
 """Streams for one process: the first load, and the steps up or down until the limit is found."""
 CROWD_SECONDS, SPREAD_SECONDS = 12.0, 3.0

@@ -54,7 +54,7 @@ class Loads:
     replicas: int
     """Of the fleet of several."""
     streams: int
-    """At once on one GPU."""
+    """Concurrent takes on one GPU."""
     seconds: float
     repeat: int
     voices: int
@@ -62,12 +62,12 @@ class Loads:
 
     @property
     def number(self) -> str:
-        """Of the replicas, as the figures' names have it."""
+        """The number of replicas in words, as in the names of figures."""
         return NUMBERS.get(self.replicas, str(self.replicas))
 
     @property
-    def with_one_lost(self) -> int:
-        """The streams that all replicas but one carry."""
+    def streams_without_one(self) -> int:
+        """The number of streams that all replicas but one can carry."""
         return self.streams * (self.replicas - 1)
 
 
@@ -82,7 +82,7 @@ class Running:
         """The replicas' own counters, by name."""
         return dict((await self.service.load())["replicas"])  # type: ignore[call-overload]
 
-    async def whole_again(self, before: set[str], gone: int) -> None:
+    async def wait_for_replacement(self, before: set[str], gone: int) -> None:
         """Wait until the number of replicas is as before, with a new one in place of the lost process."""
         until = time.monotonic() + BACK_SECONDS
         while time.monotonic() < until:
@@ -118,7 +118,7 @@ def replica_processes() -> list[int]:
     """The process ids of every replica of this machine."""
     pids = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             if entry.read_bytes().startswith(REPLICA):
                 pids.append(int(entry.parent.name))
     return sorted(pids)
@@ -168,11 +168,11 @@ async def hits(service: Service, loads: Loads) -> float:
     return met / (met + missed)
 
 
-async def struck(
+async def measure_failure(
     service: Service, loads: Loads, blow: Callable[[], Awaitable[float]]
 ) -> tuple[list[Listener], float, list[float]]:
-    """The measurements of listeners during a failure: all of them, its time, and each one's start, by one clock."""
-    requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.with_one_lost)]
+    """The listeners' measurements during a failure, its time, and the start of each listener, by one clock."""
+    requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.streams_without_one)]
     began = [0.0] * len(requests)
 
     async def listen(number: int) -> Listener:
@@ -246,12 +246,12 @@ class Stages:
                 before, ended, listeners = set(replica_processes()), asyncio.Event(), list[Listener]()
 
                 async def caller(number: int) -> None:
-                    await asyncio.sleep(number * self.loads.seconds / self.loads.with_one_lost)
+                    await asyncio.sleep(number * self.loads.seconds / self.loads.streams_without_one)
                     while not ended.is_set():
                         frames = up.service.frames(self.loads.seconds)
                         listeners.append(await up.service.address.listen(up.service.request(frames, voice=VOICE)))
 
-                callers = [asyncio.create_task(caller(number)) for number in range(self.loads.with_one_lost)]
+                callers = [asyncio.create_task(caller(number)) for number in range(self.loads.streams_without_one)]
                 await asyncio.sleep(self.loads.seconds)
                 began = time.perf_counter()
                 with tempfile.TemporaryDirectory() as other:
@@ -275,7 +275,7 @@ class Stages:
                 )
 
     async def ingress(self) -> None:
-        """Streams that one process can serve, and four, with replicas that only take time."""
+        """Streams that one process can serve, and four, with replicas that only simulate timing."""
         most: dict[int, int] = {}
         for processes in (1, FOUR):
             settings = {"STUDIO_ENGINES": str(REPLICAS), "PACED_PROCESSES": str(processes), "STUDIO_DEVICE": "cpu"}
@@ -302,7 +302,7 @@ class Stages:
             await service.address.listen(service.request(2, voice=f"{VOICE}-{number}"))
 
     async def _lose(self, up: Running, name: str, blow: signal.Signals) -> None:
-        """One replica under takes of both studios."""
+        """Make one replica fail under takes of both studios."""
         await up.service.idle()
         before, victim = set(await up.replicas()), replica_processes()[0]
 
@@ -310,7 +310,7 @@ class Stages:
             os.kill(victim, blow)
             return time.perf_counter()
 
-        listeners, fallen, began = await struck(up.service, self.loads, fall)
+        listeners, fallen, began = await measure_failure(up.service, self.loads, fall)
         gaps = [gap_after(listener, fallen - start) for listener, start in zip(listeners, began, strict=True)]
         self.report.add(
             {
@@ -322,7 +322,7 @@ class Stages:
             }
         )
         struck_at = time.perf_counter()
-        await up.whole_again(before, victim)
+        await up.wait_for_replacement(before, victim)
         self.report.add({f"{name}_back_s": round(time.perf_counter() - struck_at, 1)})
 
 

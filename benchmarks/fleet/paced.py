@@ -1,4 +1,4 @@
-"""Replicas that only take time: each take arrives in real time, at the pace of its playback, and is noise.
+"""Replicas that only simulate an engine's timing: each take is noise and arrives at the speed of its playback.
 
 They serve to measure everything before the engines: Ray's streams, processes and HTTP.
 """
@@ -73,7 +73,7 @@ class PacedEngine:
         return EngineStats(self._running, 0, self._finished, self._cancelled, self._frames, busy)
 
     def stop(self) -> None:
-        """Nothing is left of it."""
+        """Nothing to release."""
 
 
 class PacedDeployment(deployment.EngineDeployment):

@@ -1,5 +1,5 @@
-"""python -m benchmarks.fleet.paced_app: app.py with replicas that only take time, as many as STUDIO_ENGINES says, and
-with as many speech processes as PACED_PROCESSES says."""
+"""python -m benchmarks.fleet.paced_app: app.py with STUDIO_ENGINES replicas that only simulate timing, and with
+PACED_PROCESSES speech processes."""
 
 from __future__ import annotations
 

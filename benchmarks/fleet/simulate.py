@@ -1,7 +1,7 @@
 """A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE] [--plot FILE]
 
-The fleet's own code (fleet/membership.py, take.py, routing.py) with engines that only take the time measured on an H200
-(benchmarks/results/h200.json), on a simulated clock. The network, Ray and the ingress are left out.
+The fleet's own code (fleet/membership.py, routed_utterance.py, routing.py) over engines that only simulate the timing
+of an H200 (benchmarks/results/h200.json), on a simulated clock. The network, Ray and the ingress are left out.
 `cpu_us_a_chunk` is this process's time per chunk, including its engines' share: it shows how much one process's
 bookkeeping can handle.
 """
@@ -69,7 +69,7 @@ class Measurements:
     first: list[float] = field(default_factory=list)
     """Seconds until each listener's first audio."""
     seconds: float = 0.0
-    """Of sound."""
+    """Seconds of audio received."""
     chunks: int = 0
     lost: int = 0
     refused: int = 0
@@ -117,7 +117,7 @@ class Crowd:
             return
         measurements.silences.append(silence)
 
-    async def again_and_again(self) -> None:
+    async def repeat(self) -> None:
         while True:
             await self.listen()
 
@@ -135,7 +135,7 @@ class Crowd:
 
 @contextmanager
 def fleet_on(loop: JumpingLoop) -> Iterator[None]:
-    """Makes the fleet's code read that loop's clock."""
+    """Makes the fleet's code use that loop's clock."""
     modules: tuple[Any, ...] = (fleet.membership, fleet.routed_utterance)
     for module in modules:
         module.time = loop
@@ -150,9 +150,9 @@ INFO = EngineInfo("timed", "none", "none", 44100, 2048, 10, 4096, 64, 64, "codec
 
 
 async def saturated(replicas: int, pace: Pace, seconds: float) -> dict[str, float]:
-    """As many listeners as rows, each with take after take: × real time, and the prefix caches' hit rate."""
+    """As many listeners as rows, each with one take after another: × real time, and the prefix caches' hit rate."""
     async with _fleet(replicas, pace) as (line, crowd):
-        tasks = [asyncio.create_task(crowd.again_and_again()) for _ in range(replicas * pace.rows)]
+        tasks = [asyncio.create_task(crowd.repeat()) for _ in range(replicas * pace.rows)]
         await asyncio.sleep(SETTLE)  # until they are out of step
         before, chunks, cpu = crowd.measurements.seconds, crowd.measurements.chunks, time.process_time()
         hits, misses = _prefixes(line)

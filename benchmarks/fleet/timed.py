@@ -1,4 +1,4 @@
-"""Engines that only take time, on a simulated clock: a fleet of any size in one process, faster than real time."""
+"""Engines that only simulate timing: a fleet of any size in one process, on a simulated clock."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Pace:
 class TimedTake:
     voice: bytes | None
     frames: int
-    """In all."""
+    """Seconds in total."""
     done: int
     items: asyncio.Queue[Item | BaseException] = field(default_factory=asyncio.Queue)
     sent: int = 0

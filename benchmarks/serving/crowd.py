@@ -21,19 +21,19 @@ TICK_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Load:
-    """What a crowd heard, and what that cost its processes."""
+    """The listeners' measurements, and the load on their processes."""
 
     listeners: list[Listener]
     seconds: float
-    """From the first moment until the last listener had ended."""
+    """Seconds from the first request until the last listener had ended."""
     core_percent: float
-    """Of one core, in the busiest process."""
+    """Share of a core used by the busiest process."""
     late_ms: float
     """The worst delay of a process's event loop."""
 
 
 class Crowd:
-    """Its processes live as long as the context."""
+    """Processes of listeners, which end with the context."""
 
     def __init__(self, processes: int = PROCESSES) -> None:
         self._count = processes
@@ -50,7 +50,7 @@ class Crowd:
     async def listen(
         self, address: Address, requests: Sequence[dict[str, Any]], moments: Sequence[float] | None = None
     ) -> Load:
-        """Send each request at its moment, in seconds from the first one's, all at once without moments."""
+        """Send each request at its moment, in seconds after the first one; without moments, all at once."""
         loop, begin = asyncio.get_running_loop(), time.time() + LEAD_SECONDS
         work = [(begin + moment, body) for moment, body in zip(moments or [0.0] * len(requests), requests, strict=True)]
         parts = [work[first :: self._count] for first in range(self._count)]

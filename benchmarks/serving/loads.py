@@ -96,12 +96,12 @@ def summary(load: Load) -> dict[str, Any]:
 
 
 def _median(reported: Iterable[float | None]) -> float | None:
-    """Of the values that were reported."""
+    """The median of the values that were reported."""
     return percentile((value for value in reported if value is not None), 0.5)
 
 
 def failures(listeners: list[Listener]) -> list[str]:
-    """The different reasons for failed takes, at most a few."""
+    """The distinct reasons for failed takes, at most a few."""
     return sorted({listener.error for listener in listeners if listener.error})[:5]
 
 

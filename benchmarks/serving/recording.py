@@ -1,4 +1,4 @@
-"""Takes at a fixed rate, from an engine that needs no time: whether the library keeps up with them."""
+"""Takes at a fixed rate, from an engine that takes no time: whether the library keeps up with them."""
 
 from __future__ import annotations
 

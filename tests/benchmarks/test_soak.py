@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.serving.recording import record
-from benchmarks.soak import BUSY_CARD, Look, verdict
+from benchmarks.soak import BUSY_CARD, ProcessSample, verdict
 from studio.paths import ROOT
 
-STEADY = [Look(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
+STEADY = [ProcessSample(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
 LEAKING = [replace(look, memory_mib=look.memory_mib + 2 * look.minute) for look in STEADY]
 UNEVEN = [replace(look, memory_mib=look.memory_mib + 30 * (look.minute % 3)) for look in STEADY]
 WRONG = (
@@ -50,7 +50,7 @@ def test_it_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voi
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     results = json.loads(done.stdout.splitlines()[-1])
-    (look,) = results["looks"]
+    (look,) = results["samples"]
     assert results["reasons"] == {} and look["takes"] + look["hang_ups"] > 0
     assert set(results["kept"]) == {"kept"} and results["first_ms_before"] > 0 and results["first_ms_after"] > 0
     assert len(results["broken"]) == 1 and "too short" in results["broken"][0]
