@@ -8,7 +8,7 @@ import sys
 from openai import OpenAI
 
 url, path = sys.argv[1:3]
-client = OpenAI(base_url=f"{url}/v1", api_key="one of STUDIO_API_KEYS, or anything where there are none")
+client = OpenAI(base_url=f"{url}/v1", api_key="one of STUDIO_API_KEYS, or anything without them")
 speech = client.audio.speech.with_streaming_response
 with speech.create(model="tts-1", voice="clara", input="Hello from the API.", response_format="mp3") as response:
     response.stream_to_file(path)

@@ -14,7 +14,7 @@ from studio.paths import ASSETS
 async def main(lines: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     texts = [line.strip() for line in lines.read_text("utf-8").splitlines() if line.strip()]
-    # Rows are spoken together; whatever does not have a row yet waits in the engine's queue.
+    # Four texts are generated at a time; the others wait in the engine's queue.
     engine = Engine.start(EngineConfig(model=str(ASSETS / "fry"), max_rows=4, max_waiting=len(texts)))
 
     async def speak(number: int, text: str) -> None:
