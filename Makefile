@@ -1,7 +1,7 @@
-# make run: the studio.  make fleet: with an engine on every GPU.  make test: every test.  make: lint, types and tests.
+# make run: starts the studio.  make fleet: with an engine on every GPU.  make test: all tests.  make: lint, types and tests.
 # make bench, make bench-gpu: the figures of docs/benchmarks.md.  make soak: half an hour of callers.
 # make release: wheel and source archive of a version.
-# On another Python, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
+# With another Python, in a separate environment: make test PYTHON=python3.13 VENV=.venv-3.13
 VENV ?= .venv
 PY := $(VENV)/bin/python
 NODE := $(VENV)/bin/node
@@ -31,8 +31,8 @@ types:
 	$(NODE) node_modules/typescript/bin/tsc
 	$(NODE) node_modules/typescript/bin/tsc --project tsconfig.strict.json
 
-# The documentation as a website in site/. A dead link fails it, and the tests; with --quiet it would not, because
-# strict mode counts logged warnings. The variable silences an advertisement.
+# The documentation as a website in site/. A dead link fails it, and the tests; not with --quiet, because strict mode counts
+# logged warnings. The variable silences an advertisement.
 docs:
 	@scripts/prepare docs
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
@@ -42,12 +42,12 @@ test:
 	@scripts/programs
 	@scripts/test
 
-# Needs the test packages: where a browser is installed, it presses Speak as well.
+# Needs the test packages: if a browser is installed, the page is measured too.
 bench:
 	@scripts/prepare test
 	@$(PY) -m benchmarks.bench
 
-# Needs the test packages: upstream's loop is measured as well.
+# Needs the test packages: fish-speech's own loop is measured too.
 bench-gpu:
 	@scripts/prepare test
 	@$(PY) -m benchmarks.bench_gpu
@@ -56,7 +56,7 @@ soak:
 	@scripts/prepare run
 	@$(PY) -m benchmarks.soak
 
-# The wheel and the source archive of a version, checked, and the commands that publish it.
+# Builds and checks the wheel and the source archive of a version, and prints the commands that publish it.
 release:
 	@scripts/prepare test
 	@scripts/release

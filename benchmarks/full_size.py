@@ -5,7 +5,7 @@ With ``--shape audio8`` as large as Audio8-TTS-Preview-0.6b's.
 Everything is where the published checkpoint has it: names, shapes, bfloat16, token ids. What differs: the tokenizer
 knows only bytes and the benchmarks' common words (a word is a token, about as long as S2 Pro's are), and the rows of
 <|im_end|> and of the tokens that must not be drawn are zero. Random logits spread with a deviation of one, so zero is
-never among the best 30, and a take goes on until its limit.
+never among the best 30, and a take ends only at its limit.
 """
 
 from __future__ import annotations

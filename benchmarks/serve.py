@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=8, help="requests of one caller for each kind of voice")
     parser.add_argument("--frames", type=int, default=120, help="frames of one caller's takes")
     parser.add_argument("--rates", type=float, nargs="*", default=[10, 20], help="arrivals a second, one after another")
-    parser.add_argument("--seconds", type=float, default=20, help="for which arrivals go on")
+    parser.add_argument("--seconds", type=float, default=20, help="of arrivals")
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 8, 32, 64])
     parser.add_argument("--stream-seconds", type=float, default=15)
     parser.add_argument("--cancels", type=int, default=10)

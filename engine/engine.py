@@ -135,7 +135,7 @@ class Engine:
         if prompt.delivered >= room:
             raise PromptTooLong(
                 f"the take has {prompt.delivered} frames so far; beside its text and references there is room for "
-                f"{room} in the {self.info.max_context} positions of a row, so it cannot go on"
+                f"{room} in the {self.info.max_context} positions of a row, so it cannot be continued"
             )
         timbre = timbre_of(utterance, self.info.timbre_dim)
         return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver, timbre)

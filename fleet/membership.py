@@ -172,7 +172,7 @@ class Membership:
         try:
             while not (await asyncio.wait({calling}, timeout=ROUND_SECONDS))[0]:
                 if name not in self._members or self._members[name].is_silent:
-                    raise ReplicaLost("it does not answer any more")
+                    raise ReplicaLost("it no longer answers")
             return calling.result()
         finally:
             calling.cancel()

@@ -1,4 +1,4 @@
-"""Pictures of the page for README and docs, taken from a running studio: python -m scripts.screenshots http://127.0.0.1:7860"""
+"""Takes pictures of the page of a running studio, for README and docs: python -m scripts.screenshots http://127.0.0.1:7860"""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page
 
 
 def shoot(page: Page, file: Path) -> None:
-    """From its top, with nothing under the pointer."""
+    """Scroll to the top, move the pointer away, save the picture and close the page."""
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
     page.mouse.move(0, 0)
     page.screenshot(path=str(file))
@@ -118,7 +118,7 @@ def longform(page: Page) -> None:
 
 
 def cast(page: Page) -> None:
-    """Of the project that was made last."""
+    """The cast of the newest project."""
     page.locator("#area-longform").get_by_role("button", name="The lighthouse").first.click()
     page.get_by_role("button", name="Cast", exact=True).click()
     page.locator(".cast-list > li").first.wait_for()

@@ -152,7 +152,7 @@ class EngineHost:
                 engine.result().stop()
 
     def hold(self, doing: str) -> None:
-        """Refuse work from now on, as during a start; takes under way go on.
+        """Refuse work from now on, as during a start; running takes continue.
 
         ``doing`` is shown to callers, and may be changed.
         """

@@ -80,7 +80,7 @@ def test_a_newer_python_is_taken_and_it_is_said(machine: Machine) -> None:
     machine.add_python("python3", "3.15.2")
     done = machine.prepare()
     assert done.returncode == 0 and machine.made_with() == "3.15.2"
-    assert "newer than those that the project is tested on (3.11 to 3.13)" in done.stdout
+    assert "newer than the versions that the project is tested on (3.11 to 3.13)" in done.stdout
 
 
 @pytest.mark.parametrize("newer", ["python3.11", "python3.14"])
@@ -100,7 +100,7 @@ def test_uv_is_asked_for_a_python_where_there_is_none(machine: Machine) -> None:
     machine.add_program("uv", 'case "$2" in find) echo hidden ;; install) echo "installing $3" ;; esac')
     done = machine.prepare()
     assert done.returncode == 0 and machine.made_with() == "3.13.2"
-    assert "Installing Python 3.13 by uv" in done.stderr and "installing 3.13" in done.stderr
+    assert "Installing Python 3.13 with uv" in done.stderr and "installing 3.13" in done.stderr
 
 
 def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine) -> None:
@@ -119,7 +119,7 @@ def test_a_folder_that_is_no_environment_is_never_deleted(machine: Machine) -> N
     machine.add_python("python3", "3.11.4")
     (machine.root / "scripts" / "mine.txt").write_text("mine")
     done = machine.prepare(VENV="scripts")
-    assert done.returncode == 1 and "scripts is there and is no virtual environment" in done.stderr
+    assert done.returncode == 1 and "scripts exists, but is not a virtual environment" in done.stderr
     assert (machine.root / "scripts" / "mine.txt").exists()
 
 

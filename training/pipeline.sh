@@ -1,25 +1,25 @@
 #!/bin/bash
-# Every stage on a machine with two GPUs or more (or one, given twice): one learns the codec, the others speak and encode
-# the corpus meanwhile, and then one of them learns the autoregressive models. A stage whose result exists is not repeated.
+# Runs all stages on a machine with two GPUs or more (or one, given twice): one trains the codec while the others synthesise
+# and encode the corpus; then one of them trains the autoregressive models. A stage whose result exists is not repeated.
 #   training/pipeline.sh TEACHER.pt VOICES PROMPTS.npz WORK
-# Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training. A run that goes on from WORK/*.pt of an
-# earlier one wants other speakers: SEED. EARLIER is the folder of a run whose codebooks are gone on with. CODEC=keep goes
-# on from the codec in WORK as it is: all GPUs speak, and then the autoregressive models alone learn (RATE=0.5 suits it).
+# SPEAK_UNTIL ends the corpus and END the training, in seconds from now. A run that continues from WORK/*.pt of an earlier one
+# needs another SEED, for other speakers. EARLIER: the folder of a run from whose codebooks to continue. CODEC=keep keeps the
+# codec in WORK: all GPUs synthesise, then only the autoregressive models are trained (RATE=0.5 suits this).
 set -euo pipefail
 TEACHER=$1 VOICES=$2 PROMPTS=$3 WORK=$4
-uuid() { nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$1"; }  # which MPS does not count anew, as it does numbers
+uuid() { nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$1"; }  # MPS renumbers GPUs, but keeps their UUIDs
 CODEC_GPU=$(uuid "${CODEC_GPU:-0}") SPEECH_GPU=$(uuid "${SPEECH_GPU:-1}")
 CODEC=${CODEC:-teach}
 read -ra SPEAKERS <<<"${SPEAKING_GPUS:-$([ "$CODEC" = keep ] && echo 0 1 || echo 1)}"
 PARTS=${#SPEAKERS[@]}
-STUDENTS=${STUDENTS:-$(($(nproc) / 3 / PARTS))}  # on each, and the teacher's processes beside them
+STUDENTS=${STUDENTS:-$(($(nproc) / 3 / PARTS))}  # per GPU, in addition to the teacher's processes
 PROCESSES=${PROCESSES:-$((($(nproc) - 4) / PARTS - STUDENTS))}
 CONTINUOUS=${CONTINUOUS:-180} QUANTISED=${QUANTISED:-240} SPEAK_UNTIL=${SPEAK_UNTIL:-1050} END=${END:-1620}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 TOKENIZERS_PARALLELISM=false
 mkdir -p "$WORK/data" "$WORK/codes"
 stage() { echo "$SECONDS s: $*" | tee -a "$WORK/stages.log"; }
 on() { CUDA_VISIBLE_DEVICES=$1 python3 -m "training.$2" "${@:3}"; }
-shared() {  # many processes on one GPU at once, through the MPS server of that part
+shared() {  # several processes on one GPU, through the MPS server of that part
   export CUDA_MPS_PIPE_DIRECTORY=$WORK/mps.$1 CUDA_MPS_LOG_DIRECTORY=$WORK/mps.$1
   CUDA_VISIBLE_DEVICES=$(uuid "${SPEAKERS[$1]}")
   export CUDA_VISIBLE_DEVICES
@@ -40,12 +40,12 @@ encode() {
 }
 
 if [ "$CODEC" = keep ]; then
-  [ -e "$WORK/codes.pt" ] || { stage "there is no codec to keep in $WORK: see training/resume.py"; exit 1; }
-  touch "$WORK/loaded"  # nobody else reads the shards
+  [ -e "$WORK/codes.pt" ] || { stage "$WORK has no codec to keep; see training/resume.py"; exit 1; }
+  touch "$WORK/loaded"  # no other stage reads the shards
 fi
 speaking=() encoding=()
 if [ ! -e "$WORK/codes/done.$((PARTS - 1))" ]; then
-  stage "speak on $PARTS GPUs with $PROCESSES processes each, and $STUDENTS of the student's"
+  stage "synthesise on $PARTS GPUs with $PROCESSES processes each, and $STUDENTS of the student"
   each_part serve
   each_part speak
   each_part encode
@@ -70,11 +70,11 @@ fi
 
 if [ ${#speaking[@]} -gt 0 ]; then
   while kill -0 "${speaking[@]}" 2>/dev/null; do
-    [ -z "$codec" ] || kill -0 "$codec" 2>/dev/null || { touch "$WORK/data/enough"; stage "the codec's stages ended early: see their logs"; exit 1; }
+    [ -z "$codec" ] || kill -0 "$codec" 2>/dev/null || { touch "$WORK/data/enough"; stage "the codec's stages ended early; see their logs"; exit 1; }
     sleep 2
   done
-  for process in "${speaking[@]}"; do wait "$process" || stage "speaking failed"; done
-  stage "spoken"
+  for process in "${speaking[@]}"; do wait "$process" || stage "synthesis failed"; done
+  stage "synthesis ends"
   finish() { touch "$WORK/data/done.$1"; }
   each_part finish
   for process in "${encoding[@]}"; do wait "$process" || stage "encoding failed"; done

@@ -27,7 +27,7 @@ from training.texts.evaluation import evaluation_sentences
 from training.texts.reading import Phonemiser
 
 VOICES = ("af_heart", "af_bella", "bf_emma", "am_michael", "bm_george", "am_onyx", "bf_lily", "am_fenrir")
-"""Used in turn; am_onyx and bf_lily are not in training."""
+"""Used in turn; am_onyx and bf_lily are not in the training data."""
 _WORD = re.compile(r"[^\s—-][^\s—]*")
 _BETWEEN = (TOKENS[" "], TOKENS["—"])
 

@@ -98,7 +98,7 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
     winning = tl.max(score, 0)
     first = tl.min(tl.where(score == winning, rank, rank.shape[0]), 0)
     winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
-    # … and the others one by one, as long as the list goes on.
+    # … and the others one by one, to the end of the list.
     cumulative = tl.sum(tl.exp(value - log_total), 0)
     left = tl.where(key < tl.min(tops, 0), key, LEAST)
     last_left = tl.where(last_key < tl.min(tops, 0), last_key, LEAST)

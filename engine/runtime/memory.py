@@ -48,7 +48,7 @@ class _Cycle:
 def release_memory() -> None:
     """Give back everything that an engine which has been stopped held, frozen or not. Blocking: tenths of a second.
 
-    Nothing may refer to the engine any more.
+    Nothing may still refer to the engine.
     """
     garbage = weakref.ref(_Cycle())
     while garbage() is not None:  # a collection does nothing while another thread's is under way

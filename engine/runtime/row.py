@@ -47,7 +47,7 @@ class Row:
     """Frames that were delivered already and will be generated again, and dropped."""
     chunks: int = 0
     cancelled: bool = False
-    """Nobody is listening any more: the codec drops the rest."""
+    """Nobody listens to it now: the codec drops the rest."""
     submitted: float = field(default_factory=time.perf_counter)
     admitted: float = 0.0
     first_frame: float = 0.0

@@ -206,7 +206,7 @@ class TemporaryFolder:
         self._is_closed = False
 
     def path(self) -> Path:
-        """The folder's path, with a new folder if the one at that path is not ours any more: systems delete old
+        """The folder's path, with a new folder if the one at that path is no longer ours: systems delete old
         temporary folders, and another user can then take the name. Blocking. Raises OSError."""
         with self._lock:
             if self._is_closed:

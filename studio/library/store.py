@@ -48,7 +48,7 @@ DAMAGED = (
     "STUDIO_BACKUP_DIR the next start does that)"
 )
 TROUBLES = {
-    "locked": "is locked by another program; close whatever has it open, and try again",
+    "locked": "is locked by another program; close that program, and try again",
     "readonly": "cannot be written; allow the studio's user to write there, or set STUDIO_HOME to another folder",
     "unable to open": "cannot be opened; check that its folder exists and can be read and written",
     "disk is full": "has no room left on its disk; delete something or free some space, and try again",
@@ -235,7 +235,7 @@ class Store:
             self._writers.release()
 
     def drop_unreferred(self, digests: Iterable[str]) -> None:
-        """Remove the audio files that no row names any more. Call it after the rows are gone for good."""
+        """Remove the audio files that no row names now. Call it after the rows are gone for good."""
         with self.freeing() as db:
             for digest in digests:
                 if not list(select(db, _REFERRED, {"d": digest})):
@@ -258,7 +258,7 @@ class Store:
         """Keep one connection open as long as the store lives.
 
         Closing the last one deletes the log and its index, which a full disk has no room to create again: then
-        nothing could be read any more.
+        nothing could be read.
         """
         connection = self._connect()
         self._opened = self._file()

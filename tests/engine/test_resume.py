@@ -189,7 +189,7 @@ async def test_the_context_ends_a_take_where_it_would_have_ended_it(quick_checkp
     with running_engine(quick_checkpoint, max_context=prompt + 20, threads=1) as engine:
         whole = await hear(engine, utterance)
         assert_goes_on(await hear(engine, after(utterance, whole, 20)), whole, 20)
-        with pytest.raises(PromptTooLong, match=r"has 21 frames so far; .* room for 21 .* so it cannot go on"):
+        with pytest.raises(PromptTooLong, match=r"has 21 frames so far; .* room for 21 .* so it cannot be continued"):
             await hear(engine, after(utterance, whole, 21))
 
 

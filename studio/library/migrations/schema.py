@@ -271,7 +271,7 @@ def m010_take_voices(db: Database) -> None:
     db.execute("drop trigger take_voices_now")
     removed = "delete from take_voices where take = old.n"
     db.execute(f"create trigger take_voices_removed after delete on takes begin {removed}; end")
-    db.execute("drop index idx_takes_voice_id_n")  # nothing asks for it any more
+    db.execute("drop index idx_takes_voice_id_n")  # no query uses it now
 
 
 @MIGRATIONS()

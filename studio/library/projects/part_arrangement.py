@@ -110,7 +110,7 @@ class Arrangement:
             row = row_of(db, project_id, owner_filter)
             part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
             if second.position != part.position + 1:
-                raise EditConflict("these parts do not follow each other any more; look at them again", "following")
+                raise EditConflict("these parts are no longer next to each other; reload the list", "following")
             # A title has no full stop to separate it from the text that follows.
             gap = "\n" if part.is_title else "\n\n" if second.continues == "" else " "
             text = f"{part.text}{gap}{second.text}"

@@ -115,7 +115,7 @@ class ReadAlongPage:
             self._add_paragraphs(self._lines(placed, sentences, 2), placed, continued)
 
     def _add_paragraphs(self, paragraphs: Sequence[str], placed: Placed, continued: Placed | None) -> None:
-        """The first goes on with the last paragraph of the part that is ``continued``."""
+        """The first continues the last paragraph of the part that is ``continued``."""
         last = self._body[-1] if self._body else ""
         if continued is not None and paragraphs and last.startswith("<p>"):
             gap = _gap(continued.part.text, placed.part.text)
