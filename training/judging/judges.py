@@ -19,7 +19,7 @@ RATE = 16000
 
 
 def package_folder(name: str) -> Path:
-    """Where an installed package lies. Raises SystemExit."""
+    """The folder of an installed package. Raises SystemExit."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise SystemExit(f"the judges' package {name} is missing: pip install -r training/requirements.txt")

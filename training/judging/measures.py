@@ -12,7 +12,7 @@ from training.codec.spectra import SAMPLE_RATE
 
 
 def pitches(audio: np.ndarray) -> np.ndarray:
-    """Pitch in Hz of every loud frame (frames,), by normalised autocorrelation; 0 for unvoiced frames."""
+    """Pitch in Hz of each loud frame (frames,), by normalised autocorrelation; 0 if unvoiced."""
     size, hop = 2048, 1024
     low, high = SAMPLE_RATE // 420, SAMPLE_RATE // 60
     pieces = np.lib.stride_tricks.sliding_window_view(audio, size)[::hop]

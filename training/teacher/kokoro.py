@@ -93,7 +93,7 @@ class Kokoro:
             x = self._on_one_device(x)
         y = OPERATORS[node.kind](node, x, self.device)
         if node.name == _RATIO:
-            y = y.nan_to_num(nan=0.0)  # 0/0 where the harmonic source is silent
+            y = y.nan_to_num(nan=0.0)  # 0/0 if the harmonic source is silent
         return y if isinstance(y, tuple) else (y,)
 
     def _on_one_device(self, x: list[Any]) -> list[Any]:

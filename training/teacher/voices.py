@@ -29,7 +29,7 @@ Style = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """One way to sound. The teacher's style has two halves: the timbre of a voice, and its melody and pace."""
+    """The sound of one speaker. The teacher's style has two halves: the timbre of a voice, and its melody and pace."""
 
     name: str
     timbre: Style

@@ -1,4 +1,4 @@
-"""Extracts sentences from prose: split, in plain characters, and kept only if a person could type them to be spoken."""
+"""Extracts sentences from prose, in plain characters, and keeps those that a person might type to have them spoken."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _YEAR = re.compile(
     r"(?=[,;:.!?]|$| (?:the|a|an|he|she|it|they|we|by|to|and|was|when|as|that|which|with|at|in|for|his|her|their)\b)"
 )
 _SHOUTED = re.compile(r"\b[A-Z]{2,}\b")
-# Beginnings of words that hurt, or may hurt out of their context: swearing, bodies, violence, groups of people.
+# Prefixes of words that offend, or may offend out of context: swearing, bodies, violence, groups of people.
 _UNSAVOURY = re.compile(
     r"\b(?:fuck|shit|piss|cunt|cock(?:s?\b|suck)|dick|tits?\b|boob|whor|slut|bitch|bastard|bugger|nigg|negro|fag|dyke|"
     r"queer|retard|rap(?:e|ed|es|ist|ing)\b|sex|porn|penis|vagina|vulva|genital|anus|anal\b|rectum|semen|orgasm|"
@@ -78,7 +78,7 @@ def passages(prose: str, known: Collection[str]) -> Iterator[str]:
 
 
 def clean(sentence: str) -> str | None:
-    """One sentence in plain characters with a capital and a final stop; None if it is not worth speaking."""
+    """One sentence in plain characters with a capital and a final stop; None if it is unsuitable."""
     text = re.sub(r"\s*\([^()]*\)|\s*\[[^\[\]]*\]", "", sentence.translate(_PLAIN))
     text = re.sub(r"\s+", " ", re.sub(r"\s*(?:--+|—)\s*", "—", text)).strip(" -—,;:")
     text = re.sub(r"([!?])\.$", r"\1", re.sub(r"\s+([,;:.!?])", r"\1", _plain_quotes(text)))
@@ -115,7 +115,7 @@ def as_sentence(fragment: str) -> str | None:
 
 
 def _split(prose: str) -> Iterator[str]:
-    """Sentences as they are; long ones are split at semicolons and dashes."""
+    """Sentences unchanged, except that long ones are split at semicolons and dashes."""
     prose = re.sub(r"\s+", " ", prose.translate(_PLAIN)).strip()
     start = 0
     for match in _BREAK.finditer(prose):
@@ -137,7 +137,7 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def _plain_quotes(text: str) -> str:
-    """Double quotes in pairs or not at all, none around the whole, no single quotes but apostrophes."""
+    """Keep double quotes only in pairs and not around the whole, and single quotes only as apostrophes."""
     text = re.sub(r"(?<![\w])'+(?=\w)|(?<=[^\ws])'(?!\w)|(?<=[a-rt-z])'(?!\w)", "", text.replace("''", '"'))
     if text.count('"') % 2:
         return re.sub(r" +", " ", text.replace('"', "")).strip()

@@ -1,4 +1,4 @@
-"""Written forms and their readings, always the same: prices, times, dates, units, phone numbers and the like."""
+"""Written forms, each with one fixed reading: prices, times, dates, units, phone numbers and the like."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MONEY = {"$": ("dollar", "dollars", "cent", "cents"), "£": ("pound", "pounds", 
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
-    """A whole number from low to high, small ones as often as large ones."""
+    """A whole number from low to high; every order of magnitude is equally likely."""
     return min(high, int(math.exp(rng.uniform(math.log(low), math.log(high + 1)))))
 
 

@@ -23,7 +23,7 @@ from training.texts.templates import fill, lines, slots
 
 NUMBERS, SPELLED, EVERYDAY, SHORT = 75_000, 15_000, 24_000, 19_000
 JOINED_ONE_IN, CURLY_ONE_IN, DASH_ONE_IN, RESTOPPED_ONE_IN, CASUAL_ONE_IN = 5, 8, 3, 3, 20
-# Read aloud letter by letter or character by character: nobody writes these out.
+# Read letter by letter or character by character, and so never written out as words.
 _NOT_WRITTEN_OUT = re.compile(r"\b[A-Z] [A-Z0-9]|\b[A-Z]{2,}\b(?<!AM)(?<!PM)| dot |\b[A-Z] (?:zero|one|two)|Miz")
 
 Row = tuple[str, Form]  # kind, and the text with what is read
@@ -64,7 +64,7 @@ def read(rows: list[Row], phonemiser: Phonemiser) -> Iterator[Prompt]:
 
 
 def report(prompts: list[Prompt]) -> None:
-    """Print rows by kind, words, distinct words, and how many of them come five times."""
+    """Print rows by kind, words, distinct words, and how many of these occur five times."""
     frequency = Counter(word for prompt in prompts for word in words(prompt.text))
     kinds = Counter(prompt.kind for prompt in prompts)
     for kind, count in kinds.most_common():
@@ -140,7 +140,7 @@ def _stopped(text: str) -> str:
 
 
 def _typeset(text: str, rng: random.Random) -> str:
-    """Some texts with a word processor's quotation marks and dashes, some without capital or stop, most as they are."""
+    """Give some texts a word processor's quotation marks and dashes, some no capital or stop; leave most unchanged."""
     if "—" in text and rng.randrange(DASH_ONE_IN) == 0:
         text = re.sub(r"\s*—\s*", rng.choice((" - ", " — ", " -- ")), text)
     if ("'" in text or '"' in text) and rng.randrange(CURLY_ONE_IN) == 0:

@@ -46,7 +46,7 @@ class Phonemiser:
         return np.array(ids, np.uint8)
 
     def _marked(self, name: re.Match[str], british: bool) -> str:
-        """A name with its phonemes, in the phonemiser's notation; a genitive's ending depends on the last sound."""
+        """A name with its phonemes, in the phonemiser's notation; a genitive ends according to the last sound."""
         phonemes = self._pronunciations[name[1]][british]
         if name[2]:
             phonemes += "ɪz" if phonemes[-1] in "szʃʒʧʤ" else "s" if phonemes[-1] in "ptkfθ" else "z"

@@ -66,7 +66,7 @@ def web_page(path: Path) -> Iterator[str]:
 
 
 def dictionary(path: Path) -> Iterator[str]:
-    """Definitions of a dictd dictionary, one a paragraph, without headwords, labels, references and authors."""
+    """Definitions of a dictd dictionary, one per paragraph, without headwords, labels, references and authors."""
     text = re.sub(r"\s--[A-Z].*|\[[^\[\]]*\]", "", _text(path))
     for block in re.split(r"\n\s*\n|\n(?=\S)|\n(?=\s*\d+\. )", text):
         definition = re.sub(r"^\S.*|^\s*\d+\.\s", "", block.strip("\n"))
@@ -74,7 +74,7 @@ def dictionary(path: Path) -> Iterator[str]:
 
 
 def wordnet_examples(path: Path) -> Iterator[str]:
-    """The examples in quotes that follow WordNet's definitions, those that are whole sentences."""
+    """The quoted examples after WordNet's definitions, if they are whole sentences."""
     for definition in _wordnet(path):
         for example in re.findall(r'"([^"]+)"', definition):
             if len(example.split()) >= 4:
@@ -88,7 +88,7 @@ def wordnet_glosses(path: Path) -> Iterator[str]:
 
 
 def quoted(path: Path) -> Iterator[str]:
-    """Texts in double quotes, marked for translation, of Wesnoth and Freeciv; a quote inside is doubled."""
+    """Texts of Wesnoth and Freeciv that are marked for translation: in double quotes, with quotes inside doubled."""
     for text in re.findall(r'_\(?\s*"((?:[^"]|"")*)"', _text(path)):
         yield from re.split(r"\n\n|(?:\\n)+", text.replace('""', '"').replace("\\\n", ""))
 
@@ -123,7 +123,7 @@ def crawl_speech(path: Path) -> Iterator[str]:
 
 
 def r_novels(path: Path) -> Iterator[str]:
-    """Paragraphs of the novels in an R data base: compressed blocks of strings, each a line of print."""
+    """Paragraphs of the novels in an R database: compressed blocks of strings, each a printed line."""
     data = path.read_bytes()
     offset = 0
     while offset + 4 < len(data):

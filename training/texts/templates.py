@@ -26,7 +26,7 @@ def lines(name: str) -> list[str]:
 
 
 def slots(words: Sequence[str]) -> Slots:
-    """Everything that a template may name: the lists of slots.txt, the forms, and {word} from a dictionary."""
+    """All slots that a template may have: the lists of slots.txt, the forms, and {word} from a dictionary."""
     lists: dict[str, list[str]] = {"word": list(words)}
     for line in lines("slots.txt"):
         name, _, values = line.partition(": ")
@@ -35,7 +35,7 @@ def slots(words: Sequence[str]) -> Slots:
 
 
 def fill(template: str, choices: Slots, rng: random.Random) -> Form:
-    """A template with its slots filled, slots of one name differently, as written and as read."""
+    """A template with its slots filled, as written and as read; slots of the same name get different values."""
     text = words = ""
     position = 0
     used: set[tuple[str, str]] = set()
