@@ -108,7 +108,8 @@ def read_clip(
         position += sound.shape[1]
         if part.shape[1]:
             if channel is not None and not 0 <= channel < len(part):
-                raise InvalidClip(f"the clip has {len(part)} channels; there is no channel {channel}", "channel")
+                allowed = f"from 0 to {len(part) - 1}" if len(part) > 1 else "0 or absent"
+                raise InvalidClip(f"channel must be {allowed} for this clip", "channel")
             squares = squares + np.square(part, dtype=np.float64).sum(axis=1)
             pieces.append(part.mean(axis=0) if channel is None and len(part) > 1 else part[channel or 0])
         if position - first > (MAX_SECONDS + 1e-6) * rate and last is None:
