@@ -1,4 +1,4 @@
-"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE] [--plot FILE]
+"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE]
 
 The fleet's own code (fleet/membership.py, routed_utterance.py, routing.py) over engines that only simulate the timing
 of an H200 (benchmarks/results/h200.json), on a simulated clock. The network, Ray and the ingress are left out.
@@ -24,7 +24,6 @@ import numpy as np
 
 import fleet.membership
 import fleet.routed_utterance
-from benchmarks.common.plot import lines
 from benchmarks.fleet.timed import CHUNK, FRAME_SECONDS, JumpingLoop, Pace, TimedLine
 from engine import EngineFull, EngineInfo, Reference, Utterance
 from fleet.membership import Membership
@@ -271,28 +270,16 @@ def summary(pace: Pace, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"pace": shown} | of_all | {"rows": rows}
 
 
-def plot(rows: list[dict[str, Any]]) -> str:
-    """Speed and cached voices by the number of replicas, as SVG."""
-    series = {
-        "× real time, of so many times one engine's": [row["share"] for row in rows],
-        "takes whose voice was known": [row["prefix_hit_share"] for row in rows],
-    }
-    return lines("A fleet, simulated", "engines", [row["replicas"] for row in rows], series, top=1.2)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", type=Path, default=RESULTS / "h200.json", help="what benchmarks.gpu wrote")
     parser.add_argument("--out", type=Path, default=RESULTS / "fleet_simulated.json")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="fleet to look at; 64 takes some 20 minutes")
-    parser.add_argument("--plot", type=Path, help="SVG to draw it as")
     options = parser.parse_args()
     logging.disable(logging.WARNING)  # one for each replica killed on purpose
     pace = pace_of(json.loads(options.gpu.read_text()))
     rows = simulate(pace, tuple(size for size in SIZES if size <= options.largest))
     options.out.write_text(json.dumps(summary(pace, rows), indent=1) + "\n")
-    if options.plot:
-        options.plot.write_text(plot(rows))
 
 
 if __name__ == "__main__":

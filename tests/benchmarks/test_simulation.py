@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as Xml
 
 import pytest
 
-from benchmarks.common.plot import lines
-from benchmarks.fleet.simulate import RESULTS, pace_of, plot, simulate
+from benchmarks.fleet.simulate import RESULTS, SIZES, pace_of, simulate
 from benchmarks.fleet.timed import FRAME_SECONDS, Pace
 
 
@@ -29,22 +27,8 @@ def test_its_pace_is_a_measured_gpus() -> None:
     assert 0 < pace.hit < pace.miss
 
 
-def polylines(svg: str) -> list[list[str]]:
-    """The points of each."""
-    drawn = Xml.fromstring(svg)  # noqa: S314  (our own)
-    return [each.attrib["points"].split() for each in drawn.iter("{http://www.w3.org/2000/svg}polyline")]
-
-
-def test_what_was_simulated_is_drawn_and_each_point_is_where_its_figure_says() -> None:
-    told = json.loads((RESULTS / "fleet_simulated.json").read_text())
-    rows = told["rows"]
-    assert told["sim_64_share"] == pytest.approx(rows[-1]["share"], abs=0.001) and told["sim_64_share"] >= 0.9
-    ways = polylines(plot(rows))
-    assert [len(way) for way in ways] == [len(rows)] * 2
-    picture = RESULTS.parents[1] / "docs" / "pictures" / "fleet-simulated.svg"
-    assert picture.read_text("utf-8") == plot(rows), "draw it again: simulate --plot"
-    (way,) = polylines(lines("a < b", "across", [1, 2, 4], {"one": [0.0, 0.5, 1.0]}, top=1.0))
-    downs = [float(point.partition(",")[2]) for point in way]
-    assert downs[0] - downs[1] == pytest.approx(downs[1] - downs[2], abs=0.2) and downs[0] > downs[2]
-    with pytest.raises(ValueError, match="3 steps and series of"):
-        lines("", "", [1, 2, 4], {"one": [0.0, 1.0]}, top=1.0)
+def test_the_stored_results_are_of_all_sizes_and_grow_with_the_engines() -> None:
+    results = json.loads((RESULTS / "fleet_simulated.json").read_text())
+    rows = results["rows"]
+    assert [row["replicas"] for row in rows] == list(SIZES)
+    assert results["sim_64_share"] == pytest.approx(rows[-1]["share"], abs=0.001) and results["sim_64_share"] >= 0.9
