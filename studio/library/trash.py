@@ -122,7 +122,7 @@ class Trash:
             if after is not None:
                 last = db.execute(f"select deleted {_MINE} and id = :after", values).fetchone()
                 if last is None:
-                    raise NotFound(f"{after[:80]!r} is no longer in the trash; start from the first page", "after")
+                    raise NotFound(f"{after[:80]!r} is not in the trash; start from the first page", "after")
                 values["last"] = last[0]
                 where = "and (deleted < :last or (deleted = :last and id < :after))"
             query = f"select kind, id, title, deleted, parts, project_id {_MINE} {where}"
