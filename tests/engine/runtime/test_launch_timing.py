@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
-import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -14,14 +14,17 @@ import pytest
 import torch
 
 from engine.model.prompt import Prompt
+from engine.runtime import loop as runtime_loop
+from engine.runtime import scheduler
+from engine.runtime.codec_threads import CodecJob
 from engine.runtime.loop import Loop
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row, Sink
 from engine.runtime.scheduler import LEAST_MARGIN, MOST_MARGIN, LaunchTiming
 from engine.types import Sampling
 
-FRAME = 0.4
-"""Seconds of a frame: long beside what threads of a busy machine wait for one another."""
+FRAME = 0.02
+"""Seconds of a frame."""
 
 
 def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
@@ -57,27 +60,43 @@ def test_a_launch_that_came_too_late_makes_the_next_ones_earlier() -> None:
     assert margins[5] > margins[6] > margins[100] and margins[-1] == pytest.approx(LEAST_MARGIN)
 
 
+class Clock:
+    """Of the loop's thread, in place of `time`: it stands still while something is computed."""
+
+    now = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @dataclass(frozen=True)
 class SlowFrames:
     """Frames of a device that takes FRAME for each."""
 
+    clock: Clock
     rows: tuple[Row, ...]
     ended: float
 
     def are_done(self) -> bool:
-        return time.perf_counter() >= self.ended
+        return self.clock.now >= self.ended
 
     def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
-        time.sleep(max(0.0, self.ended - time.perf_counter()))
+        self.clock.now = max(self.clock.now, self.ended)
         yield from ((row, np.zeros(1, np.int16), False) for row in self.rows)
 
 
 @dataclass
 class SlowDevice:
-    """A runner in whose frames nothing is drawn, one after the other; remembers when each began, and who was in it."""
+    """A runner in whose frames nothing is drawn, one after the other; remembers when each began, and its rows."""
 
+    clock: Clock
     apart: float = 0.0
     """Seconds of a newcomer's first frame; 0: it is in the frame of all."""
+    on_launch: Callable[[int], None] = lambda count: None
+    """Called after each launch with the number of launches; the frame of all is then the last that was launched."""
     launched: list[tuple[float, tuple[Row, ...]]] = field(default_factory=list)
     newcomers: tuple[Row, ...] = ()
     device = torch.device("cpu")
@@ -97,11 +116,15 @@ class SlowDevice:
     def launch(self, rows: tuple[Row, ...]) -> SlowFrames:
         frames = self._launched(rows, FRAME)
         self.launched.append((frames.ended - FRAME, rows))
+        self.on_launch(len(self.launched))
         return frames
 
+    def began(self) -> list[float]:
+        return [second for second, _ in self.launched]
+
     def _launched(self, rows: tuple[Row, ...], seconds: float) -> SlowFrames:
-        self.free = max(self.free, time.perf_counter()) + seconds
-        return SlowFrames(rows, self.free)
+        self.free = max(self.free, self.clock.now) + seconds
+        return SlowFrames(self.clock, rows, self.free)
 
 
 class NoSound:
@@ -126,43 +149,70 @@ def new_row(frames: int = 1000, sink: Sink = lambda item: None) -> Row:
     return Row(Prompt(np.zeros(2, np.int64), np.zeros((1, 2), np.int64), 0), Sampling(), frames, sink)
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    for module in (runtime_loop, scheduler):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def loop_of(device: SlowDevice) -> Loop:
+    return Loop(device, NoSound(), torch.device("cpu"), 4, 4, None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("apart", [0.0, FRAME / 4], ids=["in it", "before it"])
-def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(apart: float) -> None:
-    heard: list[float] = []
-    device, speaking = SlowDevice(apart), new_row()
-    newcomer = new_row(sink=lambda item: heard.append(time.perf_counter()))
-    loop = Loop(device, NoSound(), torch.device("cpu"), 4, 4, None)  # type: ignore[arg-type]
-    loop.start()
+def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, apart: float
+) -> None:
+    """The newcomer comes half a frame after a launch, while the loop waits for the moment of the next one."""
+    device, speaking, newcomer = SlowDevice(clock, apart), new_row(), new_row()
+    loop, is_over = loop_of(device), threading.Event()
+    jobs: list[tuple[float, Row]] = []
+    put, sleep = loop._codec.put, clock.sleep
+    comes_at = math.inf
+
+    def noted(*new: CodecJob) -> None:
+        jobs.extend((clock.now, job.row) for job in new)
+        put(*new)
+
+    def sleep_and_come(seconds: float) -> None:
+        nonlocal comes_at
+        sleep(seconds)
+        if clock.now >= comes_at:
+            comes_at = math.inf
+            loop.submit(newcomer)
+
+    def launched(count: int) -> None:
+        nonlocal comes_at
+        if count == 6:  # while the fifth runs, which the sixth stands behind
+            comes_at = device.began()[5] + FRAME / 2
+        if count == 10:
+            is_over.set()
+
+    monkeypatch.setattr(loop._codec, "put", noted)
+    monkeypatch.setattr(clock, "sleep", sleep_and_come)
+    device.on_launch = launched
     loop.submit(speaking)
-    poll = threading.Event()
-    while len(device.launched) < 5 or device.launched[-1][0] > time.perf_counter():  # until the last one runs
-        assert loop.stop_reason is None and len(device.launched) < 20
-        poll.wait(FRAME / 40)
-    running = len(device.launched) - 1
-    loop.submit(newcomer)
-    while len(device.launched) < running + 3 or not heard:
-        assert loop.stop_reason is None
-        poll.wait(FRAME / 40)
+    loop.start()
+    assert is_over.wait(60), loop.stop_reason
     loop.stop()
-    assert newcomer not in device.launched[running][1] and newcomer in device.launched[running + 1][1]
-    began = [moment for moment, _ in device.launched]
-    assert max(b - a for a, b in itertools.pairwise(began)) < 1.5 * FRAME
-    waited = heard[0] - began[running + 1]  # since the frame of all began, which ends after FRAME
-    assert waited < FRAME / 2 if apart else waited > FRAME / 2
+    began = device.began()
+    assert newcomer not in device.launched[5][1] and newcomer in device.launched[6][1]
+    assert max(b - a for a, b in itertools.pairwise(began)) == pytest.approx(FRAME + apart)
+    heard_at = next(second for second, row in jobs if row is newcomer)
+    assert heard_at == pytest.approx(began[6] if apart else began[7])  # each frame ends as the next one begins
 
 
-def test_a_launch_waits_no_longer_than_the_frame_runs_whatever_is_expected_of_it() -> None:
-    device = SlowDevice()
-    loop = Loop(device, NoSound(), torch.device("cpu"), 4, 4, None)  # type: ignore[arg-type]
-    loop._timing.frame_started(1, time.perf_counter() - 3600)
-    loop._timing.frame_started(0, time.perf_counter())  # an hour in which nobody came is taken for a frame
+def test_a_launch_waits_no_longer_than_the_frame_runs_whatever_is_expected_of_it(clock: Clock) -> None:
+    device, are_enough = SlowDevice(clock), threading.Event()
+    loop = loop_of(device)
+    loop._timing.frame_started(1, clock.now - 3600)
+    loop._timing.frame_started(0, clock.now)  # an hour in which nobody came is taken for a frame
+    device.on_launch = lambda count: are_enough.set() if count == 6 else None
     for row in (new_row(), new_row(2)):  # the second goes, and leaves the first one alone
         loop.submit(row)
     loop.start()
-    poll = threading.Event()
-    for _ in range(100):
-        if len(device.launched) >= 6:
-            break
-        poll.wait(FRAME / 4)
-    assert len(device.launched) >= 6
+    assert are_enough.wait(60), loop.stop_reason
     loop.stop()
+    assert max(b - a for a, b in itertools.pairwise(device.began())) < 1.5 * FRAME
