@@ -171,7 +171,7 @@ class FakeStream:
                 await asyncio.Event().wait()
             if self._fault == "pauses":
                 self._fault = ""
-                await asyncio.sleep(1.5)
+                await asyncio.sleep(5.0)
             if self._fault == "closes":
                 raise StopAsyncIteration
             if self._fault == "skips":
