@@ -55,7 +55,7 @@ async def first_chunk(
     return chunks, await anext(chunks)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Return as soon as the condition holds; fail when it has not by the deadline."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():

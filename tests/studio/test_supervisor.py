@@ -243,7 +243,7 @@ async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest
         if error := next(outcomes):
             raise error
 
-    await asyncio.wait_for(watch.restart_forever(work), 10)
+    await asyncio.wait_for(watch.restart_forever(work), 60)
     assert next(outcomes, "done") == "done" and watch.status.failures == 3
     told = [record.getMessage() for record in caplog.records if record.name == "studio.supervisor"]
     assert told == [f"counting failed and is being restarted: {what}" for what in "ab"], "the same is told once"

@@ -33,7 +33,7 @@ class Streams:
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         if self.held in [name for name, _ in pieces] and not self.begun.is_set():
             self.begun.set()
-            assert self.let_go.wait(20)
+            assert self.let_go.wait(60)
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 
     def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
@@ -66,9 +66,9 @@ def test_a_chunk_that_is_awaited_does_not_wait_for_others_but_for_its_own_takes(
     threads.start()
     codes = np.zeros((1, 1), np.int16)
     threads.put(CodecJob(a, codes, 0, None, is_awaited=False))
-    assert streams.begun.wait(20)
+    assert streams.begun.wait(60)
     threads.put(CodecJob(a, codes, 1, "stop"), CodecJob(b, codes, 0, None))
-    assert first_of_b.wait(20), "b waits for nobody's sound but its own"
+    assert first_of_b.wait(60), "b waits for nobody's sound but its own"
     assert heard == [("b", 0)]
     streams.let_go.set()
     threads.stop()

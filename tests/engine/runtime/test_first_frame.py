@@ -51,10 +51,10 @@ def standing_still(engine: Engine) -> Iterator[None]:
 
     def stand() -> None:
         stands.set()
-        goes_on.wait(20)
+        goes_on.wait(60)
 
     engine._loop._commands.put(stand)
-    assert stands.wait(20)
+    assert stands.wait(60)
     try:
         yield
     finally:

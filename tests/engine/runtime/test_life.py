@@ -222,7 +222,7 @@ async def test_callers_that_race_an_engines_end_are_all_answered(folder: Path) -
                 async def talk() -> None:
                     try:
                         while True:
-                            await asyncio.wait_for(hear(engine, greedy(frames=1)), 20)
+                            await asyncio.wait_for(hear(engine, greedy(frames=1)), 60)
                     except (EngineStopped, EngineFull) as error:
                         ends.append(type(error).__name__)
 

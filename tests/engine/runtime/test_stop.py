@@ -63,7 +63,7 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
     threads.start()
     stopping = threading.Thread(target=threads.stop, daemon=True)  # this time it waits for their end
     stopping.start()
-    stopping.join(20)
+    stopping.join(60)
     assert not stopping.is_alive(), "what no stream is free for must not keep a stop waiting"
     assert heard == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 

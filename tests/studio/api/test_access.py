@@ -223,7 +223,7 @@ def test_a_listener_who_takes_nothing_is_let_go(steered: Steer, monkeypatch: pyt
     host, port = served.url.removeprefix("http://").split(":")
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.settimeout(20)
+        slow.settimeout(60)
         slow.connect((host, int(port)))
         head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(long)}\r\n\r\n"

@@ -130,7 +130,7 @@ def test_a_file_that_is_too_large_is_told_by_its_field_and_in_mib(steered: Steer
 
 def test_a_body_that_announces_too_much_is_refused_before_it_comes(steered: Steer) -> None:
     served, _ = steered()
-    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=60) as connection:
         head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: 41943040\r\n\r\n".encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")

@@ -117,7 +117,7 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
         await service.host.ready()
         if stream_format != "sse":
             engine.first_frame_gate.set()
-        await asyncio.wait_for(app(scope, receive, send), 10)
+        await asyncio.wait_for(app(scope, receive, send), 60)
         for _ in range(5):
             await asyncio.sleep(0.01)
         assert service.register.active("address 127.0.0.1") == [] and engine.running == 0

@@ -155,7 +155,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for_long(steered: Steer, monk
     monkeypatch.setattr("studio.api.http.body.BODY_SECONDS", 0.2)
     served, _ = steered()
     host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         head = (
             f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
         )

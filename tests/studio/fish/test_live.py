@@ -226,11 +226,11 @@ def test_before_a_start_and_between_its_texts_a_client_may_be_silent_for_long(
     served, _ = steered()
     monkeypatch.setattr(live, "IDLE_SECONDS", 0.0)
     with open_live(served) as socket:
-        assert socket.ping().wait(20)
+        assert socket.ping().wait(60)
         start(socket, text="Hello.")
         send(socket, "flush")
         assert receive(socket)["event"] == "audio"
-        assert socket.ping().wait(20)
+        assert socket.ping().wait(60)
         send(socket, "text", text="More.")
         send(socket, "stop")
         assert until_finish(socket)[1]["reason"] == "stop"

@@ -110,13 +110,13 @@ def test_a_part_that_is_still_being_planned_ends_with_its_project(
 
     def held(*arguments: object) -> object:
         planned.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return plan_of(*arguments)  # type: ignore[arg-type]
 
     served, engine = steered()
     monkeypatch.setattr(planner, "plan_of", held)
     project = made(served, items=[{"input": "One two three."}], start=True)
-    assert planned.wait(10)
+    assert planned.wait(60)
     assert ask(served, project, "cancel")["state"] == "new"
     go_on.set()
     until(served, made(served, items=[{"input": "Next."}], start=True), "done")

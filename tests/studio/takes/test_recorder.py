@@ -39,8 +39,8 @@ class Disk:
             if self._now > 1:
                 self.two_at_once.set()
         self.begun.set()
-        assert self.may_write.wait(30)
-        assert not waits or self.two_at_once.wait(30)
+        assert self.may_write.wait(60)
+        assert not waits or self.two_at_once.wait(60)
         with self._lock:
             self._now -= 1
 
@@ -71,7 +71,7 @@ def test_takes_that_wait_are_written_side_by_side_and_in_their_order(
     library = Library(tmp_path)
     recorder = Recorder(library, PLENTY, outcomes.__setitem__)
     record(recorder, 0)
-    assert disk.begun.wait(10)
+    assert disk.begun.wait(60)
     for number in range(1, 30):
         record(recorder, number)
     disk.waits_for_two = True
@@ -88,7 +88,7 @@ def test_what_newer_takes_leave_no_room_is_not_written_at_all(
     library = Library(tmp_path)
     recorder = Recorder(library, retention, outcomes.__setitem__)
     record(recorder, 0)
-    assert disk.begun.wait(10)
+    assert disk.begun.wait(60)
     for number in range(1, 40):
         record(recorder, number)
     disk.may_write.set()
@@ -130,7 +130,7 @@ def test_a_start_of_another_studio_costs_no_sound_that_is_being_written(tmp_path
     library = Library(tmp_path)
     recorder = Recorder(library, PLENTY, lambda take_id, outcome: None)
     record(recorder, 1)
-    assert disk.begun.wait(10)
+    assert disk.begun.wait(60)
     Library(tmp_path)  # clears away what no row names
     assert list(library.files.everything()) == []
     disk.may_write.set()

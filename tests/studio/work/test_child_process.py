@@ -28,7 +28,7 @@ def job(seconds: float = SECONDS) -> Job:
 
 
 async def soon(is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not is_so():
             await asyncio.sleep(0.01)
 
