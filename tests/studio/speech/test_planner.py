@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from engine import ModelCard
 from studio.errors import LibraryUnavailable, UnknownVoice
 from studio.library import Library, Voice, VoiceFields
-from studio.speech.planning.planner import SHORT, Planner
+from studio.speech.planning import planner as planner_module
+from studio.speech.planning.planner import QUICK_SECONDS, SHORT, SLOW_SECONDS, Planner
 from studio.speech.request import SpeechRequest
 from studio.voices.resolver import VoiceResolver
 from studio.work.work_queue import WorkQueue
@@ -21,6 +22,20 @@ from tests.studio.clips import new_sample
 CARD = ModelCard()
 
 
+@dataclass
+class Clock:
+    """In place of `time`."""
+
+    of_processor: float = 1000.0
+    of_wall: float = 1000.0
+
+    def thread_time(self) -> float:
+        return self.of_processor
+
+    def monotonic(self) -> float:
+        return self.of_wall
+
+
 class Watched(VoiceResolver):
     """Notes the thread of each look-up."""
 
@@ -28,17 +43,15 @@ class Watched(VoiceResolver):
         super().__init__(library)
         self.threads: list[threading.Thread] = []
         self.seconds = self.waits = 0.0
-        """Of the processor that the next look-up takes, and that it only waits."""
+        """Of the processor that each look-up takes, and that it only waits."""
+        self.clock = Clock()
         self.is_locked = False
         """Whether another program has the library, as an event loop finds it, which does not wait."""
 
     def find(self, name: str | None) -> Voice | None:
         self.threads.append(threading.current_thread())
-        time.sleep(self.waits)
-        until = time.thread_time() + self.seconds
-        while time.thread_time() < until:
-            pass
-        self.seconds = self.waits = 0.0
+        self.clock.of_processor += self.seconds
+        self.clock.of_wall += self.seconds + self.waits
         if self.is_locked and self.threads[-1] is threading.main_thread():
             raise LibraryUnavailable("the library is locked by another program")
         return super().find(name)
@@ -49,10 +62,13 @@ class Watched(VoiceResolver):
 
 
 @pytest.fixture
-def voices(tmp_path: Path) -> Watched:
+def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Their look-ups alone take time."""
     library = Library(tmp_path)
     library.voices.create(VoiceFields(name="Eve"), [new_sample()])
-    return Watched(library)
+    watched = Watched(library)
+    monkeypatch.setattr(planner_module, "time", watched.clock)
+    return watched
 
 
 async def test_a_short_text_is_planned_in_the_event_loop_and_a_long_one_in_a_thread_to_the_same_plan(
@@ -79,15 +95,17 @@ async def test_numbers_are_first_read_in_a_thread_where_their_rules_are_compiled
 async def test_after_one_that_took_much_of_the_processor_all_are_planned_in_threads(voices: Watched) -> None:
     planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello.", "eve")
     await planner.plan(request, CARD, "me")
-    voices.waits = 0.02  # for other threads, as in a crowd
+    voices.waits = 2 * QUICK_SECONDS  # for other threads, as in a crowd
     for _ in range(2):
         await planner.plan(request, CARD, "me")
     assert voices.in_loop == [False, True, True]
     voices.threads.clear()
-    voices.seconds = 0.02
-    for _ in range(3):
+    voices.seconds = 2 * QUICK_SECONDS
+    await planner.plan(request, CARD, "me")
+    voices.seconds, voices.waits = 0.0, 0.6 * SLOW_SECONDS
+    for _ in range(4):
         await planner.plan(request, CARD, "me")
-    assert voices.in_loop == [True, False, False]
+    assert voices.in_loop == [True, False, False, True, True], "for so many seconds"
 
 
 async def test_a_thread_waits_for_a_library_that_is_locked_and_refusals_are_the_same(voices: Watched) -> None:
