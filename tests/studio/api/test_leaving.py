@@ -23,6 +23,7 @@ from studio.settings import Settings
 from studio.speech.delivery import Delivery
 from studio.speech.speech_service import Speech, SpeechService
 from studio.start.startup import create_app
+from tests.engine import speaking
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.projects.test_projects import made, until
@@ -118,10 +119,9 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
         if stream_format != "sse":
             engine.first_frame_gate.set()
         await asyncio.wait_for(app(scope, receive, send), 60)
-        for _ in range(5):
-            await asyncio.sleep(0.01)
-        assert service.register.active("address 127.0.0.1") == [] and engine.running == 0
-        assert service.register._limits._state("address 127.0.0.1").open == 0
+        caller = "address 127.0.0.1"
+        await speaking.until(lambda: not service.register.active(caller) and engine.running == 0)
+        await speaking.until(lambda: service.register._limits._state(caller).open == 0)
 
 
 @pytest.fixture

@@ -108,11 +108,15 @@ def test_waiting_for_a_place_costs_no_share(steered: Steer) -> None:
 
 
 def test_results_come_as_lines_as_they_are_done(steered: Steer) -> None:
-    served, _ = steered(max_rows=4)
-    with served.client() as client:
-        answer = client.post(BATCH, json={"items": [{"input": "a " * 40}, {"input": "b"}], "stream": True})
-    assert answer.headers["content-type"] == "application/x-ndjson"
-    lines = [json.loads(line) for line in answer.text.splitlines()]
+    served, engine = steered(max_rows=4)
+    engine.later_frames_gate.clear()  # only the take of a single frame ends before it is set
+    body = {"items": [{"input": "a"}, {"input": "b", "max_new_tokens": 1}], "stream": True}
+    with served.client() as client, client.stream("POST", BATCH, json=body) as answer:
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        lines = []
+        for line in answer.iter_lines():
+            lines.append(json.loads(line))
+            engine.later_frames_gate.set()
     assert [line.get("index") for line in lines] == [1, 0, None]
     assert (lines[-1]["total"], lines[-1]["succeeded"]) == (2, 2)
 
