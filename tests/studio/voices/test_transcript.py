@@ -53,9 +53,9 @@ def test_only_differences_that_can_be_heard_are_marked(case: str) -> None:
 def test_long_texts_are_compared_in_bounded_time_and_longer_ones_refused() -> None:
     written = "".join("的" + chr(0x4E00 + number) for number in range(1000))
     heard = "".join("的" + chr(0x5E00 + number) for number in range(1000))
-    began = time.monotonic()
+    began = time.thread_time()  # of the processor: a busy machine takes none of it
     marks = compare(written, heard)
-    assert time.monotonic() - began < 5  # difflib's matcher needs minutes
+    assert time.thread_time() - began < 10  # difflib's matcher needs minutes
     assert "".join(mark.text for mark in marks) == written
     for pair in (("a" * 2001, "a"), ("a", "a" * 2001)):
         with pytest.raises(InvalidRequest, match="2000"):
