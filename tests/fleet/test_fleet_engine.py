@@ -52,17 +52,20 @@ async def test_takes_of_any_event_loop() -> None:
 
 async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "HEAD_SECONDS", 0.05)
-    head = socket.create_server(("127.0.0.1", 0))
-    port = head.getsockname()[1]
-    with fleet(FakeTransport(), f"127.0.0.1:{port}") as (engine, _):
+    head = socket.create_server(("127.0.0.1", 0), reuse_port=True)
+    address = head.getsockname()
+    with fleet(FakeTransport(), "{}:{}".format(*address)) as (engine, _), socket.socket() as keeps_the_port:
+        keeps_the_port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        keeps_the_port.bind(address)  # without listening, so that no other program gets it meanwhile
         head.settimeout(60)
         head.accept()[0].close()
-        assert engine.stats().trouble is None and engine.failure is None
+        await until(lambda: engine.stats().trouble is None)
+        assert engine.failure is None
         head.close()
         await until(lambda: engine.stats().trouble is not None)
         assert "Ray's head node does not answer" in str(engine.stats().trouble) and engine.failure is None
         assert len((await hear(engine, utterance(1))).codes)
-        with socket.create_server(("127.0.0.1", port)):
+        with socket.create_server(address, reuse_port=True):
             await until(lambda: engine.stats().trouble is None)
 
 
@@ -224,11 +227,11 @@ async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatc
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(fleet_engine, "ABSENT_SECONDS", 0.3)
     monkeypatch.setattr(fleet_engine, "ANSWER_SECONDS", 0.0)
     line = FakeTransport()
     with fleet(line) as (engine, _):
         assert engine.failure is None
+        monkeypatch.setattr(fleet_engine, "ABSENT_SECONDS", 0.3)
         line.deaf = {"a", "b"}
         await until(lambda: engine.failure is not None)
         assert "no replica of the fleet answers" in (engine.failure or "")
@@ -258,4 +261,4 @@ async def test_a_clip_is_encoded_elsewhere_when_a_replica_falls_silent(monkeypat
             reference = await engine.encode_reference(np.zeros((2, 6), np.float32), 44_100, "words")
             assert reference.codes.shape == (2, 6), "one channel, not two"
         assert (await engine.align("ab", reference.codes)).tolist() == [0, 3, 6]
-    assert line.calls["b encode_reference"] == 4
+    assert line.calls["b encode_reference"] >= 4  # more where the busy machine made b late too

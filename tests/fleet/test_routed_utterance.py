@@ -91,7 +91,7 @@ async def test_times_go_on_after_a_change_of_replica() -> None:
     chunks = await heard(await fleet(line), utterance(frames=8, voice=1))
     assert chunks[0].timing.now == pytest.approx(0.3)
     stalled = routed_utterance.STALL_SECONDS
-    assert chunks[-1].timing.now == pytest.approx(0.3 + stalled, abs=0.1), "the engine's clock restarted, not the take's"
+    assert chunks[-1].timing.now == pytest.approx(0.3 + stalled, abs=0.1), "the take's clock did not restart"
     assert {chunk.timing.admitted for chunk in chunks} == {chunks[0].timing.admitted}
 
 
