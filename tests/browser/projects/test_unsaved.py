@@ -42,7 +42,7 @@ def stored(page: Page) -> list[str]:
 
 
 def until_stored(page: Page, *texts: str) -> None:
-    for _ in range(600):
+    for _ in range(6000):
         if stored(page) == list(texts):
             return
         page.wait_for_timeout(10)

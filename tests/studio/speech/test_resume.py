@@ -219,7 +219,7 @@ async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
     def slow(sound: Path) -> Generator[np.ndarray, None, None]:
         try:
             is_reading.set()
-            may_end.wait(10)
+            may_end.wait(60)
             yield np.zeros(1, np.float32)
         finally:
             closed.set()
@@ -230,7 +230,7 @@ async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
     monkeypatch.setattr(resume, "_seconds", slow)
     beginning = Beginning(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
     leaving = asyncio.ensure_future(anext(beginning.followed_by(new())))
-    await asyncio.to_thread(is_reading.wait, 10)
+    await asyncio.to_thread(is_reading.wait, 60)
     leaving.cancel()
     await asyncio.sleep(0)
     may_end.set()
