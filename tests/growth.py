@@ -61,12 +61,12 @@ def check(work: Work, make: Callable[[int], str], size: int) -> None:
     while (once := cost(work, make(size))) < LEAST and size < LARGEST:
         size *= 4
     found = []
-    for each in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
+    for length in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
         for attempt in range(TRIES):
-            if attempt or each != size:
-                once = cost(work, make(each))
-            twice = cost(work, make(2 * each))
-            found.append(f"{each}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
+            if attempt or length != size:
+                once = cost(work, make(length))
+            twice = cost(work, make(2 * length))
+            found.append(f"{length}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
             if twice <= TIMES * max(once, LEAST):
                 return
     raise AssertionError(f"characters, {'; '.join(found)}")

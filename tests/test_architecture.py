@@ -338,7 +338,7 @@ def _blocking_names() -> set[str]:
         name: nodes[0]
         for name, nodes in named.items()
         if len(nodes) == 1 and isinstance(nodes[0], ast.FunctionDef)
-        if not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(nodes[0]))
+        if not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(nodes[0]))
     }
     blocking = {name for name, node in single.items() if re.search(r"\b[Bb]locking\b", ast.get_docstring(node) or "")}
     while (

@@ -41,7 +41,7 @@ def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: P
     ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
     for source in copied():
         assert (ROOT / source).exists()
-        assert f"!{source}" in ignored and not any(fnmatch(source, each) for each in ignored[1:])
+        assert f"!{source}" in ignored and not any(fnmatch(source, pattern) for pattern in ignored[1:])
         if source == "assets":  # but not a copy of the weights
             shutil.copytree(ROOT / source, tmp_path / source, ignore=shutil.ignore_patterns("fry"))
             (tmp_path / source / "fry").symlink_to(ROOT / "assets" / "fry")

@@ -247,8 +247,8 @@ def new_page(chromium: Browser, visits: Callable[..., Visits]) -> Iterator[Calla
         return page
 
     yield make
-    for each in present:
-        each.end()
+    for visits_of_screen in present:
+        visits_of_screen.end()
     for context in contexts:
         context.close()
     assert not problems, f"errors on the page: {problems}"

@@ -46,7 +46,7 @@ def test_a_german_reads_german_and_may_choose_another_language(steered: Callable
     page.reload()
     page.get_by_label("Stimme wählen").click()
     expect(page.get_by_role("option")).to_have_text(
-        [re.compile(each) for each in ("Bert · männlich", "Anna", "Zufällig")]
+        [re.compile(name) for name in ("Bert · männlich", "Anna", "Zufällig")]
     )
     page.keyboard.press("Escape")
     start = {"status": "starting", "doing": "loading weights", "progress": 0.4}

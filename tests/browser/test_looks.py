@@ -25,10 +25,10 @@ def serious_violations(screen: Screen) -> list[str]:
     axe = Axe("" if screen.page.evaluate("'axe' in window") else AXE_SCRIPT)
     found = axe.run(screen.page, options={"resultTypes": ["violations"]}).response["violations"]
     return [
-        f"{each['id']} ({each['impact']}): {node['html'][:160]}"
-        for each in found
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"]
+        f"{violation['id']} ({violation['impact']}): {node['html'][:160]}"
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]
 
 
@@ -40,7 +40,7 @@ def in_both_schemes(screen: Screen) -> list[str]:
         screen.page.wait_for_function(
             "(dark) => document.body.classList.contains('dark') === dark", arg=scheme == "dark"
         )
-        found += [f"{scheme}: {each}" for each in serious_violations(screen)]
+        found += [f"{scheme}: {violation}" for violation in serious_violations(screen)]
     return found
 
 
@@ -163,10 +163,10 @@ def test_where_the_system_forces_its_colours_what_is_pressed_and_chosen_is_still
     tab = page.locator("#areas a")
     expect(screen.speak).to_have_css("border-top-width", "1px")
     expect(page.locator("#pill .dot")).to_have_css("background-color", "rgb(21, 128, 61)")
-    chosen, other = (each.evaluate("(tab) => getComputedStyle(tab).backgroundColor") for each in (tab.first, tab.last))
+    chosen, other = (link.evaluate("(tab) => getComputedStyle(tab).backgroundColor") for link in (tab.first, tab.last))
     assert chosen != other
-    for each in ("#presets [aria-pressed=true]", "#source .selected"):
-        expect(page.locator(each)).to_have_css("background-color", chosen)
+    for selector in ("#presets [aria-pressed=true]", "#source .selected"):
+        expect(page.locator(selector)).to_have_css("background-color", chosen)
 
 
 def test_a_long_name_without_a_gap_fits_a_phone(steered: Callable[..., Served], open_page: Open) -> None:

@@ -46,7 +46,7 @@ async def test_a_clips_vector_colours_the_take(folder: Path) -> None:
         other = replace(take, references=(replace(reference, timbre=-reference.timbre),))
         none = replace(take, references=(replace(reference, timbre=None),))
         sounds = [own, await sound(engine, other), await sound(engine, none)]
-        assert len({len(each) for each in sounds}) == 1, "a vector decides no code"
+        assert len({len(sound) for sound in sounds}) == 1, "a vector decides no code"
         assert not np.allclose(sounds[0], sounds[1]) and not np.allclose(sounds[0], sounds[2])
         assert np.array_equal(await sound(engine, take), own)
         with pytest.raises(InvalidUtterance, match=r"has 3 values, this codec's have 12.*another codec"):

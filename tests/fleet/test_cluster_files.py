@@ -16,8 +16,8 @@ from studio.settings import Settings
 FOLDER = start.ROOT / "docs" / "cluster"
 RAY_YAML = yaml.safe_load((FOLDER / "ray.yaml").read_text("utf-8"))
 KUBERAY_YAML = {
-    (each["kind"], each["metadata"]["name"]): each
-    for each in yaml.safe_load_all((FOLDER / "kuberay.yaml").read_text("utf-8"))
+    (resource["kind"], resource["metadata"]["name"]): resource
+    for resource in yaml.safe_load_all((FOLDER / "kuberay.yaml").read_text("utf-8"))
 }
 CLUSTER = KUBERAY_YAML["RayCluster", "voice-studio"]["spec"]
 STUDIO = KUBERAY_YAML["Deployment", "voice-studio"]["spec"]["template"]
@@ -49,8 +49,8 @@ def test_ray_takes_its_cluster_file() -> None:
 
 @pytest.mark.ray
 def test_the_cluster_files_commands_are_rays() -> None:
-    (head,) = (each for each in RAY_YAML["head_start_ray_commands"] if " start " in each)
-    (worker,) = (each for each in RAY_YAML["worker_start_ray_commands"] if " start " in each)
+    (head,) = (command for command in RAY_YAML["head_start_ray_commands"] if " start " in command)
+    (worker,) = (command for command in RAY_YAML["worker_start_ray_commands"] if " start " in command)
     assert read_by_ray(head)["head"] and read_by_ray(head)["port"] == 6379
     assert read_by_ray(worker)["address"] == "$RAY_HEAD_IP:6379"
     for command in (head, worker):
@@ -80,7 +80,7 @@ def test_kuberay_runs_the_ray_and_the_image_that_the_project_has() -> None:
 
 def test_the_studio_takes_what_kubernetes_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
     (studio,) = STUDIO["spec"]["containers"]
-    plain = {each["name"]: each["value"] for each in studio["env"] if "value" in each}
+    plain = {variable["name"]: variable["value"] for variable in studio["env"] if "value" in variable}
     for name, value in (plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"]).items():
         monkeypatch.setenv(name, value)
     settings = Settings.load()
@@ -88,7 +88,9 @@ def test_the_studio_takes_what_kubernetes_gives_it(monkeypatch: pytest.MonkeyPat
     (gpus,) = CLUSTER["workerGroupSpecs"]
     assert settings.engines == (gpus["minReplicas"], gpus["maxReplicas"]), "a machine for each engine"
     assert KUBERAY_YAML["Deployment", "voice-studio"]["spec"]["strategy"] == {"type": "Recreate"}
-    (token,) = (each["valueFrom"]["secretKeyRef"] for each in studio["env"] if each["name"] == "RAY_AUTH_TOKEN")
+    (token,) = (
+        variable["valueFrom"]["secretKeyRef"] for variable in studio["env"] if variable["name"] == "RAY_AUTH_TOKEN"
+    )
     assert token == {"name": "voice-studio", "key": "auth_token"} and CLUSTER["authOptions"] == {"mode": "token"}
 
 
@@ -100,7 +102,9 @@ def test_what_pods_mount_is_there_and_what_selects_pods_finds_some() -> None:
         for container in pod["spec"]["containers"]:
             assert {mount["name"] for mount in container.get("volumeMounts", [])} <= volumes.keys()
         claims = {
-            each["persistentVolumeClaim"]["claimName"] for each in volumes.values() if "persistentVolumeClaim" in each
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in volumes.values()
+            if "persistentVolumeClaim" in volume
         }
         assert all(("PersistentVolumeClaim", claim) in KUBERAY_YAML for claim in claims)
     assert KUBERAY_YAML["Service", "voice-studio"]["spec"]["selector"]["app"] in labels
@@ -108,5 +112,5 @@ def test_what_pods_mount_is_there_and_what_selects_pods_finds_some() -> None:
     among, public = closed["ingress"]
     (chosen,) = closed["podSelector"]["matchExpressions"]
     assert set(chosen["values"]) == set(labels)
-    assert [each["podSelector"]["matchExpressions"] for each in among["from"]] == [[chosen]]
+    assert [peer["podSelector"]["matchExpressions"] for peer in among["from"]] == [[chosen]]
     assert public["ports"] == [{"port": 7860}], "nothing but the studio is open to others"

@@ -75,7 +75,7 @@ async def test_figures_are_the_sums_and_each_ones_own() -> None:
         await until(lambda: engine.stats().frames == 10)
         stats = engine.stats()
     assert stats.replicas.keys() == {"a", "b"}
-    assert sorted(each.frames for each in stats.replicas.values()) == [0, 10]
+    assert sorted(replica.frames for replica in stats.replicas.values()) == [0, 10]
     assert stats.finished == 1
 
 

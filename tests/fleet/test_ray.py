@@ -119,7 +119,7 @@ async def test_what_engines_refuse_comes_as_it_is_and_long_clips_pass(fleet: Fle
 
 
 async def test_leaving_frees_the_row(fleet: FleetEngine) -> None:
-    before = sum(each.cancelled for each in (await both(fleet)).values())
+    before = sum(replica.cancelled for replica in (await both(fleet)).values())
     async with aclosing(fleet.speak(take(1, 100_000 // 100))) as chunks:
         await anext(chunks)
     await until(lambda: fleet.stats().running == 0 and fleet.stats().cancelled == before + 1)

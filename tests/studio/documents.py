@@ -44,7 +44,7 @@ def epub(
     )
     linear = dict.fromkeys(aside, ' linear="no"')
     spine = "".join(f'<itemref idref="i{n}"{linear.get(name, "")}/>' for n, name in enumerate(pages))
-    about = "".join(f"<dc:creator>{each}</dc:creator>" for each in author) + f"<dc:language>{language}</dc:language>"
+    about = "".join(f"<dc:creator>{name}</dc:creator>" for name in author) + f"<dc:language>{language}</dc:language>"
     if cover:
         items += '<item id="front" href="front.png" media-type="image/png" properties="cover-image"/>'
     if ncx:

@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
     (home / "latin.txt").write_bytes("Grüße".encode("latin-1"))
     Library(home / "library")
     as_shell = run_apart if arguments[-1] in ("nobody", "sing", "\udcff") else run  # each kind of refusal, once
-    done = as_shell(home, *(each.replace("{home}", str(home)) for each in arguments))
+    done = as_shell(home, *(argument.replace("{home}", str(home)) for argument in arguments))
     assert done.returncode == status and reason in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
 

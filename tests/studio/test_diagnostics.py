@@ -19,7 +19,7 @@ def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> Non
     with served.client(headers=HEADERS) as client:
         answer = client.get("/v1/settings")
         file = client.get("/v1/diagnostics")
-    told = {each["name"]: each for each in answer.json()["settings"]}
+    told = {setting["name"]: setting for setting in answer.json()["settings"]}
     assert list(told) == ["STUDIO_" + name.upper() for name in Settings.model_fields]
     assert told["STUDIO_MAX_WAITING"] == {"name": "STUDIO_MAX_WAITING", "value": 3, "source": "environment"}
     assert told["STUDIO_PORT"] == {"name": "STUDIO_PORT", "value": 7860, "source": "default"}

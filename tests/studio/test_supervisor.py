@@ -56,7 +56,7 @@ def background(served: Served) -> dict[str, dict[str, Any]]:
     health = httpx.get(f"{served.url}/health")
     assert health.status_code == 200 and health.json()["status"] == "ready"
     work = health.json()["background"]
-    assert health.json()["degraded"] == any(not each["ok"] for each in work.values())
+    assert health.json()["degraded"] == any(not task["ok"] for task in work.values())
     return work
 
 

@@ -94,7 +94,7 @@ def test_a_row_has_the_codes_of_one_voice_the_sound_of_another_and_clips_of_that
     assert (said[:, 1:] - said[:, :-1]).min() >= 0 and (said[:, 1:] - said[:, :-1]).max() == 1
     clips = (rows.clips.unflatten(2, (6, FRAME_SAMPLES)) * 32768).round().long()[..., 100]
     assert (clips // 1000 == heard[:, :1] // 1000).all(), "of the wanted voice"
-    sentences = [each[:, 0] % 1000 // 100 for each in (heard, clips[0], clips[1])]
+    sentences = [rows_of_clip[:, 0] % 1000 // 100 for rows_of_clip in (heard, clips[0], clips[1])]
     assert all((a != b).all() for a, b in ((sentences[0], sentences[1]), (sentences[0], sentences[2]), sentences[1:]))
     assert torch.equal((rows.styles[:, 0] % 10).long(), heard[:, 0] // 1000)
     begun = corpus.draw(20, 0, frames=4, warm=0, clip_frames=6, same=0.0)
@@ -104,8 +104,8 @@ def test_a_row_has_the_codes_of_one_voice_the_sound_of_another_and_clips_of_that
 def test_a_persons_pieces_stay_as_they_are_in_the_first_timbre_and_keep_their_time_in_the_others() -> None:
     voice = tone(140, 9.0) * np.repeat(np.random.default_rng(0).uniform(0.2, 1, 90), 4410).astype(np.float32)
     (group,) = groups(voice, random.Random(0), CPU)
-    assert len(group) == SENTENCES and all(each.is_person for each in group)
-    joined = np.concatenate([each.audio[0] for each in group])
+    assert len(group) == SENTENCES and all(member.is_person for member in group)
+    joined = np.concatenate([member.audio[0] for member in group])
     assert np.abs(joined - (voice[: len(joined)].clip(-0.99, 0.99) * 32767)).max() <= 1
     loudness = [np.abs(group[0].audio[index].astype(np.float32)).reshape(-1, 512).mean(1) for index in range(TIMBRES)]
     assert all(np.corrcoef(loudness[0], other)[0, 1] > 0.9 for other in loudness[1:])
@@ -122,7 +122,7 @@ def test_a_warp_moves_formants_and_keeps_pitch_level_and_length() -> None:
         assert abs(float(level) - 1) < 0.1
         shift = [float((changed[:-lag] * changed[lag:]).sum()) for lag in range(250, 340)]
         assert abs(int(np.argmax(shift)) + 250 - SAMPLE_RATE / 150) < 3
-    centre = [_centre(each) for each in (lower, same, higher)]
+    centre = [_centre(sound) for sound in (lower, same, higher)]
     assert centre[0] < centre[1] < centre[2]
 
 
@@ -162,7 +162,7 @@ def test_steps_of_every_kind_change_the_timbre_part_and_leave_the_codes(
     monkeypatch.setattr("training.data.set_corpus.encode_utterances", lambda *_: None)
     numbers = count()
     for kind in ("spoken", "people"):
-        sets = [each for group in groups(tone(150.0, 5.0), random.Random(0), CPU) for each in group]
+        sets = [member for group in groups(tone(150.0, 5.0), random.Random(0), CPU) for member in group]
         made = [
             SpokenSet(s.audio, s.phones * 0, np.full_like(s.styles, next(numbers)), is_person=kind == "people")
             for s in sets

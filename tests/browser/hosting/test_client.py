@@ -92,7 +92,7 @@ def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Cli
     file, take = client.predict(text="Kept in the history.", seed=9, max_new_tokens=FRAMES, api_name="/synthesize")
     _, secret = client.predict(text="Not kept.", store=False, max_new_tokens=FRAMES, api_name="/synthesize")
     listed = client.predict(query="in the history", api_name="/history_list")
-    assert [each["id"] for each in listed["data"]] == [take["request_id"]] and not listed["has_more"]
+    assert [listed_take["id"] for listed_take in listed["data"]] == [take["request_id"]] and not listed["has_more"]
     assert client.predict(starred=True, api_name="/history_list")["data"] == []
     kept, facts = client.predict(take["request_id"], api_name="/take_get")
     assert samples(kept) == samples(file) and kept.endswith(".wav")

@@ -136,7 +136,10 @@ def test_a_session_that_is_dropped_does_not_end_the_queue(served: Served, ann: h
 def test_values_that_cannot_be_are_refused_by_name(
     client: httpx.Client, name: str, changes: dict[str, Any], words: str
 ) -> None:
-    data = [changes.get(each["parameter_name"], each["parameter_default"]) for each in parameters_of(client)[name]]
+    data = [
+        changes.get(parameter["parameter_name"], parameter["parameter_default"])
+        for parameter in parameters_of(client)[name]
+    ]
     answer = called(client, name, data)
     assert answer.startswith("event: error") and words in answer, answer
 

@@ -111,8 +111,8 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
         print(f"warm: {len(made[0].ours)} files of the page, {len(made[0].asked)} requests in all")
         assert made[0].ours == []
 
-        files = [each for each in answers if urlparse(each.url).path.startswith("/page/")]
-        assert files and all("immutable" in each.headers["cache-control"] for each in files)
-        digests = {urlparse(each.url).path.split("/")[2] for each in files}
+        files = [answer for answer in answers if urlparse(answer.url).path.startswith("/page/")]
+        assert files and all("immutable" in file.headers["cache-control"] for file in files)
+        digests = {urlparse(file.url).path.split("/")[2] for file in files}
         assert len(digests) == 1
         assert httpx.get(f"{studio.url}/page/{'0' * 16}/page.js").status_code == 404

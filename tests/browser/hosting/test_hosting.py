@@ -116,9 +116,9 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
         screen.until_over()
         assert screen.heard()["rendered"] == 2 * 6 * 2048
         cookies = page.context.cookies()
-        assert [(each["httpOnly"], each["sameSite"]) for each in cookies if each["name"] == "studio_session"] == [
-            (True, "Lax")
-        ]
+        assert [
+            (cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies if cookie["name"] == "studio_session"
+        ] == [(True, "Lax")]
         program = keyed_program(screen)
         (tmp_path / "program.py").write_text(program.replace("YOUR_KEY", "secret"), "utf-8")
         subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, timeout=60, capture_output=True)

@@ -79,7 +79,9 @@ def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
 def test_it_needs_nothing_of_what_only_encodes() -> None:
     codec, codes = random_codec(transformer()).to(DEVICE), torch.arange(8).view(1, 1, 8).repeat(1, 3, 1).to(DEVICE)
     part = part_on(codec, torch.device(DEVICE), without=ONLY_ENCODES)
-    whole, alone = (fused.FusedDecoder(each, 1)(codes, torch.zeros(1).long().to(DEVICE)) for each in (codec, part))
+    whole, alone = (
+        fused.FusedDecoder(decoder, 1)(codes, torch.zeros(1).long().to(DEVICE)) for decoder in (codec, part)
+    )
     assert torch.equal(whole, alone)
     assert next(part.encoder.parameters()).is_meta
 

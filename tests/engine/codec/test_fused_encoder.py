@@ -116,7 +116,7 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
     got = asyncio.run(bring())
     clips.stop()
     assert isinstance(got[3], asyncio.CancelledError)
-    heard = {int(each.codes[0, 0]): each.codes for each in got if isinstance(each, EncodedClip)}
+    heard = {int(encoded.codes[0, 0]): encoded.codes for encoded in got if isinstance(encoded, EncodedClip)}
     assert sorted(heard) == [1, 2, 3, 5, 6, 7]
     assert heard[3].shape == (3, -(-441 // CONFIG.frame_samples))
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 has left), then one too long for company, 7
@@ -166,6 +166,6 @@ def test_what_is_wrong_with_a_clip_is_told_to_nobody_whose_clip_waited_with_it()
 
     got = asyncio.run(bring())
     clips.stop()
-    assert [int(each.codes[0, 0]) for each in got if isinstance(each, EncodedClip)] == [1, 2, 4]
+    assert [int(encoded.codes[0, 0]) for encoded in got if isinstance(encoded, EncodedClip)] == [1, 2, 4]
     assert str(got[2]) == "broken"
     assert encode.together == [1, 3, 1, 1, 1]

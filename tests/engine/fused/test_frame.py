@@ -103,7 +103,11 @@ def test_a_rehearsal_launches_every_kernel_that_a_frame_does(tmp_path: Path, mon
 
             def launch(kernel: Any, grid: Any, *given: Any, really: Any = module.launch, **how: Any) -> None:
                 launched.append(
-                    (kernel.fn.__name__, tuple(getattr(each, "dtype", None) for each in given), tuple(how.items()))
+                    (
+                        kernel.fn.__name__,
+                        tuple(getattr(argument, "dtype", None) for argument in given),
+                        tuple(how.items()),
+                    )
                 )
                 really(kernel, grid, *given, **how)
 

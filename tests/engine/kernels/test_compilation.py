@@ -42,7 +42,7 @@ def imported(program: Path) -> set[Path]:
             if isinstance(node, ast.ImportFrom) and node.module:
                 modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
                 folders = [ROOT / module.replace(".", "/") for module in modules]
-                left += [each for folder in folders for each in (folder.with_suffix(".py"), folder / "__init__.py")]
+                left += [path for folder in folders for path in (folder.with_suffix(".py"), folder / "__init__.py")]
     return found
 
 

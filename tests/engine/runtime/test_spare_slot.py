@@ -51,7 +51,7 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
         if with_graphs:
             sets = runner.use_graphs(kernel_attention, batch_invariant)
             capture(*sets)
-            for firsts in (each for each in sets if isinstance(each, graphs.FirstFrameGraphs)):
+            for firsts in (graph_set for graph_set in sets if isinstance(graph_set, graphs.FirstFrameGraphs)):
                 for size in range(1, len(firsts) + 1):
                     firsts[size].again()  # as a GPU's capture does with every graph
         row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # any other stays empty
@@ -60,7 +60,9 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
         first = runner.launch_first()
         assert (first is not None) == (with_graphs and kernel_attention and not batch_invariant)
         frames = itertools.chain([first] if first else [], (runner.launch((row,)) for _ in range(3)))
-        drawn.append(np.stack([[codes.copy() for _, codes, _ in each.read()] for each in itertools.islice(frames, 3)]))
+        drawn.append(
+            np.stack([[codes.copy() for _, codes, _ in frame.read()] for frame in itertools.islice(frames, 3)])
+        )
         kept.append(torch.stack([runner._cache.keys[:, :rows], runner._cache.values[:, :rows]]))
     assert np.array_equal(drawn[0], drawn[1])
     assert close(*kept)

@@ -57,8 +57,10 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
     threads = CodecThreads(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why))
     rows = {name: row(name) for name in "ab"}
     for first in range(3):
-        for each in rows.values():
-            threads.put(CodecJob(each, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None))
+        for waiting_row in rows.values():
+            threads.put(
+                CodecJob(waiting_row, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None)
+            )
     threads.stop()  # what it ends is not begun yet, so all of it still waits
     threads.start()
     stopping = threading.Thread(target=threads.stop, daemon=True)  # this time it waits for their end

@@ -46,7 +46,7 @@ class Several:
     @property
     def pids(self) -> list[int]:
         """For running processes: one that has ended has none until it is restarted."""
-        return [made.pid for each in self.processes._processes.values() if (made := each._process)]
+        return [made.pid for process in self.processes._processes.values() if (made := process._process)]
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""
@@ -61,7 +61,11 @@ def _has_connection(pid: int, port: int) -> bool:
     """Whether a process has the connection from a port of this machine."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     sockets = {f"socket:[{row[9]}]" for row in rows if int(row[2].partition(":")[2], 16) == port}
-    return any(os.readlink(each) in sockets for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink())
+    return any(
+        os.readlink(descriptor) in sockets
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir()
+        if descriptor.is_symlink()
+    )
 
 
 @contextlib.contextmanager

@@ -58,9 +58,9 @@ def test_several_listen_at_one_port_and_nobody_else_can() -> None:
     try:
         mine = [sockets[0] for sockets in public.several(3)]
         port = mine[0].getsockname()[1]
-        assert {each.getsockname() for each in mine} == {("127.0.0.1", port)}
-        for each in mine:
-            each.listen()
+        assert {listener.getsockname() for listener in mine} == {("127.0.0.1", port)}
+        for listener in mine:
+            listener.listen()
         with pytest.raises(SettingsError, match=rf":{port}: another program listens there"):
             PublicPort(HERE.model_copy(update={"port": port}))
     finally:
@@ -91,8 +91,8 @@ async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
             caller.close()
             assert transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
-        for each in listening:
-            each.close()
+        for listener in listening:
+            listener.close()
         public.close()
 
 

@@ -95,7 +95,7 @@ def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str
 
 
 def states_in_queue(client: httpx.Client) -> dict[str, str]:
-    return {each["id"]: each["state"] for each in client.get("/v1/queue").json()["requests"]}
+    return {request["id"]: request["state"] for request in client.get("/v1/queue").json()["requests"]}
 
 
 def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, key: str) -> None:
@@ -147,7 +147,7 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
     with studio.client_at(0, headers=head) as one, studio.client_at(1, headers=head) as other:
         form = {"title": "fish voice", "texts": "One two three."}
         voice = one.post("/model", data=form, files={"voices": ("upload", wav(tone(2)))}).json()["_id"]
-        assert voice in [each["_id"] for each in other.get("/model").json()["items"]]
+        assert voice in [model["_id"] for model in other.get("/model").json()["items"]]
         users = {client.get("/wallet/self/api-credit").json()["user_id"] for client in (one, other)}
         assert len(users) == 1
         for client in (one, other):

@@ -285,7 +285,7 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
             socket.send(pack({"event": "stop"}))
             assert unpack(socket.recv(60, decode=False)) == {"event": "finish", "reason": "stop"}
     watch.stop()
-    for what, (took, callback) in sorted(watch.longest.items(), key=lambda each: -each[1][0]):
+    for what, (took, callback) in sorted(watch.longest.items(), key=lambda entry: -entry[1][0]):
         by_clock = f"{took:7.1f} ms, by the clock {watch.pauses[what]:7.1f}  {what}"
         print(f"{by_clock}{f'  more than the goal: {callback}' if took > GOAL_MS else ''}")
         record_testsuite_property(f"longest callback of the event loop: {what}, ms", round(took, 1))

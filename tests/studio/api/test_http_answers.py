@@ -250,7 +250,7 @@ def test_the_document_tells_how_to_show_a_key_and_what_each_answer_is(steered: S
         if method in ("post", "put", "patch") and "requestBody" not in operation
     ]
     without = ("/restore", "/pause", "/resume", "/cancel", "/undo", "/recogniser", "/download")
-    assert all(each.endswith(without) for each in bodies), bodies
+    assert all(body.endswith(without) for body in bodies), bodies
 
 
 def test_voices_are_listed_with_the_time_they_were_made(steered: Steer) -> None:
@@ -273,7 +273,7 @@ MODELS = {
 def test_a_model_is_known_by_each_of_its_spellings(steered: Steer, model: str) -> None:
     served, _ = steered(model=model)
     with served.client() as client:
-        ids = [each["id"] for each in client.get("/v1/models").json()["data"]]
+        ids = [model["id"] for model in client.get("/v1/models").json()["data"]]
         assert ids[0] == MODELS[model][0]
         for name in (*MODELS[model], "TTS-1", "gpt-4o-mini-TTS", " tts-1 "):
             assert client.post(SPEECH, json={"input": "a", "model": name}).status_code == 200, name

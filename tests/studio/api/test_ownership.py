@@ -115,7 +115,7 @@ def test_a_favourite_belongs_to_the_key_that_chose_it(steered: Steer) -> None:
         assert anna.get(at, headers=had).status_code == 304, "for others nothing changed"
         for client, favourites in ((bert, [voice]), (anna, [])):
             listed = client.get("/v1/voices?favourite=true").json()["data"]
-            assert [each["id"] for each in listed] == favourites
+            assert [row["id"] for row in listed] == favourites
         assert bert.get("/v1/voices?order=favourites&limit=1").json()["last_id"] == voice
         assert_envelope(bert.patch(at, json={"favourite": False, "tags": []}), 403)
         anna.patch(at, json={"favourite": True}).raise_for_status()

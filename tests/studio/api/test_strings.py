@@ -91,12 +91,12 @@ def strings_of(schema: Json, schemas: Json, inside: tuple[Any, ...] = ()) -> Ite
     """The ways to every string that a schema allows: names of fields, 0 for a list's item, "*" for a free name."""
     if "$ref" in schema:
         yield from strings_of(schemas[schema["$ref"].rpartition("/")[2]], schemas, inside)
-    for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        yield from strings_of(each, schemas, inside)
+    for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from strings_of(alternative, schemas, inside)
     if schema.get("type") == "string" and schema.get("format") != "binary":
         yield inside
-    for name, each in schema.get("properties", {}).items():
-        yield from strings_of(each, schemas, (*inside, name))
+    for name, alternative in schema.get("properties", {}).items():
+        yield from strings_of(alternative, schemas, (*inside, name))
     if isinstance(schema.get("items"), dict):
         yield from strings_of(schema["items"], schemas, (*inside, 0))
     if schema.get("type") == "object" and schema.get("additionalProperties"):
@@ -139,15 +139,15 @@ def requests_of(method: str, path: str, operation: Json, schemas: Json, known: d
         usual = usual.replace(f"{{{name}}}", "none" if method == "DELETE" else value)
     for name in ("request_id", "consent_id", "user_id"):
         usual = usual.replace(f"{{{name}}}", "none")
-    for each in operation.get("parameters", ()):
-        if each["in"] == "query":
-            yield each["name"], {"url": f"{usual}?{each['name']}={raw}"}
-        elif each["in"] == "path":
-            others = {name: value for name, value in known.items() if name != each["name"]}
-            url = path.replace(f"{{{each['name']}}}", raw)
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "query":
+            yield parameter["name"], {"url": f"{usual}?{parameter['name']}={raw}"}
+        elif parameter["in"] == "path":
+            others = {name: value for name, value in known.items() if name != parameter["name"]}
+            url = path.replace(f"{{{parameter['name']}}}", raw)
             for name, value in others.items():
                 url = url.replace(f"{{{name}}}", value)
-            yield each["name"], {"url": url} | (as_json({}) if "requestBody" in operation else {})
+            yield parameter["name"], {"url": url} | (as_json({}) if "requestBody" in operation else {})
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         schema = content["schema"]
         for way in dict.fromkeys(strings_of(schema, schemas)):
@@ -167,7 +167,7 @@ def requests_of(method: str, path: str, operation: Json, schemas: Json, known: d
                 is_sound = {"audio_sample", "audio", "voices"} & schema["properties"].keys()
                 file = "clip.wav" if is_sound else "a.txt"
                 sound = CLIP if file == "clip.wav" else b"A word."
-                names = [name for name, each in schema["properties"].items() if "binary" in str(each)]
+                names = [name for name, field in schema["properties"].items() if "binary" in str(field)]
                 yield way, {"url": usual, "data": data, "files": dict.fromkeys(names or ["none"], (file, sound))}
 
 
@@ -189,8 +189,8 @@ def test_no_string_of_any_route_breaks_the_server_or_a_list(
                     assert fine, f"{method} {path} {where}: {answer.text}"
                     if kind in ("half a surrogate pair", "NUL") and len(request.get("content", "")) > 2:
                         assert answer.status_code == 400, f"{method} {path} {where}"
-        for each in LISTS:
-            assert client.get(each).status_code == 200, each
+        for path_of_list in LISTS:
+            assert client.get(path_of_list).status_code == 200, path_of_list
     assert sent > 150
 
 
@@ -204,14 +204,16 @@ def test_nor_does_a_huge_number_or_a_long_list_of_a_query(
                 url = path
                 for name, value in known.items():
                     url = url.replace(f"{{{name}}}", value)
-                for each in operation.get("parameters", ()):
-                    kinds = {kind.get("type") for kind in (each["schema"], *each["schema"].get("anyOf", ()))}
-                    if each["in"] != "query" or not kinds & {"integer", "number", "array"}:
+                for parameter in operation.get("parameters", ()):
+                    kinds = {kind.get("type") for kind in (parameter["schema"], *parameter["schema"].get("anyOf", ()))}
+                    if parameter["in"] != "query" or not kinds & {"integer", "number", "array"}:
                         continue
                     values = range(2000) if "array" in kinds else (2**63,)
-                    answer = client.request(method, url, params={each["name"]: list(values)})
-                    assert answer.is_client_error, f"{method} {path} {each['name']}: {answer.status_code} {answer.text}"
-                    names.add(each["name"])
+                    answer = client.request(method, url, params={parameter["name"]: list(values)})
+                    assert answer.is_client_error, (
+                        f"{method} {path} {parameter['name']}: {answer.status_code} {answer.text}"
+                    )
+                    names.add(parameter["name"])
     assert names >= {"limit", "offset", "tag"}
 
 
@@ -288,9 +290,11 @@ def test_nor_does_one_in_an_endpoint_of_gradio(served: Served, kind: str) -> Non
         assert len(endpoints) > 10
         for name, endpoint in endpoints.items():
             parameters = endpoint["parameters"]
-            texts = [n for n, each in enumerate(parameters) if each["component"] in ("Textbox", "Json", "JSON")]
+            texts = [
+                n for n, parameter in enumerate(parameters) if parameter["component"] in ("Textbox", "Json", "JSON")
+            ]
             for number in texts:
-                values = [each["parameter_default"] for each in parameters]
+                values = [parameter["parameter_default"] for parameter in parameters]
                 is_text = parameters[number]["component"] == "Textbox"
                 values[number] = NASTY[kind] if is_text else {"Anna": NASTY[kind]}
                 body = json.dumps({"data": values})
@@ -300,8 +304,8 @@ def test_nor_does_one_in_an_endpoint_of_gradio(served: Served, kind: str) -> Non
                 told = client.get(f"/gradio_api/call{name}/{call.json()['event_id']}").text
                 assert told.startswith("event: error"), f"{name} {parameters[number]['parameter_name']}: {told}"
                 assert "Unicode" in told or "NUL" in told, told
-        for each in LISTS:
-            assert client.get(each).status_code == 200
+        for path_of_list in LISTS:
+            assert client.get(path_of_list).status_code == 200
 
 
 def test_a_library_that_holds_such_a_string_already_can_be_read_and_mended(steered: Any, tmp_path: Path) -> None:

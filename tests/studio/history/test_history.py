@@ -74,7 +74,7 @@ def test_a_take_is_kept_with_all_that_made_it_and_can_be_spoken_again(steered: S
         assert take["request"]["voice"] == "bert@1"
         again = client.post(SPEECH, json=take["request"])
         assert again.content == first.content
-        sounds = [client.get(f"{TAKES}/{each.headers['x-request-id']}").json()["audio"] for each in (first, again)]
+        sounds = [client.get(f"{TAKES}/{answer.headers['x-request-id']}").json()["audio"] for answer in (first, again)]
         assert sounds[0]["sha256"] == sounds[1]["sha256"] and sounds[0]["sample_rate"] == 44_100
 
 
@@ -224,8 +224,8 @@ def test_a_zip_has_the_sounds_and_what_is_known_of_them(steered: Steer) -> None:
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         assert archive.testzip() is None
         manifest = json.loads(archive.read("manifest.json"))
-        assert [each["take"]["id"] for each in manifest] == [made[1], made[0]]
-        assert len({each["file"] for each in manifest}) == 2
+        assert [entry["take"]["id"] for entry in manifest] == [made[1], made[0]]
+        assert len({entry["file"] for entry in manifest}) == 2
         assert len(decoded(archive.read(manifest[0]["file"]))) == 12 * FRAME
 
 
@@ -354,7 +354,7 @@ def test_only_so_many_takes_wait_for_the_disk(
         with library_of(served).store.writing():
             made = [speak(client, f"Number {n}.", **NO_CODES) for n in range(4)]
             assert client.get("/health").json()["background"]["recorder"] == {"ok": False, "failures": 2}
-        assert [client.get(f"{TAKES}/{each}").json()["stored"] for each in made] == [True, True, False, False]
+        assert [client.get(f"{TAKES}/{take_id}").json()["stored"] for take_id in made] == [True, True, False, False]
         assert 'studio_takes_kept_total{outcome="lost"} 2.0' in client.get("/metrics").text
         assert client.get("/health").json()["takes"] == {"kept": 2, "soundless": 0, "lost": 2}
         assert client.get(TAKES).json()["retention"]["lost"] == 2

@@ -49,7 +49,7 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
     history = History(library, recent, None)
     for limit in (1, 4, 100):
         found = await listed(history, limit)
-        assert [int(each[-3:]) for each in found] == list(range(29, 0, -1))
+        assert [int(take_id[-3:]) for take_id in found] == list(range(29, 0, -1))
 
 
 async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def heard(client: httpx.Client, take: str) -> tuple[np.ndarray, list[tuple[str, 
     """The samples of a take, and when its words begin."""
     sound = samples(client.get(f"{TAKES}/{take}/audio")).astype(int)
     times = client.get(f"{TAKES}/{take}/timestamps").json()["timestamps"]
-    return sound, [(each["text"], each["start"]) for each in times]
+    return sound, [(word["text"], word["start"]) for word in times]
 
 
 @pytest.mark.parametrize("speed", [1, 2])
@@ -120,7 +120,7 @@ def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
 def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
-        plain, read = (made(client, "I have 2. He has 3 GIF.", normalize=each) for each in (False, True))
+        plain, read = (made(client, "I have 2. He has 3 GIF.", normalize=is_read) for is_read in (False, True))
         client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"})
         mend(client, plain, 12, 12)
         assert engine.utterances[-1].text == "I have 2. He has 3 jif."
@@ -138,7 +138,7 @@ def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(
         parts = ["One is plain here.", "[whisper] Tom and I cast Level Up.", "Three is plain again."]
         assert [utterance.text for utterance in engine.utterances] == parts
         told = client.get(f"{TAKES}/{before}/timestamps?of=sentence").json()["timestamps"]
-        assert [each["text"] for each in told][1] == "Tom &amp; I cast Level Up.\u200b"
+        assert [sentence["text"] for sentence in told][1] == "Tom &amp; I cast Level Up.\u200b"
         _, was = heard(client, before)
         assert [word for word, _ in was][4:10] == ["Tom", "&amp", "I", "cast", "Level", "Up"]
         for words, spoken in (("Level", parts[:2]), ("again", parts[1:])):
@@ -206,8 +206,8 @@ def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: 
         refused(taken, 409, "no longer in the library", "take_id")
         assert_envelope(mend(client, together, 10, 11), 409, "take_id")
         assert mend(client, together, 0, 1).status_code == 201, "bert has only another name"
-        stored = [each["id"] for each in client.get(TAKES).json()["data"] if each["stored"]]
-        assert stored[1:] == [together, taken, *(each["id"] for each in kept if each["stored"])]
+        stored = [row["id"] for row in client.get(TAKES).json()["data"] if row["stored"]]
+        assert stored[1:] == [together, taken, *(row["id"] for row in kept if row["stored"])]
 
 
 def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: 
         assert_envelope(mend(client, take, 0, 1, **theirs), 404, "take_id")
     other, _ = steered(**home, model="test/another")
     with other.client(headers=mine) as client:
-        for each in (take, mended):  # of the second its words' times are kept
-            told = mend(client, each, 0, 1)
+        for old in (take, mended):  # of the second its words' times are kept
+            told = mend(client, old, 0, 1)
             assert_envelope(told, 409)
             assert "another model or codec" in told.text
 

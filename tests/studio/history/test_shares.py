@@ -82,7 +82,7 @@ def test_a_link_ends_when_it_is_taken_back_or_its_take_goes_or_its_time(
         path = f"/v1/takes/{take}/shares"
         longest, other = (client.post(path, json=body).json() for body in ({}, {"days": 1}))
         assert longest["expires"] - longest["created"] == 3 * DAY
-        assert [each["token"] for each in client.get(path).json()["data"]] == [other["token"], longest["token"]]
+        assert [share["token"] for share in client.get(path).json()["data"]] == [other["token"], longest["token"]]
         assert client.delete(f"{path}/{other['token']}").json()["deleted"] is True
         gone = client.get(other["path"])
         assert gone.status_code == 404 and "This link no longer works" in gone.text

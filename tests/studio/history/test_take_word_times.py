@@ -47,14 +47,14 @@ def test_a_stream_tells_words_or_sentences_before_its_last_event(steered: Steer)
     with served.client() as client:
         *_, told, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
         assert (told["type"], told["of"], done["type"]) == ("speech.audio.timestamps", "word", "speech.audio.done")
-        assert [each["text"] for each in told["timestamps"]] == ["Abc", "defg", "Hi", "jk"]
+        assert [word["text"] for word in told["timestamps"]] == ["Abc", "defg", "Hi", "jk"]
         first, second, third, _ = told["timestamps"]
         assert first["start"] == 0 and second["start"] == pytest.approx(2 * WORD * 4 / 9, abs=0.001)
         assert third["start"] == pytest.approx(2 * WORD + 1, abs=0.001), "after the pause"
         *_, told, _ = streamed(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
-        assert [each["text"] for each in told["timestamps"]] == ["Abc defg.", "Hi."]
+        assert [sentence["text"] for sentence in told["timestamps"]] == ["Abc defg.", "Hi."]
         assert told["timestamps"][1]["start"] == pytest.approx(2 * WORD / 2 + 1, abs=0.001), "a pause keeps its length"
-        assert [each["type"] for each in streamed(client, "Abc.")][-2] == "speech.audio.delta"
+        assert [event["type"] for event in streamed(client, "Abc.")][-2] == "speech.audio.delta"
 
 
 def test_each_result_of_a_batch_and_each_sentence_of_a_socket_has_its_times(steered: Steer) -> None:
@@ -62,7 +62,7 @@ def test_each_result_of_a_batch_and_each_sentence_of_a_socket_has_its_times(stee
     items: list[dict[str, object]] = [{"input": "Abc defg.", "timestamps": "word"}, {"input": "Hi."}]
     with served.client() as client, open_socket(served) as socket:
         one, two = client.post("/v1/audio/speech/batch", json={"items": items}).json()["results"]
-        assert [each["text"] for each in one["timestamps"]] == ["Abc", "defg"] and "timestamps" not in two
+        assert [word["text"] for word in one["timestamps"]] == ["Abc", "defg"] and "timestamps" not in two
         send(socket, "session.config", timestamps="sentence")
         send(socket, "input.text", text="Abc defg. Hi")
         *_, done = sentence(socket)
@@ -98,11 +98,11 @@ def test_a_kept_take_is_aligned_when_somebody_asks_and_never_again(steered: Stee
         assert engine.aligned == []
         words = times_of(client, take)
         assert engine.aligned == ["It was three dollars and fifty cents. Really."]
-        assert [each["text"] for each in words] == ["It", "was", "$3.50", "Really"]
+        assert [word["text"] for word in words] == ["It", "was", "$3.50", "Really"]
         kept = client.get(f"{TAKES}/{take.headers['x-request-id']}").json()
-        assert words[-1]["end"] <= kept["seconds"] and all(each["start"] < each["end"] for each in words)
+        assert words[-1]["end"] <= kept["seconds"] and all(word["start"] < word["end"] for word in words)
         assert times_of(client, take, of="word") == words
-        assert [each["text"] for each in times_of(client, take, of="sentence")] == ["It was $3.50.", "Really."]
+        assert [sentence["text"] for sentence in times_of(client, take, of="sentence")] == ["It was $3.50.", "Really."]
         assert len(engine.aligned) == 1
         assert_envelope(client.get(f"{TAKES}/{take.headers['x-request-id']}/timestamps?of=letter"), 400)
         assert_envelope(client.get(f"{TAKES}/req_nobody/timestamps"), 404)
@@ -115,7 +115,7 @@ def test_who_asks_at_the_same_time_has_the_same_words_and_the_engine_is_asked_on
     with served.client() as client, ThreadPoolExecutor(4) as threads:
         take = speak(client, "Hello there, all of you.")
         asked = [threads.submit(times_of, client, take, of=unit) for unit in ("word", "word", "sentence", "word")]
-        first, second, *_ = [each.result() for each in asked]
+        first, second, *_ = [request.result() for request in asked]
     assert first == second and len(engine.aligned) == 1
 
 
@@ -124,7 +124,7 @@ def test_in_a_dialogue_names_are_no_words_and_turns_have_their_places(steered: S
     with served.client() as client:
         take = speak(client, "Anna: Hello there.\nBert: And bye.", cast={"Anna": "anna", "Bert": "anna"}, turn_gap=0.5)
         words = times_of(client, take)
-        assert [each["text"] for each in words] == ["Hello", "there", "And", "bye"]
+        assert [word["text"] for word in words] == ["Hello", "there", "And", "bye"]
         assert words[2]["start"] == pytest.approx(2 * WORD + 0.5, abs=0.001)
 
 

@@ -215,14 +215,14 @@ def test_a_damaged_library_is_not_started_with_and_its_copy_comes_once_it_is_mov
     )
     with serve(settings, FakeEngine.start) as served:
         add(served.app.state.studio.library, "Carla")
-    for each in home.glob("library.db*"):
-        each.unlink()
+    for path in home.glob("library.db*"):
+        path.unlink()
     whole = next((tmp_path / "bucket").glob("*.db")).read_bytes()
     (home / "library.db").write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"no database at all" * 1000)
     with pytest.raises(SettingsError, match=r"the library is damaged; move .* \(STUDIO_HOME="):
         create_app(settings)
-    for each in home.glob("library.db*"):
-        each.rename(tmp_path / each.name)
+    for path in home.glob("library.db*"):
+        path.rename(tmp_path / path.name)
     with serve(settings, FakeEngine.start) as served:
         assert "Carla" in names(served.app.state.studio.library)
 

@@ -148,7 +148,7 @@ def test_a_take_that_was_mended_is_kept_whole_or_refused(tmp_path: Path, steered
         assert_envelope(refused, 503)
         assert "no room left on its disk" in refused.text
         full_when(lambda: False)
-        kept = [each for each in client.get(TAKES).json()["data"] if each["stored"]]
+        kept = [row for row in client.get(TAKES).json()["data"] if row["stored"]]
         assert (kept, files(tmp_path / "home")) == (before[0]["data"], before[1])
 
 

@@ -148,7 +148,10 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
         for name, told in endpoints.items():
             arguments = told["parameters"]
             for values in [{}, everything | good.get(name, {})]:
-                data = [values.get(each["parameter_name"], each.get("parameter_default")) for each in arguments]
+                data = [
+                    values.get(parameter["parameter_name"], parameter.get("parameter_default"))
+                    for parameter in arguments
+                ]
                 answer = called(client, name, data)
                 assert "event: complete" in answer or "event: error" in answer, answer
                 paths = [line for line in answer.splitlines() if "gradio.FileData" in line]

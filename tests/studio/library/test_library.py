@@ -257,8 +257,8 @@ def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> 
 
 def test_takes_are_filtered_starred_and_deleted(library: Library) -> None:
     for number in range(6):
-        each = dataclasses.replace(take(number, f"number {number}"), caller="key b" if number % 2 else "key a")
-        library.takes.add(dataclasses.replace(each, voice=f"anna-2@{number}" if number < 3 else "random"))
+        new_take = dataclasses.replace(take(number, f"number {number}"), caller="key b" if number % 2 else "key a")
+        library.takes.add(dataclasses.replace(new_take, voice=f"anna-2@{number}" if number < 3 else "random"))
 
     def ids(**wanted: object) -> list[str]:
         return [found.id for found in library.takes.page(TakeFilter(**wanted))]  # type: ignore[arg-type]

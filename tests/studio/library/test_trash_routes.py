@@ -44,7 +44,7 @@ def test_what_is_deleted_is_listed_restored_and_removed(steered: Steer) -> None:
         replacement = rest[1]["id"]
         items = [{"kind": "voice", "id": voice}, {"kind": "part", "id": part}, {"kind": "take", "id": "none"}]
         restored = client.post(f"{TRASH}/restore", json={"items": items}).json()["data"]
-        assert sorted(each["id"] for each in restored) == sorted([voice, part])
+        assert sorted(item["id"] for item in restored) == sorted([voice, part])
         assert client.get("/v1/voices/anna").json()["id"] == voice
         assert listed(client) == [("take", take), ("replacement", replacement)]
         assert client.delete(TRASH, params={"kind": "voice"}).json() == {"object": "trash.emptied", "count": 0}

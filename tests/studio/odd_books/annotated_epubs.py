@@ -102,7 +102,9 @@ def ordered_lists() -> OddBook:
 
 def ends_of_scenes() -> OddBook:
     breaks = ("<hr/>", "<p>&#160;</p><p class='c'>* * *</p>", "<p>⁂</p>", "<div>***</div>")
-    body = "<h1>One</h1>" + "".join(f"<p>Scene {number} ends.</p>{each}" for number, each in enumerate(breaks))
+    body = "<h1>One</h1>" + "".join(
+        f"<p>Scene {number} ends.</p>{scene_break}" for number, scene_break in enumerate(breaks)
+    )
     texts = ("Scene 0 ends.", "Scene 3 ends.", "Two", "Later.")
     return of({"a.xhtml": page(f"{body}<h1>Two</h1><p>Later.</p>")}, ("One", "Two"), texts, absent=("*", "⁂"))
 

@@ -109,7 +109,9 @@ def numbered_lists() -> OddBook:
         level(0, "decimal", "%1.") + level(1, "lowerLetter", "%2)"), level(0, "bullet", "o"),
         level(0, "decimal", "Chapter %1:", '<w:pStyle w:val="h1"/>'),
     )  # fmt: skip
-    numbering = "".join(f'<w:abstractNum w:abstractNumId="{n}">{each}</w:abstractNum>' for n, each in enumerate(lists))
+    numbering = "".join(
+        f'<w:abstractNum w:abstractNumId="{n}">{levels}</w:abstractNum>' for n, levels in enumerate(lists)
+    )
     numbering += "".join(f'<w:num w:numId="{n + 1}"><w:abstractNumId w:val="{n}"/></w:num>' for n in range(3))
     again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride>'
     numbering += f'<w:num w:numId="4"><w:abstractNumId w:val="0"/>{again}</w:num>'

@@ -48,7 +48,7 @@ def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -
     until(served, project, "done")
     part, last = parts_of(served, project)
     halves = post(served, project, f"parts/{part['id']}/split", text=f" {part['text']}", at=10).json()["data"]
-    assert [(each["text"], each["state"], each["pause"], each["chapter"]) for each in halves] == [
+    assert [(half["text"], half["state"], half["pause"], half["chapter"]) for half in halves] == [
         ("One two.", "stale", None, "A"), ("🙂 Three four.", "new", 2, ""),
     ]  # fmt: skip
     assert halves[0]["takes"] == [part["takes"][0] | {"stale": True}] and halves[1]["takes"] == []
@@ -150,7 +150,7 @@ def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter
     with served.client() as client:
         for part in (first, second):
             client.delete(f"{PROJECTS}/{project['id']}/parts/{part['id']}").raise_for_status()
-        assert [each["id"] for each in client.get(PROJECTS).json()["data"]] == [project["id"]]
+        assert [row["id"] for row in client.get(PROJECTS).json()["data"]] == [project["id"]]
     assert [(part["text"], part["chapter"]) for part in parts_of(served, project)] == [("Three.", "A"), ("Four.", "")]
     other = made(served, input="Another.")
     assert_envelope(post(served, other, "parts/restore", ids=[first["id"]]), 404, "ids")
@@ -301,7 +301,7 @@ def test_of_two_at_once_one_splits_and_a_part_that_goes_while_it_is_spoken_holds
 def test_words_are_counted_replaced_in_all_parts_and_put_back(steered: Steer) -> None:
     served, _ = steered()
     words = ["Ann met Anna. ANN left.", "Nobody here.", "Ann"]
-    project = made(served, items=[{"input": each} for each in words], start=True)
+    project = made(served, items=[{"input": text} for text in words], start=True)
     until(served, project, "done")
 
     def found(**body: object) -> Any:

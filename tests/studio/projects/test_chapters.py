@@ -25,7 +25,7 @@ def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
     served, _ = steered()
     project = made(served, items=CHAPTERS)
     before, one, two = outline(served, project)
-    assert [(each["title"], each["position"], each["parts"]["total"]) for each in (before, one, two)] == [
+    assert [(chapter["title"], chapter["position"], chapter["parts"]["total"]) for chapter in (before, one, two)] == [
         ("", 0, 1),
         ("One", 1, 2),
         ("Two", 3, 1),

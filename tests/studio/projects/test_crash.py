@@ -34,7 +34,7 @@ def test_a_killed_studio_resumes_its_projects(
     until(served, project, "done")
     assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop.", "Six."]
     parts = parts_of(served, project)
-    assert [part["chosen"] for part in parts if part["chosen"] in {each["chosen"] for each in kept}] == [
+    assert [part["chosen"] for part in parts if part["chosen"] in {old["chosen"] for old in kept}] == [
         kept[index]["chosen"] for index in (0, 1, 3)
     ]
     assert all(len(part["takes"]) == 1 for part in parts)

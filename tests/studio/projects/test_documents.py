@@ -170,7 +170,7 @@ MARKUP = (
 @given(st.lists(st.lists(st.sampled_from(MARKUP), max_size=30), min_size=1, max_size=2), st.booleans())
 def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool) -> None:
     links = "<nav epub:type='toc'><a href='0.xhtml#a'>One</a><a href='1.xhtml#b'>Two</a><a href='1.xhtml'>X</a></nav>"
-    book = epub({f"{number}.xhtml": "".join(each) for number, each in enumerate(pages)}, nav=links)
+    book = epub({f"{number}.xhtml": "".join(page) for number, page in enumerate(pages)}, nav=links)
     try:
         document = read_document(book, "epub", with_notes)
     except InvalidDocument as error:
@@ -210,7 +210,9 @@ def test_a_scene_break_is_one_in_every_format(mark: str) -> None:
     books = {"txt": text, "md": text, "docx": docx(word), "epub": epub({"a.xhtml": web}), "pdf": pdf([lines])}
     for kind, data in books.items():
         passages = read_document(data, kind).passages
-        assert [(each.text, each.pause) for each in passages] == [(lines[0], SCENE_PAUSE), (lines[2], None)], kind
+        assert [(passage.text, passage.pause) for passage in passages] == [(lines[0], SCENE_PAUSE), (lines[2], None)], (
+            kind
+        )
 
 
 SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"

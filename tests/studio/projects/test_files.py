@@ -164,10 +164,10 @@ def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(s
     assert cues[1].startswith(f"2\n{clock(begins)} --> ")
     assert cues[2].startswith(f"3\n{clock(whole + 1)} --> ")
     told = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps"))
-    assert [each["text"] for each in told["timestamps"]] == ["Six", "words", "are", "here", "So", "they", "are"]
+    assert [word["text"] for word in told["timestamps"]] == ["Six", "words", "are", "here", "So", "they", "are"]
     assert told["text"] == part["text"] and told["of"] == "word"
     told = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps?of=sentence"))
-    assert [each["text"] for each in told["timestamps"]] == ["Six words are here.", "So they are!"]
+    assert [sentence["text"] for sentence in told["timestamps"]] == ["Six words are here.", "So they are!"]
 
 
 def test_a_part_whose_words_have_no_times_is_one_cue_and_goes_without_them(steered: Steer) -> None:

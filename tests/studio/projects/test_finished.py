@@ -58,7 +58,7 @@ def test_what_an_epub_says_of_itself_is_in_its_files(book: tuple[Served, Json]) 
         data = fetch(served, project, f"audio?format={name}")
         with av.open(io.BytesIO(data), "r") as file:
             assert (file.metadata["title"], file.metadata["artist"]) == ("A Büch", "Ann A., Bo B.")
-            assert [each["metadata"]["title"] for each in file.chapters()] == ["One: the “Start”", "Two/Three"]
+            assert [chapter["metadata"]["title"] for chapter in file.chapters()] == ["One: the “Start”", "Two/Three"]
             picture = file.streams.video[0]
             assert next(packet for packet in file.demux(picture) if packet.size).size == len(png())
             assert (picture.width, picture.height) == (8, 8)

@@ -34,8 +34,8 @@ def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("watchful")
 def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> None:
     (first, engine), (second, other) = (steered(home=str(tmp_path), max_rows=4) for _ in range(2))
-    for each in (engine, other):
-        each.later_frames_gate.clear()
+    for fake in (engine, other):
+        fake.later_frames_gate.clear()
     project = made(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
     until(second, project, speaking=4, queued=4)  # two each: the second has noticed by itself
     for studio in (first, second):
@@ -43,8 +43,8 @@ def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> Non
     assert len(engine.utterances) == len(other.utterances) == 2
     third, _ = steered(home=str(tmp_path), project_rows=0)  # its start takes nothing away from the others
     assert until(third, project, speaking=4)["parts"]["queued"] == 4
-    for each in (engine, other):
-        each.later_frames_gate.set()
+    for fake in (engine, other):
+        fake.later_frames_gate.set()
     until(first, project, "done")
     spoken = sorted(utterance.text for utterance in [*engine.utterances, *other.utterances])
     assert spoken == [f"Number {n}." for n in range(8)]

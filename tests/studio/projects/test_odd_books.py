@@ -98,7 +98,7 @@ def test_a_book_is_shown_by_chapters_and_imported_in_part(steered: Steer) -> Non
         preview = previewed(client)
         assert (preview["title"], preview["author"], preview["language"]) == ("A Book", "Ann", "en")
         assert client.get(f"{PROJECTS}/previews/{preview['id']}/cover").content == png()
-        shown = [(each["title"], each["matter"], each["included"]) for each in preview["chapters"]]
+        shown = [(chapter["title"], chapter["matter"], chapter["included"]) for chapter in preview["chapters"]]
         assert shown == [
             ("Dedication", "front", False),
             ("Chapter 1", "body", True),
@@ -140,7 +140,7 @@ def test_notes_are_offered_where_there_are_some_and_proposed_once_they_are_wante
         for book, count in ((endnotes_of_epub_3(), 2), (footnotes(), 3), (no_title(), 0)):
             assert preview_of(book, "false")["notes_left_out"] == count
         chapters = preview_of(endnotes_of_epub_3(), "true")["chapters"]
-        assert [(each["title"], each["included"]) for each in chapters] == [("One", True), ("Notes", True)]
+        assert [(chapter["title"], chapter["included"]) for chapter in chapters] == [("One", True), ("Notes", True)]
 
 
 def test_what_cannot_be_imported_is_refused_by_name(steered: Steer) -> None:
@@ -173,7 +173,7 @@ def test_previews_are_few_and_expire(monkeypatch: pytest.MonkeyPatch) -> None:
         except import_previews.NotFound:
             return False
 
-    assert [is_kept(each.id, "ann") for each in mine] == [False] + MAX_PER_CALLER * [True]
+    assert [is_kept(document.id, "ann") for document in mine] == [False] + MAX_PER_CALLER * [True]
     assert is_kept(theirs.id, "bob") and not is_kept(theirs.id, "ann")
     monkeypatch.setattr(import_previews.time, "time", lambda: theirs.expires + 1)
     assert not is_kept(theirs.id, "bob")

@@ -17,8 +17,8 @@ def p(text: str, style: str = "", more: str = "") -> str:
 
 
 STYLES = "".join(
-    f'<w:style w:styleId="{each}"><w:name w:val="{name}"/></w:style>'
-    for each, name in (("berschrift1", "heading 1"), ("Titel", "Title"), ("V1", "toc 1"))
+    f'<w:style w:styleId="{style}"><w:name w:val="{name}"/></w:style>'
+    for style, name in (("berschrift1", "heading 1"), ("Titel", "Title"), ("V1", "toc 1"))
 )
 
 
@@ -35,7 +35,7 @@ def test_a_word_document_is_read_as_it_is_seen() -> None:
     about = "<dc:title></dc:title><dc:creator>Ann A.</dc:creator><dc:language>de-DE</dc:language>"
     document = read_document(docx(body, about, STYLES), "docx")
     assert (document.title, document.author, document.language) == ("My Book", "Ann A.", "de-DE")
-    assert [(each.text, each.chapter) for each in document.passages] == [
+    assert [(passage.text, passage.chapter) for passage in document.passages] == [
         ("My Book", ""), ("One", "One"), ("Café & tea here.", ""), ("A cell.", ""), ("In a box.", ""), ("After.", ""),
         ("Two", "Two"), ("The end.", ""),
     ]  # fmt: skip
@@ -47,7 +47,7 @@ def test_a_word_documents_verse_keeps_its_lines() -> None:
     over_pages = "It was</w:t><w:br w:type='page'/><w:t>Monday."
     heading = "Chapter 1</w:t><w:br/><w:t>The Quay"
     document = read_document(docx(p(heading) + p(verse) + p(over_pages)), "docx")
-    assert [(each.text, each.chapter) for each in document.passages] == [
+    assert [(passage.text, passage.chapter) for passage in document.passages] == [
         ("Chapter 1 The Quay", "Chapter 1 The Quay"),
         (f"{lines[0]}\nMust find his way.\nThe way is long.", ""),
         ("It was Monday.", ""),
@@ -91,7 +91,7 @@ def test_a_pdf_becomes_paragraphs_without_what_each_page_repeats() -> None:
     ]
     document = read_document(pdf(pages, {0: "1 The Start", 2: "Another"}), "pdf")
     assert (document.title, document.author) == ("A PDF", "Ann")
-    assert [(each.text, each.chapter) for each in document.passages] == [
+    assert [(passage.text, passage.chapter) for passage in document.passages] == [
         ("The Start", "1 The Start"),
         (f"{LONG} and here the sentence goes on with an example in it.", ""),
         (f"{LONG}, not ended by the page, {LONG[:50]} and so on.", ""),
@@ -106,8 +106,10 @@ def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
     pages[1] = ["The rest of the first.", *pages[1]]
     for outline in ({}, {number: f"Chapter {number + 1}" for number in range(6)}):
         passages = read_document(pdf(pages, outline), "pdf").passages
-        assert [each.chapter for each in passages if each.chapter] == [f"Chapter {number}" for number in range(1, 7)]
-        assert [each.text for each in passages[1:4]] == [f"{LONG}. And", "The rest of the first.", "Chapter 2"]
+        assert [passage.chapter for passage in passages if passage.chapter] == [
+            f"Chapter {number}" for number in range(1, 7)
+        ]
+        assert [passage.text for passage in passages[1:4]] == [f"{LONG}. And", "The rest of the first.", "Chapter 2"]
         assert passages[-1].text == f"{LONG}. And And And And And And"
 
 

@@ -34,7 +34,7 @@ def heard(served: Served, project: Json, take: str) -> tuple[np.ndarray, list[tu
         sound, times = client.get(f"{at}/audio").content, client.get(f"{at}/timestamps").json()["timestamps"]
     with wave.open(io.BytesIO(sound)) as file:
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(int)
-    return samples, [(each["text"], each["start"]) for each in times]
+    return samples, [(word["text"], word["start"]) for word in times]
 
 
 def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered: Steer) -> None:
@@ -53,7 +53,7 @@ def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered:
     assert np.array_equal(new[: begins - 3000], old[: begins - 3000])
     assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
     assert not np.array_equal(new[begins + 3000 : ends - 9000], old[begins + 3000 : ends - 9000])
-    steepest = max(np.abs(np.diff(each)).max() for each in (old, new[begins + 3000 : ends - 9000]))
+    steepest = max(np.abs(np.diff(signal)).max() for signal in (old, new[begins + 3000 : ends - 9000]))
     assert np.abs(np.diff(new)).max() <= 1.05 * steepest
     assert now[0] == was[0] and now[5][1] == pytest.approx(was[5][1] + longer / rate, abs=0.002)
     again = mend(served, project, part, 0, len(TEXT)).json()  # all of it, and no joints

@@ -297,7 +297,7 @@ def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
     with one, two:
         project = one.post(PROJECTS, json={"input": "Mine."}).json()
         [part] = one.get(f"{PROJECTS}/{project['id']}/parts").json()["data"]
-        assert [each["id"] for each in one.get(PROJECTS).json()["data"]] == [project["id"]]
+        assert [row["id"] for row in one.get(PROJECTS).json()["data"]] == [project["id"]]
         assert two.get(PROJECTS).json()["data"] == []
         at = f"{PROJECTS}/{project['id']}"
         for path in ("", "/parts", "/timeline", "/audio", "/zip", "/subtitles"):
@@ -326,7 +326,7 @@ def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored
         other = made(served, items=[{"input": "Another."}], start=True)
         until(served, other, "done")
         assert client.get("/v1/queue").json()["running"] == 0
-        assert [each["id"] for each in client.get(PROJECTS).json()["data"]] == [other["id"]]
+        assert [row["id"] for row in client.get(PROJECTS).json()["data"]] == [other["id"]]
         for answer in (client.get(at), client.get(f"{at}/parts"), client.post(f"{at}/speak", json={"parts": "all"})):
             assert_envelope(answer, 404, "project")
         assert_envelope(client.delete(at), 404, "project")

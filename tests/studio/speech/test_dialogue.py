@@ -84,7 +84,7 @@ def test_two_revisions_of_a_voice_are_two_voices(steered: Steer) -> None:
     library.voices.revise("anna", lambda _: bert)
     spoken(served, input="A: One.\nB: Two.\nA: Three.", cast={"A": "anna@1", "B": "anna@2"})
     assert [utterance.references[0].text[11:15] for utterance in engine.utterances] == ["anna", "bert", "anna"]
-    assert [[turn.text for turn in each.history] for each in engine.utterances] == [[], [], ["One."]]
+    assert [[turn.text for turn in utterance.history] for utterance in engine.utterances] == [[], [], ["One."]]
 
 
 def test_the_first_turn_is_heard_before_the_second_is_spoken(steered: Steer) -> None:

@@ -58,7 +58,7 @@ class Watched(VoiceResolver):
 
     @property
     def in_loop(self) -> list[bool]:
-        return [each is threading.main_thread() for each in self.threads]
+        return [thread is threading.main_thread() for thread in self.threads]
 
 
 @pytest.fixture

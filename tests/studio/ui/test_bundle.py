@@ -144,8 +144,8 @@ def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None
 
 def test_every_script_of_the_page_is_a_part_of_the_bundle_or_a_worklet() -> None:
     folder = ROOT / "assets" / "page"
-    names = {each.relative_to(folder).as_posix() for each in folder.rglob("*.js")}
-    data = {each.relative_to(folder).as_posix() for each in folder.rglob("*.json")}
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")}
+    data = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json")}
     _, told = bundled({name: (folder / name).read_text("utf-8") for name in names | data}, "main.js")
     unused = names - {section["map"]["sources"][0] for section in json.loads(told)["sections"]}
     assert all(name.endswith("-worklet.js") for name in unused)

@@ -89,10 +89,10 @@ def test_a_browser_is_not_told_of_what_only_gradio_client_calls(studio: Served) 
     with studio.client() as client:
         page, config = client.get("/").text, client.get("/config").json()
         elsewhere = client.get("/endpoints")
-    names = {each["api_name"] for each in config["dependencies"] if each["api_visibility"] == "public"}
+    names = {endpoint["api_name"] for endpoint in config["dependencies"] if endpoint["api_visibility"] == "public"}
     assert {"synthesize", "voices_list", "take_get", "batch_submit"} <= names
     told = json.loads(re.findall(r"window.gradio_config = (.*?);</script>", page, re.DOTALL)[0])
-    assert not names & {each["api_name"] for each in told["dependencies"]}
+    assert not names & {endpoint["api_name"] for endpoint in told["dependencies"]}
     assert len(told["components"]) < len(config["components"]) / 2
     assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # there is nothing to see
 

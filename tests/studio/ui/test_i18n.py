@@ -42,8 +42,8 @@ def used() -> tuple[set[str], list[str]]:
     sources = [*PAGE.rglob("*.js"), *(ROOT / "studio").rglob("*.py")]
     scripts = "".join(path.read_text("utf-8") for path in sources)
     whole = re.findall(r'"([a-z]\w*\.[\w.-]+)"', scripts)
-    made = [re.split(r"\$\{[^}]*\}", each) for each in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)]
-    return marked, [re.escape(each) for each in whole] + [r"[\w.-]*".join(map(re.escape, parts)) for parts in made]
+    made = [re.split(r"\$\{[^}]*\}", template) for template in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)]
+    return marked, [re.escape(key) for key in whole] + [r"[\w.-]*".join(map(re.escape, parts)) for parts in made]
 
 
 @pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
@@ -109,7 +109,7 @@ def test_the_page_comes_in_the_language_of_its_reader(tmp_path: Path) -> None:
             assert (
                 unescape(re.findall('name="description" content="(.*?)"', answer.text)[0]) == said["shell.description"]
             )
-            assert {"Accept-Language", "Cookie"} <= {each.strip() for each in answer.headers["vary"].split(",")}
+            assert {"Accept-Language", "Cookie"} <= {header.strip() for header in answer.headers["vary"].split(",")}
             script = re.findall(r'(/page/\w+/page[\w.-]*\.js)\\?"', answer.text)[0]
             assert said["player.speaking"] in client.get(script).text
             assert MARK.findall(client.get("/config", headers=headers).text) == []

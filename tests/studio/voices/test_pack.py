@@ -102,7 +102,7 @@ def test_a_pack_can_be_the_next_revision_of_a_voice(library: Library, other: Lib
     mine = other.voices.create(VoiceFields(name="Mine", description="own"), [take_in(spoken(3), WORDS).sample(WORDS)])
     got = import_pack(other, pack, replaces="mine")
     assert (got.id, got.name, got.description, got.revision) == (mine.id, "Mine", "own", 2)
-    assert [each.clip for each in got.samples] == [each.clip for each in sent.samples]
+    assert [sample.clip for sample in got.samples] == [sample.clip for sample in sent.samples]
     assert not got.consent and not other.consents.page(), "whose clips they are now, nobody here has said"
     assert other.voices.get("mine@1").samples == mine.samples
     with pytest.raises(NotFound):

@@ -95,7 +95,7 @@ def test_a_folder_is_sent_as_a_zip_or_file_by_file(steered: Steer, kind: str) ->
     with served.client() as client:
         answer = client.post("/v1/voices/import", files=sent)
         assert answer.status_code == 200, answer.text
-        refused = {each["name"]: each["message"] for each in answer.json()["refused"]}
+        refused = {refusal["name"]: refusal["message"] for refusal in answer.json()["refused"]}
         check(answer.json()["data"], refused, "references/")
         assert client.post("/v1/audio/speech", json={"input": "Hi.", "voice": "cleo"}).status_code == 200
         again = client.post("/v1/voices/import", files=sent)

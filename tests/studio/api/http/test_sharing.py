@@ -185,7 +185,7 @@ def of_anna(served: Served, sharing: str) -> Ids:
         "owner anna", "Anna's", "txt", [NewPart(text) for text in texts], ProjectSettings(), read_cover(png())
     ).id
     projects.edit(project, "owner anna", sharing=sharing)
-    part, second, _, gone = (each.id for each in projects.parts(project, None))
+    part, second, _, gone = (project_part.id for project_part in projects.parts(project, None))
     projects.pause(project, None, True)
     with library.store.writing() as db:  # without the studio's worker
         db.execute("update parts set state = 'speaking', lease = 'mine', leased_until = 9e9 where id = ?", [part])
@@ -395,5 +395,7 @@ def test_voices_of_an_earlier_version_stay_open_to_every_key(steered: Steer, tmp
     anna, bert = (served.client(headers={"Authorization": f"Bearer {key}-key-of-all"}) for key in ("first", "second"))
     with anna, bert:
         for client, facts in ((anna, ("own", True)), (bert, ("edit", False))):
-            assert {(each["right"], each["favourite"]) for each in client.get("/v1/voices").json()["data"]} == {facts}
+            assert {(voice["right"], voice["favourite"]) for voice in client.get("/v1/voices").json()["data"]} == {
+                facts
+            }
         assert anna.get("/v1/projects").json()["data"] and not bert.get("/v1/projects").json()["data"]

@@ -150,7 +150,7 @@ def test_a_zip_of_parts_has_the_cast_and_makes_the_same_project(steered: Steer) 
         manifest = archive.read("manifest.csv")
         again = client.post(PROJECTS, files={"file": ("manifest.csv", manifest)}).json()
     assert [row["character"] for row in csv.DictReader(io.StringIO(manifest.decode()))][:2] == ["Eleanor", ""]
-    names = [{one["id"]: one["name"] for one in cast_of(served, each).values()} for each in (project, again)]
+    names = [{one["id"]: one["name"] for one in cast_of(served, book).values()} for book in (project, again)]
     same = [
         [(part["text"], part["voice"], part["pause"], part["scene"], own.get(part["character"])) for part in parts]
         for own, parts in zip(names, (parts_of(served, project), parts_of(served, again)), strict=True)
@@ -162,7 +162,7 @@ def test_a_zip_of_parts_has_the_cast_and_makes_the_same_project(steered: Steer) 
 def test_split_and_merged_parts_know_their_character_and_other_projects_do_not(steered: Steer) -> None:
     served, _ = steered()
     project, at, cast = novel(served)
-    part = next(each for each in parts_of(served, project) if each["text"] == "“She is waiting.”")
+    part = next(row for row in parts_of(served, project) if row["text"] == "“She is waiting.”")
     other = made(served, items=[{"input": "One.", "character": "Ann"}, {"input": "Two."}])
     with served.client() as client:
         halves = client.post(f"{at}/parts/{part['id']}/split", json={"text": part["text"], "at": 4}).json()["data"]

@@ -104,7 +104,7 @@ def test_each_sentence_lights_up_while_it_is_heard(book: tuple[Served, Json]) ->
     for clip, part in ((1, 1), (5, 2)):
         assert first[clip][1] == pytest.approx(timeline[part]["start_s"], abs=0.001)
     assert first[5][2] == pytest.approx(timeline[2]["end_s"] + 2, abs=0.001)
-    assert [each.text for each in read.package.iter(f"{DC}language")] == ["en"]  # by its words
+    assert [element.text for element in read.package.iter(f"{DC}language")] == ["en"]  # by its words
     [total] = read.meta("media:duration")
     assert float(total.removesuffix("s")) == pytest.approx(first[-1][2] + second[-1][2])
     page = read.xml("EPUB/c00001.xhtml")

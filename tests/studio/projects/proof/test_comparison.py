@@ -60,7 +60,10 @@ def differences(typed: str, heard: str, language: str = "", read: str | None = N
     words = [HeardWord(word, at * 0.3, at * 0.3 + 0.3) for at, word in enumerate(heard.split())]
     text = Text(typed, normalised(typed) if read is None else read, language)
     found = compare(text, words).differences
-    return [(each.kind, " ".join(text.words[each.first : each.last]), each.heard) for each in found]
+    return [
+        (difference.kind, " ".join(text.words[difference.first : difference.last]), difference.heard)
+        for difference in found
+    ]
 
 
 @pytest.mark.parametrize("case", SAME)

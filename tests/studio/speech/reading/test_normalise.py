@@ -20,13 +20,13 @@ def heard(text: str) -> list[str]:
 JUDGED = evaluation_sentences()
 
 
-@pytest.mark.parametrize("each", [each for each in JUDGED if each.kind == "number"], ids=lambda each: each.text)
-def test_figures_are_read_as_people_say_them(each: Judged) -> None:
-    assert heard(normalised(each.text)) == heard(each.words)
+@pytest.mark.parametrize("case", [case for case in JUDGED if case.kind == "number"], ids=lambda case: case.text)
+def test_figures_are_read_as_people_say_them(case: Judged) -> None:
+    assert heard(normalised(case.text)) == heard(case.words)
 
 
 def test_sentences_without_figures_stay_word_for_word() -> None:
-    assert not [each.text for each in JUDGED if each.kind != "number" and normalised(each.text) != each.text]
+    assert not [case.text for case in JUDGED if case.kind != "number" and normalised(case.text) != case.text]
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_tags_speaker_marks_and_space_stay_as_they_are() -> None:
 
 
 def test_what_was_read_is_not_read_again() -> None:
-    for each in JUDGED:
-        once = normalised(each.text)
+    for case in JUDGED:
+        once = normalised(case.text)
         assert normalised(once) == once
 
 

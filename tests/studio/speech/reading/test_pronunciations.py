@@ -38,7 +38,7 @@ Json = dict[str, Any]
 def test_whole_words_are_said_as_the_longest_entry_has_them(
     entries: list[tuple[str, str]], text: str, read: str
 ) -> None:
-    assert Dictionary(Pronunciation(*each) for each in entries).read(text) == read
+    assert Dictionary(Pronunciation(*fields) for fields in entries).read(text) == read
 
 
 def test_case_counts_if_that_is_wanted_and_the_first_of_the_same_words_wins() -> None:
@@ -61,7 +61,7 @@ def entry(client: httpx.Client, **body: object) -> Json:
 
 
 def voice_id(client: httpx.Client, name: str) -> str:
-    return next(each["id"] for each in client.get("/v1/voices").json()["data"] if each["slug"] == name)
+    return next(voice["id"] for voice in client.get("/v1/voices").json()["data"] if voice["slug"] == name)
 
 
 def test_the_narrowest_entry_counts_in_speech_dialogue_and_reading(steered: Steer) -> None:
@@ -163,12 +163,12 @@ def test_csv_changes_the_entries_for_the_same_words(steered: Steer, replace: str
     with served.client() as client:
         for phrase in ("GIF", "SQL"):
             entry(client, phrase=phrase, said="x")
-        before = {each["phrase"]: each for each in client.get(PATH).json()["data"]}
+        before = {row["phrase"]: row for row in client.get(PATH).json()["data"]}
         table = b"phrase,said\ngif,jif\nNew,nu\nnew,nyoo\n"
         assert (
             client.put(f"{PATH}/csv", params={"replace": replace}, files={"file": ("x.csv", table)}).status_code == 200
         )
-        after = {each["phrase"]: each for each in client.get(PATH).json()["data"]}
+        after = {row["phrase"]: row for row in client.get(PATH).json()["data"]}
     assert after["gif"] == before["GIF"] | {"phrase": "gif", "said": "jif"}
     assert after["new"]["said"] == "nyoo" and "New" not in after
     assert after.get("SQL") == (None if replace == "true" else before["SQL"])

@@ -37,7 +37,7 @@ def test_words_are_what_is_said_without_tags_and_the_points_around(text: str, wo
 
 def test_what_is_read_otherwise_has_the_time_of_all_that_is_read_for_it() -> None:
     heard = read_aloud("Lunch was $34.50, salt & pepper (50%) at 5:30 pm.")
-    timed = {each.text: (each.start, each.end) for each in heard}
+    timed = {word.text: (word.start, word.end) for word in heard}
     assert timed == {
         "Lunch": (0, 1),
         "was": (1, 2),
@@ -54,19 +54,19 @@ def test_what_is_read_otherwise_has_the_time_of_all_that_is_read_for_it() -> Non
 
 def test_words_are_the_same_however_their_letters_and_marks_are_written() -> None:
     timed = read_aloud("e\u0301te\u0301 a\u0300 Lie\u0300ge, 5 pm", "\u00e9t\u00e9 \u00e0 Li\u00e8ge, five PM")
-    assert [(each.text, each.start) for each in timed] == [
+    assert [(word.text, word.start) for word in timed] == [
         ("e\u0301te\u0301", 0), ("a\u0300", 1), ("Lie\u0300ge", 2), ("5", 3), ("pm", 4)
     ]  # fmt: skip
 
 
 def test_several_words_that_were_read_as_others_share_the_time_by_their_letters() -> None:
     timed = read_aloud("so a bcd end", "so x y z zz end")
-    assert [(each.text, each.start, each.end) for each in timed[1:3]] == [("a", 1, 2), ("bcd", 2, 5)]
+    assert [(word.text, word.start, word.end) for word in timed[1:3]] == [("a", 1, 2), ("bcd", 2, 5)]
     assert timed[3] == Timed("end", 5, 6)
 
 
 def test_what_was_not_read_any_more_has_no_time_and_what_was_left_out_none_of_its_own() -> None:
-    assert [each.text for each in read_aloud("one two three four", "one two")] == ["one", "two"]
+    assert [word.text for word in read_aloud("one two three four", "one two")] == ["one", "two"]
     assert read_aloud("one hum two three", "one two three")[1] == Timed("hum", 1, 1)
     assert read_aloud("one two", "") == []
 
@@ -88,7 +88,7 @@ def test_words_in_brackets_are_timed_where_they_were_read_and_are_in_their_sente
     timed = with_times_as_written(text, read, ("whisper", "low"))
     assert [word.text for word in timed] == ["He", "cast", "Fire", "Ball", "See", "the", "page", "and", "re\u00adst"]
     assert [word.start for word in timed] == [float(at) for at in range(9)]
-    assert [(each.text, each.start, each.end) for each in sentences(text, timed)] == [
+    assert [(sentence.text, sentence.start, sentence.end) for sentence in sentences(text, timed)] == [
         ("He cast Fire Ball.", 0, 4),
         ("See the page(https://a.b/c) and re\u00adst \U0001f389.", 4, 9),
     ]
