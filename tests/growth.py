@@ -44,13 +44,13 @@ PIECES = {
 }
 
 
-def cost(work: Work, told: str) -> float:
+def cost(work: Work, text: str) -> float:
     """Seconds of this thread."""
     gc.disable()
     begun = time.thread_time()
     try:
         with contextlib.suppress(InvalidRequest):  # a refusal must not cost more either
-            work(told)
+            work(text)
         return time.thread_time() - begun
     finally:
         gc.enable()
@@ -60,16 +60,16 @@ def check(work: Work, make: Callable[[int], str], size: int) -> None:
     """Makes the input larger until there is something to measure."""
     while (once := cost(work, make(size))) < LEAST and size < LARGEST:
         size *= 4
-    found = []
+    measurements = []
     for length in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
         for attempt in range(TRIES):
             if attempt or length != size:
                 once = cost(work, make(length))
             twice = cost(work, make(2 * length))
-            found.append(f"{length}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
+            measurements.append(f"{length}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
             if twice <= TIMES * max(once, LEAST):
                 return
-    raise AssertionError(f"characters, {'; '.join(found)}")
+    raise AssertionError(f"characters, {'; '.join(measurements)}")
 
 
 def pieces(piece: str) -> Callable[[int], str]:

@@ -40,8 +40,8 @@ BROAD_EXCEPT_ALLOWED = {
 
 
 def sources(*packages: str) -> list[Path]:
-    found = [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
-    return [*found, ROOT / "app.py"] if "app" in packages and (ROOT / "app.py").exists() else found
+    paths = [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+    return [*paths, ROOT / "app.py"] if "app" in packages and (ROOT / "app.py").exists() else paths
 
 
 ALL = sources(*PACKAGES, "app")
@@ -67,14 +67,14 @@ def module_of(path: Path) -> str:
 @cache
 def imports(path: Path) -> list[tuple[str, str | None]]:
     """(module, name) for every import: name is None for `import module`; type-checking blocks count too."""
-    found: list[tuple[str, str | None]] = []
+    imports: list[tuple[str, str | None]] = []
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            found += [(alias.name, None) for alias in node.names]
+            imports += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(path)}: imports are written in full, not relative"
-            found += [(node.module or "", alias.name) for alias in node.names]
-    return found
+            imports += [(node.module or "", alias.name) for alias in node.names]
+    return imports
 
 
 def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
@@ -98,15 +98,15 @@ def test_all_others_use_only_the_engines_public_names() -> None:
 
 def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
     """It stands on the engine alone; only its front ends know the studio's API. Its own benchmarks know it too."""
-    found = []
+    offenders = []
     for path in [*PRODUCT, *sources("benchmarks")]:
         package = "/".join(path.relative_to(ROOT).parent.parts)
         special = {"fleet": {"studio", "app", *ENGINE_MAY_NOT}, "fleet/frontends": {"app", *RAY}}
         knows_fleet = ROOT / "benchmarks" / "fleet" in path.parents or ROOT / "studio" / "start" in path.parents
         forbidden = RAY if knows_fleet else special.get(package, {*RAY, "fleet"})
         tops = {module.partition(".")[0] for module, _ in imports(path)}
-        found += [f"{name_of(path)} imports {name}" for name in sorted(tops & forbidden)]
-    assert not found
+        offenders += [f"{name_of(path)} imports {name}" for name in sorted(tops & forbidden)]
+    assert not offenders
 
 
 def test_page_and_api_do_not_know_each_other_and_only_the_start_knows_both() -> None:
@@ -162,13 +162,13 @@ def canonical(name: str) -> str:
 @cache
 def distributions_by_package() -> dict[str, set[str]]:
     """By the files that they say they have."""
-    found: dict[str, set[str]] = {}
+    owners: dict[str, set[str]] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]
         lines = (distribution.read_text("RECORD") or "").splitlines()  # `files` would make a path of each, for seconds
         for top in {re.split("[/,]", line, maxsplit=1)[0].removesuffix(".py") for line in lines}:
-            found.setdefault(top, set()).add(name)
-    return found
+            owners.setdefault(top, set()).add(name)
+    return owners
 
 
 def not_required(paths: list[Path], *files: str) -> list[str]:
@@ -216,7 +216,7 @@ def test_imports_have_no_cycles() -> None:
             if depth and "__init__.py" not in (own[depth], other[depth]):
                 graphs.setdefault("/".join(own[:depth]), {}).setdefault(own[depth], set()).add(other[depth])
     assert {"engine", "fleet", "studio", "studio/api", "studio/speech"} < graphs.keys()
-    cycles = {folder: found for folder, graph in graphs.items() if (found := cycle(graph))}
+    cycles = {folder: path_back for folder, graph in graphs.items() if (path_back := cycle(graph))}
     assert not cycles
 
 
@@ -237,11 +237,11 @@ def test_the_pages_imports_have_no_cycles() -> None:
 
 def folders() -> dict[str, list[Path]]:
     """The modules of each folder, Python's and the page's."""
-    found: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
     for path in [*sources(*PACKAGES), *PAGE]:
         if path.suffix in (".py", ".js") and path.name != "__init__.py":
-            found.setdefault(name_of(path.parent), []).append(path)
-    return found
+            by_name.setdefault(name_of(path.parent), []).append(path)
+    return by_name
 
 
 def test_a_folder_holds_what_can_be_looked_over() -> None:
@@ -266,25 +266,25 @@ def test_a_public_class_has_its_name_to_itself() -> None:
 
 def test_a_file_says_its_duty_in_its_first_line() -> None:
     """A package's too: what lives there."""
-    found = []
+    faults = []
     for path in ALL:
         first = path.read_text(encoding="utf-8").partition("\n")[0]
         if not (ast.get_docstring(tree_of(path)) and first.startswith('"""') and len(first) > 20):
-            found.append(name_of(path))
-    assert not found
+            faults.append(name_of(path))
+    assert not faults
 
 
 def test_files_and_functions_stay_small() -> None:
-    found = []
+    faults = []
     for path in ALL:
         if (length := len(path.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES:
-            found.append(f"{name_of(path)} has {length} lines")
+            faults.append(f"{name_of(path)} has {length} lines")
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = lines_of(node) - (lines_of(node.body[0]) if ast.get_docstring(node) else 0)
                 if length > MAX_FUNCTION_LINES:
-                    found.append(f"{name_of(path)}: {node.name} has {length} lines besides its docstring")
-    assert not found
+                    faults.append(f"{name_of(path)}: {node.name} has {length} lines besides its docstring")
+    assert not faults
 
 
 def lines_of(node: ast.stmt) -> int:
@@ -292,15 +292,15 @@ def lines_of(node: ast.stmt) -> int:
 
 
 def test_the_pages_files_stay_small_and_say_their_duty() -> None:
-    found = []
+    faults = []
     for path in PAGE:
         lines = path.read_text(encoding="utf-8").splitlines()
         comment = {".js": "// ", ".css": "/* "}.get(path.suffix, "")
         if len(lines) > MAX_PAGE_FILE_LINES:
-            found.append(f"{name_of(path)} has {len(lines)} lines")
+            faults.append(f"{name_of(path)} has {len(lines)} lines")
         if comment and not (lines[0].startswith(comment) and len(lines[0]) > 20):
-            found.append(f"{name_of(path)} does not say its duty in its first line")
-    assert not found
+            faults.append(f"{name_of(path)} does not say its duty in its first line")
+    assert not faults
 
 
 def test_no_error_is_swallowed_blindly() -> None:
@@ -370,7 +370,7 @@ def test_a_coroutine_calls_nothing_that_blocks() -> None:
     """What says "Blocking" in its docstring is handed to a thread, so that no stream stands still meanwhile."""
     blocking = _blocking_names()
     assert {"knows", "take_in", "export_voice"} < blocking
-    found = {
+    faults = {
         f"{name_of(path)} {name}"
         for path in PRODUCT
         for node in ast.walk(tree_of(path))
@@ -378,7 +378,7 @@ def test_a_coroutine_calls_nothing_that_blocks() -> None:
         for call in _called_at_once(node)
         if (name := _name_of_call(call)) in blocking
     }
-    assert found == {"studio/speech/planning/planner.py plan_of"}  # of short texts, and not where that takes long
+    assert faults == {"studio/speech/planning/planner.py plan_of"}  # of short texts, and not where that takes long
 
 
 def test_the_list_of_broad_excepts_is_not_longer_than_needed() -> None:

@@ -51,11 +51,11 @@ def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: P
             shutil.copy(ROOT / source, tmp_path / source)
     (command,) = (json.loads(line) for line in steps("CMD"))
     assert command == ["python", "app.py"]
-    made = (
+    built = (
         "import app, sys; from studio.settings import Settings; app.create_app(Settings()); print(app.__file__); "
         "sys.argv[1:] = ['--help']; sys.exit(app.main())"
     )
-    program = [sys.executable, "-c", made]
+    program = [sys.executable, "-c", built]
     apart = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
     done = subprocess.run(program, cwd=tmp_path, env=apart, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -64,14 +64,14 @@ def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: P
 
 
 def test_its_variables_are_settings_and_its_port_is_open() -> None:
-    told = environment()
-    assert set(told) - NOT_OURS <= {"PORT", *("STUDIO_" + name.upper() for name in Settings.model_fields)}
-    assert told["PORT"] == str(Settings().port) and steps("EXPOSE") == [told["PORT"]]
-    assert told["STUDIO_HOST"] == "0.0.0.0"
+    variables = environment()
+    assert set(variables) - NOT_OURS <= {"PORT", *("STUDIO_" + name.upper() for name in Settings.model_fields)}
+    assert variables["PORT"] == str(Settings().port) and steps("EXPOSE") == [variables["PORT"]]
+    assert variables["STUDIO_HOST"] == "0.0.0.0"
     volumes = json.loads(steps("VOLUME")[0])
-    assert {told["STUDIO_HOME"], told["HF_HOME"]} == set(volumes)
-    made = next(line for line in steps("RUN") if "useradd" in line)
-    assert "--uid 1000" in made and all(volume in made for volume in volumes)
+    assert {variables["STUDIO_HOME"], variables["HF_HOME"]} == set(volumes)
+    user_line = next(line for line in steps("RUN") if "useradd" in line)
+    assert "--uid 1000" in user_line and all(volume in user_line for volume in volumes)
     assert steps("USER") == ["studio"]
 
 

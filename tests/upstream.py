@@ -261,7 +261,7 @@ def generate_greedily(
     illegal[first : last + 1] = 0.0
     illegal[stop_id] = 0.0
     model.setup_caches(1, model.config.max_seq_len, dtype=torch.float32)
-    step, start, made = prompt, 0, []
+    step, start, drawn = prompt, 0, []
     for _ in range(frames):
         positions = torch.arange(start, start + step.shape[1])
         result = model.forward_generate(step[None], positions)
@@ -275,6 +275,6 @@ def generate_greedily(
         for position in range(1, len(frame)):
             embedded = model.fast_embeddings(frame[position - 1][None])
             frame[position] = model.forward_generate_fast(embedded, torch.tensor([position]))[0, 0, :residual].argmax()
-        made.append(frame)
+        drawn.append(frame)
         step = torch.cat([torch.tensor([token]), frame])[:, None]
-    return torch.stack(made, dim=1) if made else torch.zeros(model.config.num_codebooks, 0, dtype=torch.long)
+    return torch.stack(drawn, dim=1) if drawn else torch.zeros(model.config.num_codebooks, 0, dtype=torch.long)

@@ -63,5 +63,5 @@ async def test_the_clients_own_share_is_measured() -> None:
 
 
 def test_figures_are_found_where_their_stage_has_them() -> None:
-    found = figures({"engine": {"frames": {"frame_ms_b1": 6.1}, "stream_64_tf32": {"xrt_with_codec": 78}}})
-    assert (found["frame_ms_b1"], found["xrt_b64_with_codec"], found["upstream_ms"]) == (6.1, 78, None)
+    values = figures({"engine": {"frames": {"frame_ms_b1": 6.1}, "stream_64_tf32": {"xrt_with_codec": 78}}})
+    assert (values["frame_ms_b1"], values["xrt_b64_with_codec"], values["upstream_ms"]) == (6.1, 78, None)

@@ -51,11 +51,11 @@ async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Pat
     out = tmp_path / "peers.json"
     async with plain_server() as other:
         ours, theirs = '{"voice": "random"}', '{"voice": "alloy", "max_new_tokens": null}'
-        found = await main(
+        results = await main(
             arguments([studio.url, f"{other}/v1", "--fields", ours, "--fields", theirs, "--out", str(out), *FEW])
         )
-    assert json.loads(out.read_text()) == found
-    mine, another = found.values()
+    assert json.loads(out.read_text()) == results
+    mine, another = results.values()
     assert [(row["take"], row["failed"]) for row in mine["alone"]] == [
         ("short", 0), ("long", 0), ("clip of 10 s, new", 0), ("clip of 10 s, known", 0), ("uploaded voice", 0),
     ]  # fmt: skip
@@ -75,7 +75,7 @@ async def test_an_answer_that_breaks_off_is_no_take() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["127.0.0.1:7860"], "not a server's URL"),
         (["http://"], "not a server's URL"),
@@ -84,7 +84,7 @@ async def test_an_answer_that_breaks_off_is_no_take() -> None:
         (["http://127.0.0.1:1", "--fields", "{}", "--fields", "{}"], "more --fields than URLs"),
     ],
 )
-def test_what_makes_no_sense_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_makes_no_sense_is_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments(words)
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

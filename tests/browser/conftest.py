@@ -205,11 +205,11 @@ class Visits:
 @pytest.fixture(scope="session")
 def visits(chromium: Browser) -> Callable[..., Visits]:
     """Those with a screen that differs from a desk's in this."""
-    made: dict[str, Visits] = {}
+    by_screen: dict[str, Visits] = {}
 
     def of(**screen: object) -> Visits:
         kind = repr(sorted(screen.items()))
-        return made.get(kind) or made.setdefault(kind, Visits(chromium, screen))
+        return by_screen.get(kind) or by_screen.setdefault(kind, Visits(chromium, screen))
 
     return of
 

@@ -72,8 +72,8 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
 ) -> None:
     studio = steered(with_card(DEMO))
     with studio.client() as client:
-        told = {"name": "Cleo", "ref_text": "A steady tone."}
-        client.post("/v1/audio/voices", data=told, files={"audio_sample": wav(tone(6))}).raise_for_status()
+        fields = {"name": "Cleo", "ref_text": "A steady tone."}
+        client.post("/v1/audio/voices", data=fields, files={"audio_sample": wav(tone(6))}).raise_for_status()
     screen = open_page(studio).ready()
     go(screen.page, "New voice")
     expect(screen.page.get_by_role("region", name="New voice")).to_contain_text("The demo model cannot copy a voice")
@@ -134,8 +134,8 @@ def test_before_a_clone_the_closest_voice_is_named_and_can_be_used(
 def test_a_model_that_is_no_demo_is_not_spoken_of(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     studio = steered(with_card(ModelCard()))
     with studio.client() as client:
-        told = {"name": "Cleo", "ref_text": "A steady tone."}
-        client.post("/v1/audio/voices", data=told, files={"audio_sample": wav(tone(6))}).raise_for_status()
+        fields = {"name": "Cleo", "ref_text": "A steady tone."}
+        client.post("/v1/audio/voices", data=fields, files={"audio_sample": wav(tone(6))}).raise_for_status()
     screen = open_page(studio).ready()
     screen.page.evaluate(
         "window.studio.fields.fill({ voice: window.studio.fields.voices.find(({ name }) => name === 'Cleo').id })"

@@ -23,10 +23,10 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 def serious_violations(screen: Screen) -> list[str]:
     """What axe finds on the page as it is now; its script is brought once a page, and it tells no more than is read."""
     axe = Axe("" if screen.page.evaluate("'axe' in window") else AXE_SCRIPT)
-    found = axe.run(screen.page, options={"resultTypes": ["violations"]}).response["violations"]
+    violations = axe.run(screen.page, options={"resultTypes": ["violations"]}).response["violations"]
     return [
         f"{violation['id']} ({violation['impact']}): {node['html'][:160]}"
-        for violation in found
+        for violation in violations
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]
@@ -34,14 +34,14 @@ def serious_violations(screen: Screen) -> list[str]:
 
 def in_both_schemes(screen: Screen) -> list[str]:
     """Serious violations in light and in dark, which the page follows while it is open; with no colour on its way."""
-    found = []
+    violations = []
     for scheme in SCHEMES:
         screen.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         screen.page.wait_for_function(
             "(dark) => document.body.classList.contains('dark') === dark", arg=scheme == "dark"
         )
-        found += [f"{scheme}: {violation}" for violation in serious_violations(screen)]
-    return found
+        violations += [f"{scheme}: {violation}" for violation in serious_violations(screen)]
+    return violations
 
 
 def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_finds_nothing_serious(

@@ -66,7 +66,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
 ) -> None:
     screen = open_page(studio.served).ready()
     new = go(screen.page, "New voice")
-    said, forth = new.locator("[data-part=capture-said]"), new.get_by_role("button", name="Next")
+    message, forth = new.locator("[data-part=capture-said]"), new.get_by_role("button", name="Next")
     hour = wav(np.full(3000 * 60 * 66, 0.1, np.float32), 3000)  # the browser reads of it only how long it is
     for name, data, words in (
         ("lecture.pdf", b"%PDF-1.4", "This file is not readable audio; send WAV, FLAC"),
@@ -76,43 +76,43 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
         ("empty.wav", b"", "The clip is empty."),
     ):
         bring(new.locator("input[type=file]").first, name, data)
-        expect(said).to_contain_text(words)
-        expect(said).to_have_attribute("data-bad", "")
+        expect(message).to_contain_text(words)
+        expect(message).to_have_attribute("data-bad", "")
         expect(forth).to_be_disabled()
     bring(new.locator("input[type=file]").first, "good.wav", spoken())
     expect(forth).to_be_enabled()
-    expect(said).to_be_empty()
+    expect(message).to_be_empty()
 
     voices = go(screen.page, "Voices")
-    said, pack = voices.locator("[data-part=said]"), voices.locator("[data-part=import]")
+    message, pack = voices.locator("[data-part=said]"), voices.locator("[data-part=import]")
     whole = screen.page.request.get(f"{studio.served.url}/v1/voices/anna/export").body()
     for name, data in (("broken.fishvoice", b"PK"), ("half.fishvoice", whole[: len(whole) // 2])):
         bring(pack, name, data)
-        expect(said).to_contain_text("not a readable voice pack")
+        expect(message).to_contain_text("not a readable voice pack")
     bring(pack, "anna.fishvoice", whole)
     expect(voices.get_by_label("Import as")).to_be_visible()
-    expect(said).to_be_empty()
+    expect(message).to_be_empty()
     voices.get_by_role("button", name="Cancel").click()
 
     longform = go(screen.page, "Projects")
-    said, file = longform.locator("[data-part=said]"), longform.locator("[data-part=file]")
+    message, file = longform.locator("[data-part=said]"), longform.locator("[data-part=file]")
     for name, data, words in (
         ("broken.epub", b"PK", "not a readable EPUB"),
         ("program.exe", b"MZ", "send .txt, .md, .epub, .docx, .pdf, .srt, .vtt or .csv"),
         ("blank.txt", b" ", "has no text to speak"),
     ):
         bring(file, name, data)
-        expect(said).to_contain_text(words)
+        expect(message).to_contain_text(words)
     bring(file, "story.txt", b"Two words.")
     expect(longform.get_by_role("button", name="Import", exact=True)).to_be_visible()
-    expect(said).to_be_empty()
+    expect(message).to_be_empty()
 
     compare = go(screen.page, "Compare")
-    said = compare.locator("[data-part=said]")
+    message = compare.locator("[data-part=said]")
     compare.get_by_role("button", name="Speak all").click()
-    expect(said).to_contain_text("at least two")
+    expect(message).to_contain_text("at least two")
     compare.get_by_role("button", name="Anna").click()
-    expect(said).to_be_empty()
+    expect(message).to_be_empty()
 
 
 def bring_unjudged(screen: Screen, bring: Bring) -> None:

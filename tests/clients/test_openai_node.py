@@ -63,11 +63,11 @@ def test_speech_streams_listings_and_refusals(studio: Served, project: Path) -> 
         [NODE, "speak.js", studio.url], cwd=project, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["type"] == "audio/mpeg" and told["bytes"] > 0
-    assert told["streamed"] > 0 and told["streamed"] % 2 == 0
-    assert "tts-1" in told["models"]
-    assert told["refused"]["kind"] == "BadRequestError" and told["refused"]["status"] == 400
-    assert (told["refused"]["code"], told["refused"]["param"]) == ("voice_not_found", "voice")
-    assert told["refused"]["request"].startswith("req_")
-    assert told["done"]
+    results = json.loads(done.stdout)
+    assert results["type"] == "audio/mpeg" and results["bytes"] > 0
+    assert results["streamed"] > 0 and results["streamed"] % 2 == 0
+    assert "tts-1" in results["models"]
+    assert results["refused"]["kind"] == "BadRequestError" and results["refused"]["status"] == 400
+    assert (results["refused"]["code"], results["refused"]["param"]) == ("voice_not_found", "voice")
+    assert results["refused"]["request"].startswith("req_")
+    assert results["done"]

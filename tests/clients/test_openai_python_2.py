@@ -56,9 +56,9 @@ def test_speech_streams_events_and_refusals(studio: Served, library: Path) -> No
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["version"] == VERSION
-    assert told["type"] == "audio/mpeg"
-    assert told["same"]
-    assert told["events"][0] == "event: speech.audio.delta" and told["events"][-1] == "event: speech.audio.done"
-    assert told["refused"][:2] == ["voice_not_found", "voice"] and told["refused"][2].startswith("req_")
+    results = json.loads(done.stdout)
+    assert results["version"] == VERSION
+    assert results["type"] == "audio/mpeg"
+    assert results["same"]
+    assert results["events"][0] == "event: speech.audio.delta" and results["events"][-1] == "event: speech.audio.done"
+    assert results["refused"][:2] == ["voice_not_found", "voice"] and results["refused"][2].startswith("req_")

@@ -48,16 +48,16 @@ def test_the_second_of_two_sentences_begins_where_its_frames_do() -> None:
     first, second = "The night train leaves at seven.", "Bring a warm coat, please."
 
     async def scenario() -> None:
-        said = [await hear(engine, seeded(text, seed, 200)) for text, seed in ((first, 1), (second, 2))]
-        codes = np.concatenate([take.codes for take in said], axis=1)
+        takes = [await hear(engine, seeded(text, seed, 200)) for text, seed in ((first, 1), (second, 2))]
+        codes = np.concatenate([take.codes for take in takes], axis=1)
         text = f"{first} {second}"
         times = await engine.align(text, codes)
         rate = engine.info.frame_rate
         assert times.shape == (len(text) + 1,) and (np.diff(times) >= 0).all()
         assert times[0] == 0 and times[-1] == pytest.approx(codes.shape[1] / rate)
-        border = said[0].codes.shape[1] / rate
+        border = takes[0].codes.shape[1] / rate
         assert abs(times[text.index("Bring")] - border) < 0.2
-        half = await engine.align(text, said[0].codes)
+        half = await engine.align(text, takes[0].codes)
         assert half[text.index("coat")] == pytest.approx(border), "what was not said begins at the end"
         assert not (await engine.align("Nothing.", codes[:, :0])).any()
         with pytest.raises(InvalidUtterance, match="codebooks"):

@@ -21,8 +21,8 @@ def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[
     """As ZeroGPU lends: each call in a fork of this process, arguments and results pickled."""
 
     def work(out: Any, arguments: bytes) -> None:
-        made = task(*pickle.loads(arguments))
-        for item in made if isinstance(made, Iterator) else [made]:
+        result = task(*pickle.loads(arguments))
+        for item in result if isinstance(result, Iterator) else [result]:
             out.send(item)
         out.send(None)
 
@@ -63,9 +63,9 @@ async def test_it_makes_the_takes_and_codes_of_the_engine(direct: DirectEngine, 
     again = await direct.encode_reference(clip, 44_100, "A tone.")
     assert np.array_equal(again.codes, reference.codes)
     for take, utterance in zip(wanted, (greedy(), seeded("More words.", 7, references=(again,))), strict=True):
-        made = await hear(direct, utterance)
-        assert np.array_equal(made.codes, take.codes) and made.reason == take.reason
-        np.testing.assert_allclose(made.pcm, take.pcm, atol=1e-5)
+        spoken = await hear(direct, utterance)
+        assert np.array_equal(spoken.codes, take.codes) and spoken.reason == take.reason
+        np.testing.assert_allclose(spoken.pcm, take.pcm, atol=1e-5)
     np.testing.assert_allclose(await direct.align("More words.", wanted[1].codes), times, atol=1e-6)
     stats = direct.stats()
     assert (stats.finished, stats.running, stats.frames) == (2, 0, 24)

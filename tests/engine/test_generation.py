@@ -223,12 +223,12 @@ async def test_a_long_prompt_is_read_in_pieces_with_the_same_result(tmp_path: Pa
 async def test_a_reference_is_encoded_to_the_references_codes(engine: Engine, quick_checkpoint: Path) -> None:
     dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(1.3, 44_100)
-    found = await engine.encode_reference(pcm, 44_100, "The words.")
-    expected = upstream.encode(dac, torch.from_numpy(pcm))[:, : found.frames]
-    assert found.text == "The words."
-    assert found.codes.dtype == np.int16
-    assert found.frames == -(-len(pcm) // engine.info.frame_samples)
-    assert np.array_equal(found.codes, expected.numpy())
+    reference = await engine.encode_reference(pcm, 44_100, "The words.")
+    expected = upstream.encode(dac, torch.from_numpy(pcm))[:, : reference.frames]
+    assert reference.text == "The words."
+    assert reference.codes.dtype == np.int16
+    assert reference.frames == -(-len(pcm) // engine.info.frame_samples)
+    assert np.array_equal(reference.codes, expected.numpy())
 
 
 @pytest.mark.parametrize("rate", [16_000, 24_000, 48_000, 22_050])
@@ -237,14 +237,14 @@ async def test_a_clip_at_another_rate_is_resampled_by_torchaudio_first(
 ) -> None:
     dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(0.7, rate)
-    found = await engine.encode_reference(pcm, rate, "The words.")
+    reference = await engine.encode_reference(pcm, rate, "The words.")
     _torchaudio_transforms()  # makes torchaudio importable beside a CPU-only torch
     import torchaudio.functional
 
     resampled = torchaudio.functional.resample(torch.from_numpy(pcm), rate, 44_100)
-    expected = upstream.encode(dac, resampled)[:, : found.frames]
-    assert found.frames == -(-len(resampled) // engine.info.frame_samples)
-    assert np.array_equal(found.codes, expected.numpy())
+    expected = upstream.encode(dac, resampled)[:, : reference.frames]
+    assert reference.frames == -(-len(resampled) // engine.info.frame_samples)
+    assert np.array_equal(reference.codes, expected.numpy())
 
 
 async def test_channels_are_mixed_to_one(engine: Engine) -> None:
@@ -256,8 +256,8 @@ async def test_channels_are_mixed_to_one(engine: Engine) -> None:
 
 async def test_a_clip_that_runs_backwards_in_memory_is_encoded_as_it_is_heard(engine: Engine) -> None:
     pcm = clip(0.5, 44_100)
-    found = await engine.encode_reference(pcm[::-1], 44_100, "Words.")
-    assert np.array_equal(found.codes, (await engine.encode_reference(pcm[::-1].copy(), 44_100, "Words.")).codes)
+    reference = await engine.encode_reference(pcm[::-1], 44_100, "Words.")
+    assert np.array_equal(reference.codes, (await engine.encode_reference(pcm[::-1].copy(), 44_100, "Words.")).codes)
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ async def test_the_bundled_voice_goes_on_to_the_last_code(kind: str, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("so_far", "told"),
+    ("so_far", "message"),
     [
         (np.zeros((10, 3), np.int64), r"must be int16 \(codebooks, frames\), not int64 \(10, 3\)"),
         (np.zeros(3, np.int16), r"must be int16 \(codebooks, frames\), not int16 \(3,\)"),
@@ -214,13 +214,13 @@ async def test_the_bundled_voice_goes_on_to_the_last_code(kind: str, monkeypatch
         (np.zeros((10, 12), np.int16), "12 frames so far leave nothing to say within max_frames, which is 12"),
     ],
 )
-def test_frames_so_far_of_another_kind_are_refused(so_far: object, told: str) -> None:
-    with pytest.raises(InvalidUtterance, match=told):
+def test_frames_so_far_of_another_kind_are_refused(so_far: object, message: str) -> None:
+    with pytest.raises(InvalidUtterance, match=message):
         greedy(frames=12, so_far=so_far)
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: np.zeros((BOOKS - 1, 3), np.int16), f"so_far has {BOOKS - 1} codebooks, this model {BOOKS}"),
         (lambda: np.full((BOOKS, 3), -1, np.int16), "so_far's codes lie outside this model's codebooks"),
@@ -228,7 +228,7 @@ def test_frames_so_far_of_another_kind_are_refused(so_far: object, told: str) ->
     ],
 )
 async def test_frames_of_another_codec_are_refused_before_anything_runs(
-    engine: Engine, make: Callable[[], np.ndarray], told: str
+    engine: Engine, make: Callable[[], np.ndarray], message: str
 ) -> None:
-    with pytest.raises(InvalidUtterance, match=told):
+    with pytest.raises(InvalidUtterance, match=message):
         await hear(engine, greedy(so_far=make()))

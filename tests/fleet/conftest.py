@@ -44,7 +44,7 @@ def studio(fleet_settings: Settings) -> Iterator[Several]:
 
 def processes_of(word: str) -> list[int]:
     """Children of this process, and theirs, with a word in their command."""
-    found, parents = [], {os.getpid()}
+    pids, parents = [], {os.getpid()}
     for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             parent = int(entry.joinpath("stat").read_bytes().rpartition(b")")[2].split()[1])
@@ -54,5 +54,5 @@ def processes_of(word: str) -> list[int]:
         if parent in parents:
             parents.add(int(entry.name))
             if word.encode() in command:
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids

@@ -30,7 +30,7 @@ def test_a_number_a_range_and_one_for_each_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engines", "there", "told"),
+    ("engines", "there", "message"),
     [
         (
             3,
@@ -46,8 +46,8 @@ def test_a_number_a_range_and_one_for_each_gpu() -> None:
         ((1, 9), {"gpus": 0, "may_grow": False}, "has 8 cores and no GPU .* set STUDIO_ENGINES to numbers up to 8"),
     ],
 )
-def test_more_than_there_can_be(engines: int | tuple[int, int], there: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_more_than_there_can_be(engines: int | tuple[int, int], there: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         asked(engines, **there)
 
 

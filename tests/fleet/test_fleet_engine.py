@@ -130,9 +130,9 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
         line.deaf = {"a"}
         encoding = asyncio.create_task(engine.encode_reference(np.zeros(4, np.float32), 44_100, "words"))
         aligning = asyncio.create_task(engine.align("ab", np.zeros((2, 6), np.int16)))
-        asked = line.calls["a stats"]
+        questions = line.calls["a stats"]
         await until(lambda: line.calls["a encode_reference"] + line.calls["a align"] == 2)
-        await until(lambda: line.calls["a stats"] > asked)
+        await until(lambda: line.calls["a stats"] > questions)
         await asyncio.to_thread(engine.stop)
         for waiting in (encoding, aligning):
             await until(waiting.done)
@@ -143,7 +143,7 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "message"),
     [
         (
             {"fingerprint": "other"},
@@ -157,9 +157,9 @@ async def test_a_stop_ends_whoever_waits_for_an_answer(
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
 )
-def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str], told: str) -> None:
+def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str], message: str) -> None:
     line = FakeTransport(b=other)
-    with pytest.raises(ConfigError, match=told), fleet(line):
+    with pytest.raises(ConfigError, match=message), fleet(line):
         pass
     assert line.is_closed
     assert "fleet" not in {thread.name for thread in threading.enumerate()}

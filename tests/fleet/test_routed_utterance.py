@@ -191,9 +191,9 @@ async def test_a_full_line_is_tried_elsewhere_once() -> None:
     line.opened.clear()
     with pytest.raises(EngineFull):
         await heard(await fleet(line), utterance(voice=1))
-    asked = [stream.replica for stream in line.opened]
-    assert sorted(asked[:3]) == ["a", "b", "c"], "each for a free row"
-    assert len(asked) == 5 and asked[3] != asked[4], "two for a place in line"
+    replicas_in_order = [stream.replica for stream in line.opened]
+    assert sorted(replicas_in_order[:3]) == ["a", "b", "c"], "each for a free row"
+    assert len(replicas_in_order) == 5 and replicas_in_order[3] != replicas_in_order[4], "two for a place in line"
     assert [stream.cancels for stream in line.opened] == [1] * 5
 
 

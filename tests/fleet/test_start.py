@@ -132,17 +132,19 @@ def test_where_ray_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "message"),
     [
         ({"STUDIO_ENGINES": "0"}, "STUDIO_ENGINES='0' cannot be used: it must be a number of engines, all, or"),
         ({"STUDIO_ENGINES": "two"}, "it must be a number of engines, all, or"),
         ({"STUDIO_RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
     ],
 )
-def test_settings_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], told: str) -> None:
+def test_settings_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], message: str
+) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=message):
         Settings.load()
 
 
@@ -152,7 +154,7 @@ def test_without_its_settings_the_studio_has_one_engine() -> None:
 
 def test_why_replicas_could_not_start_is_the_engines_own_sentence() -> None:
     error = "engine.engine_errors.CheckpointError: /no/where is missing its config.json"
-    told = f'Traceback:\n  File "x.py", line 3\n{error}\n'
-    deployment = SimpleNamespace(message=told)
+    output = f'Traceback:\n  File "x.py", line 3\n{error}\n'
+    deployment = SimpleNamespace(message=output)
     status = SimpleNamespace(message="Deploying app failed", deployments={"engine": deployment})
     assert start._reason(status) == "/no/where is missing its config.json"

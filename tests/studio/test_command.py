@@ -45,12 +45,12 @@ def command(**environment: str) -> Iterator[subprocess.Popen[str]]:
 def said_until(process: subprocess.Popen[str], word: str) -> str:
     """Everything printed up to the line with this word; fails at the end of the output."""
     assert process.stdout
-    said = ""
+    output = ""
     for line in process.stdout:
-        said += line
+        output += line
         if word in line:
-            return said
-    pytest.fail(f"it ended without {word!r}:\n{said}")
+            return output
+    pytest.fail(f"it ended without {word!r}:\n{output}")
 
 
 @contextmanager
@@ -85,8 +85,8 @@ def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **e
 def test_a_bad_setting_stops_the_start_with_its_name(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = told(monkeypatch, capfd, PORT="eighty")
-    assert "PORT='eighty'" in said and "must be" in said and "Traceback" not in said
+    output = told(monkeypatch, capfd, PORT="eighty")
+    assert "PORT='eighty'" in output and "must be" in output and "Traceback" not in output
 
 
 def test_a_taken_port_stops_the_start_before_anything_is_opened(
@@ -94,9 +94,9 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
-        said = told(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
-    assert f":{taken}: another" in said and "another program listens there" in said and "Traceback" not in said
-    assert len(said.splitlines()) == 1, "nobody is sent to an address at which another program listens"
+        output = told(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
+    assert f":{taken}: another" in output and "another program listens there" in output and "Traceback" not in output
+    assert len(output.splitlines()) == 1, "nobody is sent to an address at which another program listens"
     assert not (tmp_path / "library").exists()
 
 
@@ -104,8 +104,8 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
 def test_a_home_that_cannot_be_made_stops_the_start_before_anything_is_loaded(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = told(monkeypatch, capfd, STUDIO_HOME="/proc/studio", PORT=free_port())
-    assert "STUDIO_HOME='/proc/studio' cannot be used" in said and len(said.splitlines()) == 1
+    output = told(monkeypatch, capfd, STUDIO_HOME="/proc/studio", PORT=free_port())
+    assert "STUDIO_HOME='/proc/studio' cannot be used" in output and len(output.splitlines()) == 1
 
 
 @pytest.mark.parametrize(("step", "number"), [("loading", signal.SIGINT), ("warming", signal.SIGTERM)])
@@ -114,9 +114,9 @@ def test_a_start_can_be_broken_off(step: str, number: signal.Signals, tmp_path: 
     with command(**settings) as process:
         said_until(process, f"%  {step}")
         process.send_signal(number)
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 0
-    assert "terminate" not in said and "could not start" not in said and "Ready" not in said
+    assert "terminate" not in output and "could not start" not in output and "Ready" not in output
 
 
 def test_the_engine_starts_while_the_web_layer_is_imported(quick_checkpoint: Path, tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_the_engine_starts_while_the_web_layer_is_imported(quick_checkpoint: Pat
     with command(**settings, STUDIO_HOME=str(tmp_path / "home"), PYTHONUNBUFFERED="1") as process:
         said_until(process, "ready")  # the engine's last step
         gate.write_text("")
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 0
-    assert "Ready" not in said and "terminate" not in said, "nobody is told to come before anybody is served"
+    assert "Ready" not in output and "terminate" not in output, "nobody is told to come before anybody is served"
 
 
 INTERRUPTED = """
@@ -148,18 +148,18 @@ def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path:
     (tmp_path / "fastapi.py").write_text(INTERRUPTED)
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 0
-    assert "Exception ignored" not in said and "Ready" not in said
+    assert "Exception ignored" not in output and "Ready" not in output
 
 
 def test_what_is_refused_while_the_engine_starts_ends_that_start(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("no folder")
     settings = {"STUDIO_BACKUP_DIR": str(tmp_path / "copy"), "STUDIO_PAGE": "0", "PORT": free_port()}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "STUDIO_BACKUP_DIR=" in said and "Traceback" not in said and "Ready" not in said
+    assert "STUDIO_BACKUP_DIR=" in output and "Traceback" not in output and "Ready" not in output
 
 
 def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
@@ -167,9 +167,9 @@ def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None
     with command(
         MODEL=str(tmp_path / "empty"), STUDIO_VOICES=str(tmp_path), PORT=free_port(), STUDIO_PAGE="0"
     ) as process:
-        said = process.communicate(timeout=120)[0]
+        output = process.communicate(timeout=120)[0]
     assert process.returncode == 1
-    assert "could not start" in said and "empty" in said and "Traceback" not in said
+    assert "could not start" in output and "empty" in output and "Traceback" not in output
 
 
 def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
@@ -180,18 +180,18 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
     home = tmp_path / "home"
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
     with command(**settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:
-        said = said_until(process, "curl ")
-        assert f"http://127.0.0.1:{port}" in said and "Ready" in said
-        line = said.strip().splitlines()[-1]
+        output = said_until(process, "curl ")
+        assert f"http://127.0.0.1:{port}" in output and "Ready" in output
+        line = output.strip().splitlines()[-1]
         subprocess.run(["bash", "-c", f"{line} -s"], cwd=tmp_path, check=True, timeout=120)
         assert (tmp_path / "hello.mp3").read_bytes()[:2] in (b"\xff\xfb", b"\xff\xf3")
         page = httpx.get(f"http://127.0.0.1:{port}/", timeout=60)
         assert page.status_code == 200 and re.search("<html", page.text)
         with who_takes_nothing(port):
             process.send_signal(signal.SIGTERM)
-            said = process.communicate(timeout=30)[0]
+            output = process.communicate(timeout=30)[0]
     assert process.returncode == 0
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     copy = shutil.copy(home / "library.db", tmp_path / "alone.db")
     with sqlite3.connect(copy) as db:
         assert db.execute("select count(*) from takes").fetchone()[0] >= 1, "library.db alone has everything"

@@ -19,11 +19,11 @@ def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> Non
     with served.client(headers=HEADERS) as client:
         answer = client.get("/v1/settings")
         file = client.get("/v1/diagnostics")
-    told = {setting["name"]: setting for setting in answer.json()["settings"]}
-    assert list(told) == ["STUDIO_" + name.upper() for name in Settings.model_fields]
-    assert told["STUDIO_MAX_WAITING"] == {"name": "STUDIO_MAX_WAITING", "value": 3, "source": "environment"}
-    assert told["STUDIO_PORT"] == {"name": "STUDIO_PORT", "value": 7860, "source": "default"}
-    assert told["STUDIO_API_KEYS"]["value"] == "1 set" and answer.json()["keys_needed"]
+    settings = {setting["name"]: setting for setting in answer.json()["settings"]}
+    assert list(settings) == ["STUDIO_" + name.upper() for name in Settings.model_fields]
+    assert settings["STUDIO_MAX_WAITING"] == {"name": "STUDIO_MAX_WAITING", "value": 3, "source": "environment"}
+    assert settings["STUDIO_PORT"] == {"name": "STUDIO_PORT", "value": 7860, "source": "default"}
+    assert settings["STUDIO_API_KEYS"]["value"] == "1 set" and answer.json()["keys_needed"]
     for text in (answer.text, file.text):
         assert "top-secret" not in text and keys[0].digest.hex() not in text
 

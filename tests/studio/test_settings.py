@@ -185,8 +185,8 @@ def test_a_space_is_served_on_every_interface_and_keeps_no_takes_unless_set_othe
     assert (load().host, load().keep_takes) == ("127.0.0.1", 1000)
     space = load(SPACE_ID="me/studio")
     assert (space.host, space.keep_takes) == ("0.0.0.0", 0)
-    asked = load(SPACE_ID="me/studio", STUDIO_HOST="::1", STUDIO_KEEP_TAKES="9")
-    assert (asked.host, asked.keep_takes) == ("::1", 9)
+    settings = load(SPACE_ID="me/studio", STUDIO_HOST="::1", STUDIO_KEEP_TAKES="9")
+    assert (settings.host, settings.keep_takes) == ("::1", 9)
 
 
 @pytest.mark.parametrize("name", ["STUDIO_PAGE", "STUDIO_ENGINES", "STUDIO_RAY_ADDRESS"])

@@ -113,9 +113,9 @@ def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch:
     assert not background(served)["projects"]["ok"]
     assert any("no room left" in (part["error"] or "") for part in parts_of(served, project))
     with served.client() as client:
-        told = client.get("/v1/diagnostics").json()["background"]["projects"]["error"]
+        error = client.get("/v1/diagnostics").json()["background"]["projects"]["error"]
         metrics = client.get("/metrics").text
-    assert "the audio of a part could not be stored" in told
+    assert "the audio of a part could not be stored" in error
     assert 'studio_background_ok{work="projects"} 0.0' in metrics and "engine_book_errors_total 0.0" in metrics
     goes_on.set()
     done_now = until(served, project, "done")
@@ -208,8 +208,8 @@ def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch:
 
 async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(tmp_path: Path) -> None:
     recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
-    said = stored_take("req_1", "words", "anna")
-    lost, open_one = recorder.open(said, "a model"), recorder.open(said, "a model")
+    take = stored_take("req_1", "words", "anna")
+    lost, open_one = recorder.open(take, "a model"), recorder.open(take, "a model")
     lost.write(np.ones(1000, np.float32))
     open_one.write(np.ones(10, np.float32))
     del lost
@@ -223,7 +223,7 @@ async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(t
 def test_an_engine_whose_start_breaks_off_has_failed_and_is_not_starting_for_ever(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threading, "excepthook", lambda told: None)  # where the stack is printed
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # where the stack is printed
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         raise KeyError("unforeseen")
@@ -245,8 +245,8 @@ async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest
 
     await asyncio.wait_for(watch.restart_forever(work), 60)
     assert next(outcomes, "done") == "done" and watch.status.failures == 3
-    told = [record.getMessage() for record in caplog.records if record.name == "studio.supervisor"]
-    assert told == [f"counting failed and is being restarted: {what}" for what in "ab"], "the same is told once"
+    messages = [record.getMessage() for record in caplog.records if record.name == "studio.supervisor"]
+    assert messages == [f"counting failed and is being restarted: {what}" for what in "ab"], "the same is told once"
     assert [bool(record.exc_info) for record in caplog.records if record.name == "studio.supervisor"] == [False, True]
 
 

@@ -155,8 +155,8 @@ def test_code_figures_shouting_and_insults_are_left_out(raw: str) -> None:
 
 def test_prose_becomes_sentences_of_known_words() -> None:
     prose = "The old ship was at home. Mr. Captain said: wait!  I have seen her before. Xqz qvv zzk the ship is it."
-    found = list(passages(prose, KNOWN | {"Mr", "Captain"}))
-    assert " ".join(found) == "The old ship was at home. Mr. Captain said: wait! I have seen her before."
+    texts = list(passages(prose, KNOWN | {"Mr", "Captain"}))
+    assert " ".join(texts) == "The old ship was at home. Mr. Captain said: wait! I have seen her before."
     assert list(passages("It is.", KNOWN)) == []
     assert as_sentence("a small animal with a long tail") == "A small animal with a long tail."
 
@@ -179,7 +179,7 @@ def _write(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "name", "text", "found"),
+    ("reader", "name", "text", "expected"),
     [
         (sources.quoted, "a.cfg", 'id=x\nmessage= _ "Look, riders approach from the hill."', "Look, riders approach"),
         (sources.back_quoted, "a.txt", "say\n\t`The captain was at home.`\n", "The captain was"),
@@ -194,10 +194,10 @@ def _write(path: Path, text: str) -> None:
         (sources.crawl_speech, "m.txt", '%%%%\n@The_monster@ says, "Nothing moves here now."\n', "Nothing moves"),
     ],
 )  # fmt: skip
-def test_readers_find_what_is_spoken(tmp_path: Path, reader: Reader, name: str, text: str, found: str) -> None:
+def test_readers_find_what_is_spoken(tmp_path: Path, reader: Reader, name: str, text: str, expected: str) -> None:
     _write(tmp_path / name, text)
     source = Source("package", "prose", 10, name, reader)
-    assert any(sentence.startswith(found) for sentence in sentences(source, tmp_path, KNOWN))
+    assert any(sentence.startswith(expected) for sentence in sentences(source, tmp_path, KNOWN))
 
 
 def test_compressed_books_are_read(tmp_path: Path) -> None:
@@ -234,13 +234,13 @@ def test_the_choice_does_not_depend_on_how_a_process_orders_its_sets() -> None:
         from training.texts.selection import Candidate, choose
         texts = ["dog owl", *3 * ["dog the"], *3 * ["owl the"]]
         print([c.text for c in choose([Candidate(text, 0) for text in texts], {0: 3}, random.Random(0))])"""
-    found = {
+    choices = {
         subprocess.run(
             [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True
         ).stdout
         for seed in ("11", "23")
     }
-    assert len(found) == 1
+    assert len(choices) == 1
 
 
 def test_prompts_come_back_from_the_file_as_they_were_written(tmp_path: Path) -> None:

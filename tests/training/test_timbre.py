@@ -34,14 +34,14 @@ def tone(hertz: float, seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
 
 def spoken_sets(number: int, frames: int) -> list[SpokenSet]:
     """A group whose sounds say whose and which they are: every sample of a timbre's frame f is 1000 · timbre + f."""
-    made = []
+    results = []
     for sentence in range(SENTENCES):
         place = np.arange(frames) + 100 * sentence
         audio = np.stack([np.repeat(1000 * timbre + place, FRAME_SAMPLES) for timbre in range(TIMBRES)])
         styles = np.full((TIMBRES, TIMBRE_VALUES), number, np.float32) + np.arange(TIMBRES)[:, None]
         phones = np.zeros(frames * FRAME_SAMPLES // SLOT_SAMPLES, np.int8)
-        made.append(SpokenSet(audio.astype(np.int16), phones, styles))
-    return made
+        results.append(SpokenSet(audio.astype(np.int16), phones, styles))
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +62,13 @@ def test_a_set_is_cut_alike_in_every_timbre_and_one_of_unequal_lengths_is_left_o
     lengths = np.full(10, len(sounds[0]) // 6000, np.int64)
     spoken = [Spoken(sound, lengths) for sound in sounds]
     styles = np.zeros((TIMBRES, TIMBRE_VALUES), np.float32)
-    made = aligned(spoken, np.full(8, 43), 1.0, [(), (3.0,) * 8, ()], styles)
-    assert made is not None and made.audio.shape[0] == TIMBRES and made.audio.shape[1] % FRAME_SAMPLES == 0
-    first, second, _ = made.audio.astype(np.float32)
+    alignment = aligned(spoken, np.full(8, 43), 1.0, [(), (3.0,) * 8, ()], styles)
+    assert (
+        alignment is not None and alignment.audio.shape[0] == TIMBRES and alignment.audio.shape[1] % FRAME_SAMPLES == 0
+    )
+    first, second, _ = alignment.audio.astype(np.float32)
     assert np.corrcoef(first, second)[0, 1] > 0.99, "the same sound at another level lies at the same place"
-    levels = np.sqrt((made.audio.astype(np.float32) ** 2).mean(1))
+    levels = np.sqrt((alignment.audio.astype(np.float32) ** 2).mean(1))
     assert np.ptp(levels) / levels.mean() < 0.02
     shorter = [spoken[0], spoken[1], Spoken(sounds[2][:-600], lengths)]
     assert aligned(shorter, np.full(8, 43), 1.0, [(), (), ()], styles) is None
@@ -87,11 +89,11 @@ def test_a_row_has_the_codes_of_one_voice_the_sound_of_another_and_clips_of_that
     torch.manual_seed(0)
     rows = corpus.draw(40, 0, frames=4, warm=3, clip_frames=6, same=0.25)
     heard = (rows.target[:, MARGIN:-MARGIN].unflatten(1, (4, FRAME_SAMPLES))[:, :, 0] * 32768).round().long()
-    said = rows.codes[:, 0]
-    assert torch.equal(said[:, 3:] % 1000, heard % 1000), "the same words at the same time"
-    kept = (said[:, 3] // 1000 == heard[:, 0] // 1000).float().mean()
+    row_codes = rows.codes[:, 0]
+    assert torch.equal(row_codes[:, 3:] % 1000, heard % 1000), "the same words at the same time"
+    kept = (row_codes[:, 3] // 1000 == heard[:, 0] // 1000).float().mean()
     assert 0 < kept < 0.6
-    assert (said[:, 1:] - said[:, :-1]).min() >= 0 and (said[:, 1:] - said[:, :-1]).max() == 1
+    assert (row_codes[:, 1:] - row_codes[:, :-1]).min() >= 0 and (row_codes[:, 1:] - row_codes[:, :-1]).max() == 1
     clips = (rows.clips.unflatten(2, (6, FRAME_SAMPLES)) * 32768).round().long()[..., 100]
     assert (clips // 1000 == heard[:, :1] // 1000).all(), "of the wanted voice"
     sentences = [rows_of_clip[:, 0] % 1000 // 100 for rows_of_clip in (heard, clips[0], clips[1])]
@@ -163,11 +165,11 @@ def test_steps_of_every_kind_change_the_timbre_part_and_leave_the_codes(
     numbers = count()
     for kind in ("spoken", "people"):
         sets = [member for group in groups(tone(150.0, 5.0), random.Random(0), CPU) for member in group]
-        made = [
+        renumbered = [
             SpokenSet(s.audio, s.phones * 0, np.full_like(s.styles, next(numbers)), is_person=kind == "people")
             for s in sets
         ]
-        write_sets(tmp_path, kind, made)
+        write_sets(tmp_path, kind, renumbered)
     torch.manual_seed(0)
     codec, listeners = widened(work, CPU), Listeners()
     corpus = SetCorpus(tmp_path, codec, CPU, 0.05)

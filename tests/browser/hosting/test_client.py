@@ -216,11 +216,11 @@ def test_a_clip_is_written_down_where_a_recogniser_is_installed(
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(2)))
     client = Client(steered(transcriber="faster-whisper:tiny").url, verbose=False)
-    told = client.predict(audio=handle_file(clip), text="A steady bell.", api_name="/transcribe")
+    transcript = client.predict(audio=handle_file(clip), text="A steady bell.", api_name="/transcribe")
     client.close()
-    assert told["text"] == "A steady tone." and told["language"] == "en"
-    assert told["words"][2] == {"word": "tone.", "start": 0.2, "end": 0.3, "probability": 0.9}
-    assert told["marks"][1] == {"text": "bell", "heard": "tone"}
+    assert transcript["text"] == "A steady tone." and transcript["language"] == "en"
+    assert transcript["words"][2] == {"word": "tone.", "start": 0.2, "end": 0.3, "probability": 0.9}
+    assert transcript["marks"][1] == {"text": "bell", "heard": "tone"}
 
 
 def test_a_batch_is_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:

@@ -86,11 +86,11 @@ def opened(context: BrowserContext, url: str) -> list[Response]:
 def test_it_is_few_requests_and_none_for_what_the_browser_has(
     voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made: list[Counted] = []
+    apps: list[Counted] = []
 
     def counted(*args: object, **options: object) -> Counted:
-        made.append(Counted(studio_app.create_app(*args, **options)))  # type: ignore[arg-type]
-        return made[-1]
+        apps.append(Counted(studio_app.create_app(*args, **options)))  # type: ignore[arg-type]
+        return apps[-1]
 
     monkeypatch.setattr("tests.studio.server.create_app", counted)
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path))
@@ -101,15 +101,15 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
         assert first_page.evaluate(SHIFT) <= MOST_SHIFT
         assert first_page.evaluate("document.activeElement.matches('#script textarea')")
         assert first_page.get_by_text("Home", exact=True).count() == 0  # in a bar of Gradio's with all its pages
-        first, everything = made[0].ours, len(made[0].asked)
+        first, everything = apps[0].ours, len(apps[0].asked)
         print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
         assert 0 < len(first) <= MOST and len(first) == len(set(first))
         assert everything <= MOST_IN_ALL
 
-        made[0].asked.clear()
+        apps[0].asked.clear()
         answers = opened(context, studio.url)
-        print(f"warm: {len(made[0].ours)} files of the page, {len(made[0].asked)} requests in all")
-        assert made[0].ours == []
+        print(f"warm: {len(apps[0].ours)} files of the page, {len(apps[0].asked)} requests in all")
+        assert apps[0].ours == []
 
         files = [answer for answer in answers if urlparse(answer.url).path.startswith("/page/")]
         assert files and all("immutable" in file.headers["cache-control"] for file in files)

@@ -153,8 +153,8 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
         assert screen.heard()["rendered"] == 2 * 6 * 2048
         outside = [url for url in screen.requests if not urlparse(url).path.startswith(PREFIX)]
         if slash:  # without it, a few are asked beside the path before the page has gone where it belongs
-            asked = {url for url in outside if urlparse(url).scheme.startswith("http")}
-            assert asked <= {f"{studio.url}/manifest.json"}
+            addresses = {url for url in outside if urlparse(url).scheme.startswith("http")}
+            assert addresses <= {f"{studio.url}/manifest.json"}
         expect(screen.takes).to_have_count(1)
 
 

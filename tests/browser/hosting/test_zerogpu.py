@@ -34,7 +34,7 @@ def zerogpu(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytes
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    told = {
+    environment = {
         "SPACES_ZERO_GPU": "stand-in",  # not true to the package `spaces`, so that it stands in for no CUDA
         "PORT": str(port),
         "MODEL": str(model),
@@ -44,7 +44,7 @@ def zerogpu(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytes
         "STUDIO_API_KEYS": "secret",
     }
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "app.py")], env=os.environ | told, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(ROOT / "app.py")], env=os.environ | environment, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout

@@ -108,9 +108,9 @@ def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoke
     held: list[Route] = []
     screen.page.route("**/mend", lambda route: held.append(route))
     menu.click()
-    with screen.page.expect_request("**/mend") as asked:
+    with screen.page.expect_request("**/mend") as mending:
         again.click()
-    sent = asked.value.post_data_json or {}
+    sent = mending.value.post_data_json or {}
     assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
     expect(row).to_contain_text("Speaking the sentence …")
     menu.click()

@@ -18,9 +18,11 @@ Open = Callable[..., Screen]
 def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
-    said = "<p>“Come in,” said {0}.</p><p>“It is late,” said {0}.</p>"
+    dialogue = "<p>“Come in,” said {0}.</p><p>“It is late,” said {0}.</p>"
     speakers = {"One": "Ann", "Two": "Ann", "Three": "Bert"}
-    book = epub({f"{title}.xhtml": page(f"<h1>{title}</h1>{said.format(name)}") for title, name in speakers.items()})
+    book = epub(
+        {f"{title}.xhtml": page(f"<h1>{title}</h1>{dialogue.format(name)}") for title, name in speakers.items()}
+    )
     file: FilePayload = {"name": "late.epub", "mimeType": "application/epub+zip", "buffer": book}
     area.get_by_label("Choose a document").set_input_files(file)
     area.get_by_label("Find the speakers").check()

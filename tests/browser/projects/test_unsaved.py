@@ -52,16 +52,16 @@ def until_stored(page: Page, *texts: str) -> None:
 def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_page: Open) -> None:
     _, page, area = opened(studio, open_page)
     text_of(area, 2).press_sequentially(" More.")
-    asked: list[str] = []
+    dialogs: list[str] = []
 
     def leave(dialog: Dialog) -> None:
-        asked.append(dialog.type)
+        dialogs.append(dialog.type)
         dialog.accept()
 
     page.on("dialog", leave)
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
     show(area, "One.", "Two. More.")
     until_stored(page, "One.", "Two. More.")
     area.get_by_label("Title of the project").fill("A new title")

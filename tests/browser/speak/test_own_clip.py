@@ -120,14 +120,14 @@ def test_what_is_brought_is_sent_byte_for_byte_replaced_removed_and_had_back_fro
     first, second = (wav(tone(2.0, hertz=hertz)) for hertz in (220, 330))
     (tmp_path / "me.wav").write_bytes(first)
     screen.bring_clip(tmp_path / "me.wav")
-    card, asked = screen.own_clip, screen.asked_for_speech()
+    card, requests = screen.own_clip, screen.asked_for_speech()
     card.get_by_label(WORDS).fill("A lower tone.")
 
     def speak(count: int) -> bytes:
         screen.speak.click()
         screen.until_over()
         expect(screen.takes).to_have_count(count)
-        return base64.b64decode(asked[-1]["ref_audio"].partition(",")[2])
+        return base64.b64decode(requests[-1]["ref_audio"].partition(",")[2])
 
     (tmp_path / "me.wav").unlink()  # it is in the browser
     assert speak(1) == first
@@ -204,12 +204,12 @@ def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_word
     expect(screen.card).to_contain_text("There is no clip yet.")
     expect(screen.card).to_contain_text("Record or upload 10 to 30 seconds")
 
-    said = card.locator("[data-part=capture-said]")
+    message = card.locator("[data-part=capture-said]")
     sounds = {"noise": (b"RIFF" + bytes(400), "not readable audio"), "silence": (wav(tone(6) * 0), "is silent")}
     for name, (sound, why) in sounds.items():
         (tmp_path / f"{name}.wav").write_bytes(sound)
         screen.bring_clip(tmp_path / f"{name}.wav")
-        expect(said).to_contain_text(why)
+        expect(message).to_contain_text(why)
         expect(card.get_by_role("button", name="Keep this voice …")).to_be_hidden()
         expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
     card.get_by_label(WORDS).fill("Nothing.")
@@ -220,7 +220,7 @@ def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_word
     (tmp_path / "good.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "good.wav")
     expect(card).to_contain_text("out of 100")
-    expect(said).to_be_empty()
+    expect(message).to_be_empty()
     expect(screen.card).to_be_hidden()
 
 

@@ -68,7 +68,7 @@ def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered:
     screen = open_page(steered()).ready()
     page, dock, facts = screen.page, screen.page.locator("#dock"), screen.page.locator("#takes .take-facts")
     again, before = (dock.get_by_role("button", name=name) for name in ("Speak sentence again", "Previous version"))
-    meant, said = dock.locator(".sentence.is-meant"), dock.locator(".read-along-said")
+    meant, selection = dock.locator(".sentence.is-meant"), dock.locator(".read-along-said")
     screen.script.fill("One two. 🎉 Three four. Five six.")
     screen.speak.click()
     expect(again).to_be_visible()
@@ -84,9 +84,9 @@ def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered:
     page.evaluate("document.getSelection().collapseToEnd()")
     expect(meant).to_have_text(["Five six."])
     page.evaluate(SELECT, [2, 2])
-    with page.expect_request(re.compile("/mend$")) as asked:
+    with page.expect_request(re.compile("/mend$")) as mending:
         page.keyboard.press("Enter")
-    assert asked.value.post_data_json == {"start": 11, "end": 16}
+    assert mending.value.post_data_json == {"start": 11, "end": 16}
     expect(facts).to_have_count(2)
     expect(facts.first).to_contain_text("One sentence of Take 1 spoken again")
     expect(screen.status).to_contain_text("Take 2")
@@ -111,11 +111,11 @@ def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered:
     page.route(re.compile("/mend$"), lambda route: route.abort())
     screen.until_over()
     again.click()
-    expect(said).to_contain_text("is not responding")
+    expect(selection).to_contain_text("is not responding")
     page.unroute_all()
     page.evaluate("fetch('/v1/voices/anna', { method: 'DELETE' })")
     again.click()
-    expect(said).to_contain_text("no longer in the library")
+    expect(selection).to_contain_text("no longer in the library")
     expect(again).to_be_enabled()
 
 
@@ -150,9 +150,9 @@ def test_a_sentence_is_edited_in_place_by_keys_alone_and_undone(steered: Steer, 
     page.unroute_all()
     page.keyboard.press("Control+a")
     page.keyboard.type("[whisper] “Three hundred.”")
-    with page.expect_request(re.compile("/mend$")) as asked:
+    with page.expect_request(re.compile("/mend$")) as mending:
         page.keyboard.press("Enter")
-    assert asked.value.post_data_json == {"start": 26, "end": 30, "replacement": "hundred"}
+    assert mending.value.post_data_json == {"start": 26, "end": 30, "replacement": "hundred"}
     expect(text).to_have_text("One two. [whisper] “Three hundred.” Five six.")
     expect(screen.takes).to_have_count(2)
     expect(screen.status).to_contain_text("Take 2")

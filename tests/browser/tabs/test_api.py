@@ -21,11 +21,11 @@ def open_api(screen: Screen) -> None:
 
 def test_all_routes_are_shown_without_the_internet(served: Served, open_page: Open) -> None:
     page = open_page(served).page
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
     page.goto(f"{served.url}/docs")
     expect(page.locator(".opblock").first).to_be_visible()
-    assert [url for url in asked if not url.startswith((served.url, "data:"))] == []
+    assert [url for url in urls if not url.startswith((served.url, "data:"))] == []
 
 
 def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be_ended(
@@ -48,9 +48,9 @@ def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be
     screen.cut_after(2)
     open_api(screen)
     screen.page.get_by_role("button", name="Test this").click()
-    told = screen.page.locator("#area-api [data-part=told]")
-    expect(told).to_contain_text("bytes in")
-    words = told.inner_text()
+    summary = screen.page.locator("#area-api [data-part=told]")
+    expect(summary).to_contain_text("bytes in")
+    words = summary.inner_text()
     assert "200 audio/wav" in words and re.search(r"first byte after \d+ ms", words)
     assert f"{44 + 2 * 43 * 2048:,} bytes in" in words
     take = httpx.get(f"{served.url}/v1/takes/{words.split(' · ')[-1]}").json()
@@ -60,16 +60,16 @@ def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be
     screen.cut_after(150)
     open_api(screen)
     screen.page.get_by_role("button", name="Test this").click()
-    expect(told).to_contain_text("bytes …")
+    expect(summary).to_contain_text("bytes …")
     screen.page.get_by_role("button", name="Stop the test").click()
-    expect(told).to_have_text("Stopped.")
+    expect(summary).to_have_text("Stopped.")
     served.until(running=0)
     screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
     screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
     screen.page.get_by_role("button", name="Test this").click()
-    expect(told).to_contain_text("400: ")
+    expect(summary).to_contain_text("400: ")
     go(screen.page, "Studio")
     screen.script.fill("")
     open_api(screen)
     screen.page.get_by_role("button", name="Test this").click()
-    expect(told).to_have_text("The script is empty.")
+    expect(summary).to_have_text("The script is empty.")

@@ -73,8 +73,10 @@ def test_a_takes_programs_make_the_same_take(served: Served, open_page: Open, tm
         assert run(program(screen, kind), kind, folder) == spoken, kind
     if not own_clip:
         text = program(screen, "JavaScript")
-        made = screen.page.evaluate(f"async () => {{ {text}\n return [...new Uint8Array(await take.arrayBuffer())]; }}")
-        assert bytes(made)[44:] == spoken
+        sound = screen.page.evaluate(
+            f"async () => {{ {text}\n return [...new Uint8Array(await take.arrayBuffer())]; }}"
+        )
+        assert bytes(sound)[44:] == spoken
 
 
 def test_the_pages_present_request_is_shown_and_copied(served: Served, open_page: Open) -> None:

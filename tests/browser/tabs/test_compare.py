@@ -66,7 +66,7 @@ def test_a_press_on_a_voice_counts_also_where_the_list_comes_anew_under_it(serve
 
 def test_a_press_before_the_voices_are_there_waits_and_its_refusal_stays(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    said, speak = area(screen).locator("[data-part=said]"), area(screen).get_by_role("button", name="Speak all")
+    state, speak = area(screen).locator("[data-part=said]"), area(screen).get_by_role("button", name="Speak all")
     go(screen.page, "Compare")
     area(screen).get_by_role("button", name="Anna", exact=True).wait_for()
     go(screen.page, "API")
@@ -75,11 +75,11 @@ def test_a_press_before_the_voices_are_there_waits_and_its_refusal_stays(served:
     held.wait_for(1)
     speak.click()
     expect(area(screen).get_by_role("button", name="Stop")).to_be_visible()
-    expect(said).to_be_empty()
+    expect(state).to_be_empty()
     held.answer(0)
     screen.page.unroute_all()
     expect(speak).to_be_visible()
-    expect(said).to_contain_text("at least two")
+    expect(state).to_contain_text("at least two")
 
 
 def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Served, open_page: Open) -> None:

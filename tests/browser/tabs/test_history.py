@@ -125,13 +125,13 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
 
     ids = [speak(served, f"Chosen {number}.", max_new_tokens=4) for number in range(3)]
     rows = history(screen, "chosen")
-    asked = Held(screen.page, "**/v1/takes/*/audio?*")
+    requests = Held(screen.page, "**/v1/takes/*/audio?*")
     rows.nth(0).get_by_role("button", name="Play").click()
-    asked.wait_for(1)
+    requests.wait_for(1)
     rows.nth(1).get_by_role("button", name="Play").click()
-    asked.answer(1)
+    requests.answer(1)
     expect(rows.nth(1)).to_have_attribute("aria-current", "")
-    asked.answer(0)  # of a take that was asked for before
+    requests.answer(0)  # of a take that was asked for before
     screen.until_over()
     expect(rows.nth(1)).to_have_attribute("aria-current", "")
     screen.page.unroute_all()
@@ -170,8 +170,8 @@ def test_a_take_whose_sound_is_gone_is_spoken_again_and_kept_ones_are_compared_a
     row.get_by_role("button", name="Speak again").click()
     expect(screen.takes).to_have_count(1)
     screen.until_over()
-    made = known(served, screen.page.evaluate("window.studio.current.id")).json()
-    assert made["audio"]["sha256"] == sound
+    take = known(served, screen.page.evaluate("window.studio.current.id")).json()
+    assert take["audio"]["sha256"] == sound
 
     for seed in (1, 2):
         speak(served, "Compared in the history.", seed=seed, max_new_tokens=120)

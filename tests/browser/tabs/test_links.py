@@ -66,13 +66,13 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         expect(rows).to_have_count(1)
 
         httpx.delete(f"{studio.url}/v1/takes/{take}").raise_for_status()
-        for gone, area, told in (
+        for gone, area, message in (
             ("projects/proj_gone", "Projects", "This project no longer exists"),
             ("voices/gone", "Voices", "gone"),
             (f"history/{take}", "History", "This take was deleted"),
         ):
             page.goto(f"{studio.url}/#{gone}")
-            expect(page.get_by_role("region", name=area, exact=True)).to_contain_text(told)
+            expect(page.get_by_role("region", name=area, exact=True)).to_contain_text(message)
         page.goto(f"{studio.url}/#history/caf%C3")  # cut off
         expect(screen.script).to_be_visible()
 

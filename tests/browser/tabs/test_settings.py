@@ -107,9 +107,9 @@ def speak_by_dictionary(screen: Screen) -> None:
     """Words are said as the dictionary has them, and can be heard."""
     area = screen.page.locator("#area-settings")
     area.get_by_text("Dictionary", exact=True).click()
-    for phrase, said in (("GIF", "jif"), ("gif", "x")):
+    for phrase, reading in (("GIF", "jif"), ("gif", "x")):
         area.get_by_label("Word or phrase").fill(phrase)
-        area.get_by_label("Pronounced as").fill(said)
+        area.get_by_label("Pronounced as").fill(reading)
         area.get_by_role("button", name="Add", exact=True).click()
         expect(area.get_by_label("Word “GIF”")).to_have_value("GIF")
     expect(area.locator(".pron-said")).to_contain_text("'gif' already has an entry here")

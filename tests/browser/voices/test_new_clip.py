@@ -28,12 +28,12 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     assert (tmp_path / "lecture.wav").stat().st_size > 10 * 2**20
     studio = steered()
     screen = open_page(studio).ready()
-    steps, asked = new_voice(screen), list[str]()
-    screen.page.on("request", lambda request: asked.append(request.url))
+    steps, urls = new_voice(screen), list[str]()
+    screen.page.on("request", lambda request: urls.append(request.url))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "lecture.wav")
     expect(steps).to_contain_text("lecture.wav is 6 min 20 s long. Choose 45 seconds")
     expect(steps.locator("[data-part=nav]")).to_contain_text("Choose a part of the recording.")
-    assert serious_violations(screen) == [] and not [url for url in asked if "/voices/advise" in url]
+    assert serious_violations(screen) == [] and not [url for url in urls if "/voices/advise" in url]
     part = steps.get_by_role("slider", name="Part to upload")
     part.press("End")
     expect(part).to_have_attribute("aria-valuetext", "5:35.0 to 6:20.0")

@@ -131,13 +131,13 @@ def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and
     )
     press(screen, "Stop recording")
     screen.page.wait_for_function("window.sent")
-    told = screen.page.evaluate(
+    recording = screen.page.evaluate(
         """async () => {
           const bytes = await window.sent.arrayBuffer();
           return { rate: new DataView(bytes).getUint32(24, true), pcm: [...new Int16Array(bytes, 44)] };
         }"""
     )
-    pcm, rate = np.array(told["pcm"]) / 32768, told["rate"]
+    pcm, rate = np.array(recording["pcm"]) / 32768, recording["rate"]
     press(screen, "Listen to the clip")
     expect(screen.page.locator("#dock")).to_contain_text("Your clip")
     assert screen.page.evaluate("window.studio.current.seconds") == pytest.approx(len(pcm) / rate, abs=0.01)
@@ -153,9 +153,9 @@ def test_a_denied_microphone_is_said_and_a_file_does_instead(studio: Served, ope
     denied = "() => Promise.reject(new DOMException('no', 'NotAllowedError'))"
     screen.page.evaluate(f"() => {{ navigator.mediaDevices.getUserMedia = {denied} }}")
     press(screen, "Record")
-    said = area(screen).locator("[data-part=recording]")
-    expect(said).to_contain_text("This page may not use the microphone.")
-    expect(said).to_contain_text("upload a recording instead")
+    message = area(screen).locator("[data-part=recording]")
+    expect(message).to_contain_text("This page may not use the microphone.")
+    expect(message).to_contain_text("upload a recording instead")
     bring(screen, tmp_path, tone(6))
 
 
@@ -320,16 +320,16 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     new_voice(screen)
     bring(screen, tmp_path, tone(5))
     go(screen.page, "Studio")
-    asked: list[str] = []
+    questions: list[str] = []
 
     def stay(dialog: Dialog) -> None:
-        asked.append(dialog.message)
+        questions.append(dialog.message)
         dialog.dismiss()
 
     screen.page.once("dialog", stay)
     with screen.page.expect_event("dialog"):
         screen.page.get_by_role("button", name="Keep this voice …").click()
-    assert "has not been saved yet" in asked[0]
+    assert "has not been saved yet" in questions[0]
     press(screen, "Start over")
     go(screen.page, "Studio")
     screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")

@@ -34,8 +34,8 @@ def keep(studio: Served, name: str, **fields: str) -> None:
 
 
 def library(screen: Screen) -> Locator:
-    found = screen.page.get_by_role("region", name="Voices")
-    return found if found.is_visible() else go(screen.page, "Voices")  # the link would close the inspector
+    region = screen.page.get_by_role("region", name="Voices")
+    return region if region.is_visible() else go(screen.page, "Voices")  # the link would close the inspector
 
 
 def inspect(screen: Screen, name: str) -> Locator:
@@ -201,22 +201,22 @@ def test_a_voice_is_listened_to_by_keyboard_and_one_no_longer_wanted_when_its_an
     expect(inspector).to_be_hidden()
     expect(bert).to_be_focused()
 
-    asked = Held(screen.page, "**/v1/voices/*/revisions")
+    requests = Held(screen.page, "**/v1/voices/*/revisions")
     anna.click()
-    asked.wait_for(1)
+    requests.wait_for(1)
     bert.click()
-    asked.answer(1)
+    requests.answer(1)
     expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
-    asked.answer(0)
+    requests.answer(0)
     expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
     expect(inspector.get_by_label("Transcript of the clip")).to_have_value("My name is bert.")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    asked.wait_for(3)
+    requests.wait_for(3)
     anna.click()
-    asked.wait_for(4)
+    requests.wait_for(4)
     inspector.get_by_role("button", name="Close the inspector").click()
     for number in (2, 3):
-        asked.answer(number)
+        requests.answer(number)
         expect(inspector).to_be_hidden()
 
 
@@ -270,17 +270,17 @@ def test_what_somebody_else_changed_is_not_written_over_and_what_a_voice_presets
     inspector.get_by_label("Language").fill("en-GB")
     inspector.get_by_label("Temperature").fill("3")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    told = inspector.locator("[data-part=inspector-said]")
-    expect(told).to_contain_text("Temperature")
-    expect(told).to_be_in_viewport()
+    message = inspector.locator("[data-part=inspector-said]")
+    expect(message).to_contain_text("Temperature")
+    expect(message).to_be_in_viewport()
     inspector.get_by_label("Temperature").fill("0.4")
     inspector.get_by_label("Seed").fill("77")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    expect(told).to_have_text("Saved “Bert”.")
-    expect(told).to_be_in_viewport()
+    expect(message).to_have_text("Saved “Bert”.")
+    expect(message).to_be_in_viewport()
     reading = Held(screen.page, "**/v1/voices/*/revisions")
-    for said in ("Once.", "Twice."):  # the second while the first is still being saved
-        inspector.get_by_label("Description").fill(said)
+    for description in ("Once.", "Twice."):  # the second while the first is still being saved
+        inspector.get_by_label("Description").fill(description)
         inspector.get_by_role("button", name="Save", exact=True).click()
         reading.wait_for(1)
     reading.answer(0)
@@ -350,14 +350,14 @@ def test_on_a_phone_the_inspector_is_a_sheet_that_fits(studio: Served, open_page
 def test_what_is_being_written_in_the_inspector_stays_until_it_is_saved(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Anna")
-    told = inspector.locator("[data-part=inspector-said]")
+    message = inspector.locator("[data-part=inspector-said]")
     words = inspector.get_by_label("Transcript of the clip")
     description = inspector.get_by_label("Description")
     words.fill("My name is Anna, yes.")
     description.fill("Warm.")
     with screen.page.expect_response("**/revisions"):
         inspector.get_by_role("button", name="Save", exact=True).click()
-    expect(told).to_have_text("Saved “Anna”.")
+    expect(message).to_have_text("Saved “Anna”.")
     expect(words).to_have_value("My name is Anna, yes.")
 
     description.fill("Warm and slow.")
@@ -365,13 +365,13 @@ def test_what_is_being_written_in_the_inspector_stays_until_it_is_saved(studio: 
     with screen.page.expect_response("**/v1/voices?*"):
         library(screen)
     words.press("Escape")
-    expect(told).to_contain_text("Not saved yet")
+    expect(message).to_contain_text("Not saved yet")
     expect(inspector).to_be_visible()
     expect(words).to_have_value("My name is Anna, yes.")
     expect(description).to_have_value("Warm and slow.")
 
     inspector.get_by_role("button", name="Save transcript").click()
-    expect(told).to_contain_text("Transcript saved.")
+    expect(message).to_contain_text("Transcript saved.")
     expect(description).to_have_value("Warm and slow.")
     description.fill("Warm.")
     description.press("Escape")

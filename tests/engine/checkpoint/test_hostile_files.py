@@ -240,25 +240,25 @@ def test_ids_that_are_none_are_refused(model: str) -> None:
 def test_of_a_repository_on_the_hub_only_what_is_needed_is_downloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[list[str]] = []
+    calls: list[list[str]] = []
 
     def snapshot_download(repository: str, allow_patterns: list[str]) -> str:
         assert repository == "owner/name"
-        asked.append(allow_patterns)
+        calls.append(allow_patterns)
         return str(tmp_path)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
     (tmp_path / "q8").mkdir()
     (tmp_path / "q8" / "x.gguf").touch()
     assert find("owner/name/q8/x.gguf") == tmp_path / "q8" / "x.gguf"
-    assert "q8/x.gguf" in asked[0] and "tokenizer.json" in asked[0] and "*.safetensors" not in asked[0]
+    assert "q8/x.gguf" in calls[0] and "tokenizer.json" in calls[0] and "*.safetensors" not in calls[0]
     with pytest.raises(CheckpointError, match=r"no file y\.gguf"):
         find("owner/name/y.gguf")
     with pytest.raises(CheckpointError, match=r"NAME\.gguf"):
         find("owner/name")
     (tmp_path / "config.json").touch()
     assert find("owner/name") == tmp_path
-    assert "*.gguf" not in asked[-1] and "model.pth" in asked[-1]
+    assert "*.gguf" not in calls[-1] and "model.pth" in calls[-1]
 
 
 def test_a_file_of_a_folder_stands_for_it(merged: Path) -> None:

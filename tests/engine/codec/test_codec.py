@@ -56,9 +56,9 @@ def codec(folder: Path) -> Codec:
 @pytest.fixture(scope="module")
 def codec_of_products(folder: Path) -> Codec:
     """The same, as streams on a CPU use it."""
-    made = load_codec(folder, "cpu")
-    made.use_products()
-    return made
+    loaded = load_codec(folder, "cpu")
+    loaded.use_products()
+    return loaded
 
 
 def noise(samples: int, seed: int) -> Tensor:
@@ -85,9 +85,9 @@ def test_reference_codes_are_bit_equal(folder: Path, codec: Codec, sizes: TinyCo
         pcm = noise(samples, seed)
         frames = -(-samples // frame)
         expected = upstream.encode(reference, pcm)[:, :frames]  # it always pads to four hops
-        found = codec.encode(pcm[None, None])[0]
-        assert found.shape == (sizes.num_codebooks, frames)
-        assert torch.equal(found, expected)
+        actual = codec.encode(pcm[None, None])[0]
+        assert actual.shape == (sizes.num_codebooks, frames)
+        assert torch.equal(actual, expected)
     assert len(expected.unique()) > 1, "the codes must vary for this test to mean anything"
 
 
@@ -97,9 +97,9 @@ def test_decoded_sound_is_the_references(folder: Path, codec: Codec, sizes: Tiny
     for seed, frames in enumerate((1, 2, 33, 70)):
         codes = random_codes(sizes, frames, seed)
         expected = upstream.decode(reference, codes[0])
-        found = codec.decode(codes)[0, 0]
-        assert found.shape == (frames * sizes.frame_samples,)
-        assert (found - expected).abs().max() <= TOLERANCE
+        actual = codec.decode(codes)[0, 0]
+        assert actual.shape == (frames * sizes.frame_samples,)
+        assert (actual - expected).abs().max() <= TOLERANCE
     assert 0.02 < expected.std() < 0.7, "silence or clipping would hide errors"
 
 

@@ -36,8 +36,8 @@ def test_codes_are_the_plain_ones_in_pieces_and_in_company(at_end: int, monkeypa
     encoder = fused.FusedEncoder(codec, 4)
     assert torch.equal(encoder(clips), plain)
     assert torch.equal(encoder(clips[1:2, :, :90]), short)
-    made = encoder.convolve(clips[1:2, :, :90])
-    filled_up = torch.cat([made, torch.full_like(made, 1e3)], 1)  # as a graph has it, made for longer clips
+    actual = encoder.convolve(clips[1:2, :, :90])
+    filled_up = torch.cat([actual, torch.full_like(actual, 1e3)], 1)  # as a graph has it, made for longer clips
     assert torch.equal(encoder.codes(filled_up)[:, :, : short.shape[2]], short)
     with pytest.raises(ValueError, match="5 clips"):
         encoder(torch.zeros(5, 1, 12, device=DEVICE))

@@ -118,14 +118,14 @@ def test_a_rehearsal_launches_every_kernel_that_a_frame_does(tmp_path: Path, mon
     runner = Runner(checkpoint.model, 3, 256)
     step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, True)
     for rows in (1, 3):
-        slots, found = torch.arange(rows, device=DEVICE), []
+        slots, results = torch.arange(rows, device=DEVICE), []
         for how in (compiling.rehearsing, nullcontext):
             launched.clear()
             with how():
                 step(slots)
-            found.append(list(launched))
-        assert set(found[0]) == set(found[1])
-        assert len(found[0]) < len(found[1])
+            results.append(list(launched))
+        assert set(results[0]) == set(results[1])
+        assert len(results[0]) < len(results[1])
 
 
 def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:

@@ -32,18 +32,18 @@ def sources() -> str:
 
 def imported(program: Path) -> set[Path]:
     """It and the files of the project that it imports, those that they import, and so on, without the engine's door."""
-    found, left = set[Path](), [program]
-    while left:
-        path = left.pop()
-        if path in found or path == ROOT / "engine/__init__.py" or not path.is_file():
+    files, pending = set[Path](), [program]
+    while pending:
+        path = pending.pop()
+        if path in files or path == ROOT / "engine/__init__.py" or not path.is_file():
             continue
-        found.add(path)
+        files.add(path)
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
                 folders = [ROOT / module.replace(".", "/") for module in modules]
-                left += [path for folder in folders for path in (folder.with_suffix(".py"), folder / "__init__.py")]
-    return found
+                pending += [path for folder in folders for path in (folder.with_suffix(".py"), folder / "__init__.py")]
+    return files
 
 
 def compiled(tmp_path: Path, how: str, capability: int) -> str:

@@ -59,11 +59,11 @@ def test_hidden_states_and_slow_logits_are_the_references(folder: Path, checkpoi
         expected_logits, expected_hidden = upstream.forward(reference, prompt)
         x = model.embed(prompt[None, 0], prompt[None, 1:])
         hidden = model.slow(x, torch.arange(steps)[None], Causal())
-        found = (hidden @ model.head().T)[0]
+        actual = (hidden @ model.head().T)[0]
         assert (model.fast_project_in(hidden)[0] - expected_hidden).abs().max() <= TOLERANCE
         semantic = expected_logits[:, config.semantic_start : config.semantic_end + 1]
         legal = torch.cat([semantic, expected_logits[:, config.eos_token, None]], dim=1)
-        assert (found - legal).abs().max() <= TOLERANCE * legal.abs().max()
+        assert (actual - legal).abs().max() <= TOLERANCE * legal.abs().max()
 
 
 @torch.inference_mode()
@@ -77,6 +77,6 @@ def test_fast_logits_are_the_references(folder: Path, checkpoint: Checkpoint) ->
         expected = upstream.fast_logits(reference, hidden, codes)
         x = torch.cat([hidden[None], model.fast.embeddings(codes[:-1])])[None]
         positions = torch.arange(config.num_codebooks)[None]
-        found = model.fast_logits(x, positions, Causal())[0, 1:]
-        assert found.shape == expected.shape
-        assert (found - expected).abs().max() <= TOLERANCE * expected.abs().max()
+        actual = model.fast_logits(x, positions, Causal())[0, 1:]
+        assert actual.shape == expected.shape
+        assert (actual - expected).abs().max() <= TOLERANCE * expected.abs().max()

@@ -53,28 +53,28 @@ def test_a_draw_follows_the_rule(size: int) -> None:
     rows = 300
     logits, noise = random_logits(rows, size, size), noise_for(rows, 1)[:, 0]
     temperature, top_p, top_k = parameters(rows, size)
-    found = draw(logits, temperature, top_p, top_k, noise)
+    drawn = draw(logits, temperature, top_p, top_k, noise)
     for row in range(rows):
         how = float(temperature[row]), float(top_p[row]), int(top_k[row])
-        assert int(found[row]) == choose(logits[row].numpy(), *how, noise[row].numpy())
+        assert int(drawn[row]) == choose(logits[row].numpy(), *how, noise[row].numpy())
 
 
 def test_top_p_looks_at_the_distribution_before_temperature() -> None:
     """At temperature 2 the flattened distribution would let the second token in; before it, top-p drops it."""
     logits = torch.tensor([[3.0, 1.0, 0.0, 0.0]]).repeat(500, 1)
     rows = len(logits)
-    found = draw(
+    drawn = draw(
         logits, torch.full((rows,), 2.0), torch.full((rows,), 0.8), torch.full((rows,), 4), noise_for(rows, 1)[:, 0]
     )
-    assert found.eq(0).all()
+    assert drawn.eq(0).all()
 
 
 def test_equally_likely_tokens_come_out_equally_often() -> None:
     rows = 60_000
     ones = torch.ones(rows)
     noise = exponential_noise(torch.arange(rows), torch.zeros(rows, dtype=torch.int64), 1, 30)[:, 0]
-    found = draw(torch.zeros(rows, 30), ones, ones + 1, torch.full((rows,), 30), noise)
-    counts = torch.bincount(found, minlength=30)
+    drawn = draw(torch.zeros(rows, 30), ones, ones + 1, torch.full((rows,), 30), noise)
+    counts = torch.bincount(drawn, minlength=30)
     expected = rows / 30
     assert (counts - expected).abs().max() < 4.5 * expected**0.5
 
@@ -84,8 +84,8 @@ def test_probabilities_come_out_as_said() -> None:
     probabilities = torch.tensor([0.5, 0.3, 0.15, 0.05])
     ones = torch.ones(rows)
     noise = exponential_noise(torch.arange(rows), torch.full((rows,), 7), 1, 4)[:, 0]
-    found = draw(probabilities.log().expand(rows, 4), ones, ones + 1, torch.full((rows,), 4), noise)
-    shares = torch.bincount(found, minlength=4) / rows
+    drawn = draw(probabilities.log().expand(rows, 4), ones, ones + 1, torch.full((rows,), 4), noise)
+    shares = torch.bincount(drawn, minlength=4) / rows
     assert (shares - probabilities).abs().max() < 0.01
 
 
@@ -106,8 +106,8 @@ def test_equal_logits_rank_by_index_however_many_ranks_the_neighbours_ask_for() 
 def test_temperature_zero_takes_the_best_whatever_the_noise() -> None:
     logits = random_logits(200, 50, 3)
     zero, ones = torch.zeros(200), torch.ones(200)
-    found = draw(logits, zero, ones, torch.full((200,), 30), noise_for(200, 1)[:, 0])
-    assert torch.equal(found, logits.argmax(-1))
+    drawn = draw(logits, zero, ones, torch.full((200,), 30), noise_for(200, 1)[:, 0])
+    assert torch.equal(drawn, logits.argmax(-1))
 
 
 def test_a_repeated_semantic_token_is_drawn_again_at_temperature_1_and_top_p_09() -> None:
@@ -117,14 +117,14 @@ def test_a_repeated_semantic_token_is_drawn_again_at_temperature_1_and_top_p_09(
     temperature, top_p, top_k = parameters(rows, 5)
     recent = torch.randint(size, (rows, REPEAT_WINDOW), generator=torch.Generator().manual_seed(1))
     recent[::5] = -1
-    found = draw_semantic(logits, temperature, top_p, top_k, noise, recent, stop)
+    drawn = draw_semantic(logits, temperature, top_p, top_k, noise, recent, stop)
     again = 0
     for row in range(rows):
         line, k = logits[row].numpy(), int(top_k[row])
         expected = choose(line, float(temperature[row]), float(top_p[row]), k, noise[row, 0].numpy())
         if expected in recent[row].tolist() and expected != stop:
             expected, again = choose(line, 1.0, 0.9, k, noise[row, 1].numpy()), again + 1
-        assert int(found[row]) == expected
+        assert int(drawn[row]) == expected
     assert 50 < again < 350, "both branches must be taken for this test to mean anything"
 
 
@@ -171,5 +171,5 @@ def test_philox_gives_its_published_vectors(
 ) -> None:
     from engine.model.sampling import _philox
 
-    found = _philox([torch.tensor([word]) for word in counter], torch.tensor([key[0]]), torch.tensor([key[1]]))
-    assert [int(word) for word in found] == list(words)
+    actual = _philox([torch.tensor([word]) for word in counter], torch.tensor([key[0]]), torch.tensor([key[1]]))
+    assert [int(word) for word in actual] == list(words)

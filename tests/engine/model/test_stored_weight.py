@@ -62,9 +62,9 @@ def test_a_cpus_products_are_those_of_the_dequantised_weight(
     for rows in (1, 5, 16, 17, 128, 131):
         x = torch.randn(2, rows, 192, generator=generator)
         exact = x @ stored.dequantised(torch.float32).T
-        found, into = stored.times(x), torch.empty(2, rows, 75)
-        assert (found - exact).norm() <= (0.005 if bits == 8 else 1e-6) * exact.norm()
-        assert stored.times(x, into) is into and torch.equal(into, found)
+        product, into = stored.times(x), torch.empty(2, rows, 75)
+        assert (product - exact).norm() <= (0.005 if bits == 8 else 1e-6) * exact.norm()
+        assert stored.times(x, into) is into and torch.equal(into, product)
         assert stored.times(x.bfloat16()).dtype == torch.bfloat16
 
 
@@ -93,8 +93,8 @@ def test_the_bundled_model_hardly_draws_otherwise(
     spoken: list[Spoken], weights: Weights, semantic: float, residual: float
 ) -> None:
     published, held = (load(FRY, CPU, CPU, torch.float32, weights=kind) for kind in ("bf16", weights))
-    found = agreement(*(forced_logits(checkpoint, spoken) for checkpoint in (published, held)))
-    assert 0 < found.semantic_kl <= semantic and 0 < found.residual_kl <= residual
+    difference = agreement(*(forced_logits(checkpoint, spoken) for checkpoint in (published, held)))
+    assert 0 < difference.semantic_kl <= semantic and 0 < difference.residual_kl <= residual
     assert held.fingerprint == published.fingerprint and held.parameters == published.parameters
     size = sum(p.nbytes for p in held.model.slow.layers.state_dict().values())
     assert size < (0.29 if weights == "int8" else 0.23) * sum(

@@ -65,8 +65,8 @@ async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_kno
     with running_engine(tiny_checkpoint, max_rows=4, prefix_bytes=budget) as engine:
         voices = [voice_of(engine, seed) for seed in range(16)]
         for number, voice in enumerate(voices):
-            said = (seeded("Say this.", seed, 2, (voice,)) for seed in range(4))
-            await asyncio.gather(*(hear(engine, utterance) for utterance in said))
+            utterances = (seeded("Say this.", seed, 2, (voice,)) for seed in range(4))
+            await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))
             kept = engine._loop._runner.prefixes
             assert engine.stats().prefix_bytes == held(kept) <= budget, f"after voice {number}"
         hits = engine.stats().prefix_hits

@@ -34,8 +34,8 @@ def test_each_chunk_is_made_while_those_before_it_play(ramp: tuple[int, ...], pa
     sent = 0
     for chunks in range(20):
         size = chunk_size(chunks, ramp)
-        made = pace * (sent + size - 1)  # frames' time after the first one's end
-        assert chunks == 0 or made <= sent + 1e-9
+        ready_at = pace * (sent + size - 1)  # frames' time after the first one's end
+        assert chunks == 0 or ready_at <= sent + 1e-9
         sent += size
 
 

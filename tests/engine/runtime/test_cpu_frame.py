@@ -95,9 +95,9 @@ def test_frames_are_the_plain_ones_by_less_than_half_of_the_operators(name: str,
         write_checkpoint(folder, *CHECKPOINTS[name], seed=12)
     count = 2 * NOISE_FRAMES + 3
     expected, before = frames(folder, count, plain=True)
-    found, after = frames(folder, count, plain=False)
-    assert torch.equal(found, expected)
-    assert len(found[:, 1, 0].unique()) > 8, "the takes must vary for this test to mean anything"
+    actual, after = frames(folder, count, plain=False)
+    assert torch.equal(actual, expected)
+    assert len(actual[:, 1, 0].unique()) > 8, "the takes must vary for this test to mean anything"
     assert 2 * sum(after) < sum(before)
 
 
@@ -114,8 +114,8 @@ def test_steps_with_eight_bits_are_those_of_the_dequantised_model(tmp_path: Path
     cache = KVCache(plain.sizes, rows, steps, CPU, torch.float32)
     run, kept, slots = CpuTransformer(held, steps), SlotKeys(cache, rows, steps), list(range(rows))
     for step in range(steps):
-        found = run(x[:, step].clone(), run.angles[[step]], kept.steps(slots, [step] * rows))
-        assert (found - expected[:, step]).norm() <= 0.01 * expected[:, step].norm()
+        actual = run(x[:, step].clone(), run.angles[[step]], kept.steps(slots, [step] * rows))
+        assert (actual - expected[:, step]).norm() <= 0.01 * expected[:, step].norm()
 
 
 @pytest.mark.parametrize("size", [64, 300, 1024])
@@ -136,8 +136,8 @@ def test_numpy_draws_what_torch_draws_equal_logits_too(size: int) -> None:
         assert host_sampling.draw(logits, temperature, top_p, top_k, noise[0, 0].numpy()) == int(expected)
         stop = size - 1
         spoken = sampling.draw_semantic(given, *torch_how, noise, torch.from_numpy(recent)[None], stop)
-        found = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop)
-        assert found == int(spoken)
+        drawn = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop)
+        assert drawn == int(spoken)
 
 
 def test_logits_that_are_not_numbers_are_no_end_of_everyone() -> None:

@@ -109,11 +109,11 @@ async def test_no_prompt_is_made_for_whom_there_is_no_place(one_row: Engine, mon
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
     await until(lambda: one_row.stats().waiting == 1)
-    made: list[object] = []
-    monkeypatch.setattr("engine.engine.build_prompt", lambda utterance, *_: made.append(utterance))
+    prompts: list[object] = []
+    monkeypatch.setattr("engine.engine.build_prompt", lambda utterance, *_: prompts.append(utterance))
     with pytest.raises(EngineFull):
         await hear(one_row, greedy())
-    assert not made
+    assert not prompts
     await speaking.aclose()
     await waiting
 
@@ -270,11 +270,11 @@ def test_what_the_engine_says_about_itself(folder: Path) -> None:
 
 
 def test_progress_is_told_until_ready(folder: Path) -> None:
-    told: list[tuple[str, float]] = []
-    Engine.start(EngineConfig(str(folder), device="cpu"), lambda what, done: told.append((what, done))).stop()
-    assert told[-1] == ("ready", 1.0)
-    assert len({what for what, _ in told}) >= 3
-    assert all(0 <= done <= 1 for _, done in told)
+    steps: list[tuple[str, float]] = []
+    Engine.start(EngineConfig(str(folder), device="cpu"), lambda what, done: steps.append((what, done))).stop()
+    assert steps[-1] == ("ready", 1.0)
+    assert len({what for what, _ in steps}) >= 3
+    assert all(0 <= done <= 1 for _, done in steps)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,6 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
 def key(studio: Several, request: pytest.FixtureRequest) -> Iterator[str]:
     """Of a caller whom no other test is; all its takes are over afterwards."""
     studio.ready(2)
-    found = KEYS.pop()
-    yield found
+    key = KEYS.pop()
+    yield key
     wait_until_true(lambda: not any(studio.spoken_by(number) for number in range(2)))

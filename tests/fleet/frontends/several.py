@@ -46,7 +46,7 @@ class Several:
     @property
     def pids(self) -> list[int]:
         """For running processes: one that has ended has none until it is restarted."""
-        return [made.pid for process in self.processes._processes.values() if (made := process._process)]
+        return [spawned.pid for process in self.processes._processes.values() if (spawned := process._process)]
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""

@@ -70,11 +70,11 @@ def test_several_listen_at_one_port_and_nobody_else_can() -> None:
 
 async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
     """And not held back until they have acknowledged what was sent before: 40 ms on a connection that is kept."""
-    made: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
+    transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
 
     class Noted(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            made.put_nowait(transport)
+            transports.put_nowait(transport)
             super().connection_made(transport)
 
     async def nothing(scope: object, receive: object, send: object) -> None:
@@ -87,7 +87,7 @@ async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
     try:
         for sockets in public.several(2):
             _, caller = await asyncio.open_connection(*sockets[0].getsockname())
-            transport = await made.get()
+            transport = await transports.get()
             caller.close()
             assert transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
@@ -146,8 +146,8 @@ def test_a_studio_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as studio:
         assert studio.stdout is not None
         url, folder, *pids = studio.stdout.readline().split()
-        said = {"input": "hello", "response_format": "pcm"}
-        with httpx.stream("POST", f"{url}/v1/audio/speech", json=said, timeout=30) as answer:
+        body = {"input": "hello", "response_format": "pcm"}
+        with httpx.stream("POST", f"{url}/v1/audio/speech", json=body, timeout=30) as answer:
             assert answer.status_code == 200
             studio.send_signal(signal.SIGKILL)
             with pytest.raises(httpx.TransportError):

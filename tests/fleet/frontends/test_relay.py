@@ -34,7 +34,7 @@ class Studio:
         if scope["path"] == "/slow":
             await self._slowly(receive, send)
             return
-        told = {
+        request = {
             "method": scope["method"],
             "target": f"{scope['raw_path'].decode()}?{scope['query_string'].decode()}",
             "scheme": scope["scheme"],
@@ -44,7 +44,7 @@ class Studio:
         }
         headers = [(b"x-own", b"1"), (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2"), (b"connection", b"x-own")]
         await send({"type": "http.response.start", "status": 207, "headers": headers})
-        await send({"type": "http.response.body", "body": json.dumps(told).encode()})
+        await send({"type": "http.response.body", "body": json.dumps(request).encode()})
 
     async def _slowly(self, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
@@ -104,10 +104,10 @@ async def test_a_request_arrives_as_it_was_sent(tmp_path: Path) -> None:
         plain = await client.get("/")
         assert (await client.get(SOUND)).text == "own"
         peer = client.base_url.host
-    told = answer.json()
-    headers = dict(told["headers"])
-    assert (told["method"], told["target"], told["body"]) == ("PUT", "/a%2Fb/%C3%A9?q=%20+&q=2", "one two")
-    assert told["client"][0] == peer and told["scheme"] == "http"
+    request = answer.json()
+    headers = dict(request["headers"])
+    assert (request["method"], request["target"], request["body"]) == ("PUT", "/a%2Fb/%C3%A9?q=%20+&q=2", "one two")
+    assert request["client"][0] == peer and request["scheme"] == "http"
     assert headers["x-mine"] == "schön" and headers["host"].startswith("127.0.0.1:")
     assert not {"x-gone", CALLER.decode(), "connection"} & headers.keys()
     assert plain.json()["method"] == "GET" and "transfer-encoding" not in dict(plain.json()["headers"])
@@ -119,16 +119,16 @@ async def test_a_request_arrives_as_it_was_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize("forged", [{CALLER.decode(): '["https", ["6.6.6.6", 1]]'}, {"X-Studio-Caller": "nonsense"}])
 async def test_nobody_outside_can_say_who_they_are(tmp_path: Path, forged: dict[str, str]) -> None:
     async with relayed(tmp_path, Studio()) as client:
-        told = (await client.get("/", headers=forged)).json()
-    assert told["client"][0] == "127.0.0.1" and told["scheme"] == "http"
+        request = (await client.get("/", headers=forged)).json()
+    assert request["client"][0] == "127.0.0.1" and request["scheme"] == "http"
 
 
 async def test_a_proxy_on_this_machine_may(tmp_path: Path) -> None:
     """As in a studio of one process."""
     async with relayed(tmp_path, Studio()) as client:
         headers = {"X-Forwarded-For": "9.8.7.6", "X-Forwarded-Proto": "https"}
-        told = (await client.get("/", headers=headers)).json()
-    assert told["client"][0] == "9.8.7.6" and told["scheme"] == "https"
+        request = (await client.get("/", headers=headers)).json()
+    assert request["client"][0] == "9.8.7.6" and request["scheme"] == "https"
 
 
 async def test_an_answer_comes_as_it_is_made(tmp_path: Path) -> None:

@@ -79,13 +79,13 @@ def test_a_callers_requests_a_minute_count_together(studio: Several, key: str) -
 def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
     items = [{"input": "hello"}] * 4
     with studio.client_at(0, headers=bearer(key)) as client:
-        told = client.post(SPEECH + "/batch", json=said() | {"items": items, "input": None}).json()
-    assert told["succeeded"] == 4, "no more than its share at a time"
+        batch = client.post(SPEECH + "/batch", json=said() | {"items": items, "input": None}).json()
+    assert batch["succeeded"] == 4, "no more than its share at a time"
 
 
-@pytest.mark.parametrize("asked", BOTH)
-def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str, asked: int) -> None:
-    with under_way(studio, key, 0) as (request_id, answer), studio.client_at(asked, headers=bearer(key)) as client:
+@pytest.mark.parametrize("number", BOTH)
+def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str, number: int) -> None:
+    with under_way(studio, key, 0) as (request_id, answer), studio.client_at(number, headers=bearer(key)) as client:
         ended = client.delete(f"/v1/requests/{request_id}")
         assert ended.status_code == 200 and ended.json()["cancelled"]
         with pytest.raises(httpx.RemoteProtocolError):
@@ -127,8 +127,8 @@ def test_what_was_spoken_is_there_for_every_process(studio: Several, key: str) -
 def test_a_voice_is_there_at_once_and_gone_at_once(studio: Several, key: str) -> None:
     form = {"name": "new voice", "ref_text": "One two three.", "consent": "A tone: nobody's voice."}
     with studio.client_at(0, headers=bearer(key)) as one, studio.client_at(1, headers=bearer(key)) as other:
-        made = one.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", wav(tone(2)))})
-        assert made.status_code < 300, made.text
+        creation = one.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", wav(tone(2)))})
+        assert creation.status_code < 300, creation.text
         for client in (one, other):
             spoken = client.post(SPEECH, json=said() | {"voice": "new voice"})
             assert spoken.status_code == 200 and spoken.headers["x-voice"] == "new-voice"

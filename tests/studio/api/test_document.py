@@ -50,8 +50,8 @@ def api(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_no_request_breaks_the_server(api: Any) -> None:
     """Requests of every kind that the document allows, and of kinds that it does not, drawn the same every time."""
     seen = []
-    for found in api.get_all_operations():
-        operation = found.ok()
+    for operation_result in api.get_all_operations():
+        operation = operation_result.ok()
         seen.append(operation.label)
 
         @settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -102,14 +102,14 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture
 def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Where something that waits for a disk, or long, was called in a loop's thread."""
-    found: list[str] = []
+    stacks: list[str] = []
 
     def watched(does: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(does)
         def told(*values: Any, **named: Any) -> Any:
             with contextlib.suppress(RuntimeError):
                 asyncio.get_running_loop()
-                found.append("".join(traceback.format_stack(limit=8)))
+                stacks.append("".join(traceback.format_stack(limit=8)))
             return does(*values, **named)
 
         return told
@@ -125,7 +125,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, watched(getattr(module, name)))
-    return found
+    return stacks
 
 
 def as_json(fields: object) -> dict[str, Any]:

@@ -153,10 +153,10 @@ def test_json_that_would_hold_up_everybody_is_refused(steered: Steer) -> None:
         assert_envelope(answer, 400)
         assert "99001 fields" in answer.json()["error"]["message"]
         for name in ("a\\u0000", "a\\ud800"):
-            told = client.post(
+            refusal = client.post(
                 SPEECH, content=f'{{"input": "a", "{name}": 1}}', headers={"Content-Type": "application/json"}
             )
-            assert_envelope(told, 400)
+            assert_envelope(refusal, 400)
         book = {"items": [{"input": "Well, yes, no, [laugh] perhaps.", "voice": "anna"} for _ in range(15_000)]}
         assert client.post("/v1/projects", json=book).status_code == 201
 
@@ -179,11 +179,11 @@ def clip_of_a_voice(client: httpx.Client) -> str:
     return f"/v1/voices/anna/samples/{voice['samples'][0]['id']}/audio"
 
 
-@pytest.mark.parametrize("made", [sound, project_sound, clip_of_a_voice])
-def test_ranges_are_read_in_one_way(steered: Steer, made: Callable[[httpx.Client], str]) -> None:
+@pytest.mark.parametrize("make_sound", [sound, project_sound, clip_of_a_voice])
+def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.Client], str]) -> None:
     served, _ = steered()
     with served.client() as client:
-        path = made(client)
+        path = make_sound(client)
         whole = client.get(path).content
         size = len(whole)
 

@@ -151,10 +151,10 @@ def test_audio_books_leave_room_for_speech_and_end_with_their_callers(
     until(served, project, "done")
     address = served.url.removeprefix("http://")
     host, port = address.split(":")
-    asked = f"GET /v1/projects/{project['id']}/audio?format=m4b HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()
+    request = f"GET /v1/projects/{project['id']}/audio?format=m4b HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()
     callers = [socket.create_connection((host, int(port))) for _ in range(45)]  # more than there are threads
     for caller in callers:
-        caller.sendall(asked)
+        caller.sendall(request)
     wait_until_true(lambda: len(endless) == 2)
     with served.client() as client:
         speech = {"input": "Two words", "response_format": "wav"}

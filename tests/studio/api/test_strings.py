@@ -180,8 +180,8 @@ def test_no_string_of_any_route_breaks_the_server_or_a_list(
     with served.client() as client:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
-                asked = requests_of(method.upper(), path, operation, schemas, known, NASTY[kind])
-                for where, request in asked:
+                requests = requests_of(method.upper(), path, operation, schemas, known, NASTY[kind])
+                for where, request in requests:
                     with client.stream(method, **request) as answer:  # of speech, the beginning will do
                         _ = answer.read() if answer.is_error else b""
                     sent += 1
@@ -242,10 +242,13 @@ def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
                 socket.send(json.dumps(message))
                 with suppress(ConnectionClosed):  # it has refused that already
                     socket.send(json.dumps({"type": "input.done"}))
-                told: Any = b""
-                while isinstance(told, bytes) or json.loads(told)["type"] in ("audio.start", "audio.done"):
-                    told = socket.recv(10)
-                assert json.loads(told)["type"] in ("error", "session.done")
+                reply: Any = b""
+                while isinstance(reply, bytes) or json.loads(reply)["type"] in (
+                    "audio.start",
+                    "audio.done",
+                ):
+                    reply = socket.recv(10)
+                assert json.loads(reply)["type"] in ("error", "session.done")
 
 
 def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None:
@@ -265,12 +268,12 @@ def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None
                     spoken = way[-1] == "text"  # nine minutes of speech prove no more than one
                     socket.send(as_packed(way, text[:1000] if spoken else text, first)["content"])
                     socket.send(pack({"event": "stop"}))
-                told: Any = {"event": "audio"}
-                while told["event"] == "audio":
-                    told = unpack(socket.recv(10, decode=False))
-                assert told["event"] == "finish"
+                event: Any = {"event": "audio"}
+                while event["event"] == "audio":
+                    event = unpack(socket.recv(10, decode=False))
+                assert event["event"] == "finish"
                 if text in (NASTY["NUL"], NASTY["half a surrogate pair"]):
-                    assert told["reason"] == "error"
+                    assert event["reason"] == "error"
 
 
 @pytest.mark.parametrize("path", ["call/synthesize", "run/synthesize", "queue/join", "reset"])
@@ -301,16 +304,16 @@ def test_nor_does_one_in_an_endpoint_of_gradio(served: Served, kind: str) -> Non
                 call = client.post(
                     f"/gradio_api/call{name}", content=body, headers={"Content-Type": "application/json"}
                 )
-                told = client.get(f"/gradio_api/call{name}/{call.json()['event_id']}").text
-                assert told.startswith("event: error"), f"{name} {parameters[number]['parameter_name']}: {told}"
-                assert "Unicode" in told or "NUL" in told, told
+                events = client.get(f"/gradio_api/call{name}/{call.json()['event_id']}").text
+                assert events.startswith("event: error"), f"{name} {parameters[number]['parameter_name']}: {events}"
+                assert "Unicode" in events or "NUL" in events, events
         for path_of_list in LISTS:
             assert client.get(path_of_list).status_code == 200
 
 
 def test_a_library_that_holds_such_a_string_already_can_be_read_and_mended(steered: Any, tmp_path: Path) -> None:
-    made: Steered = steered(home=str(tmp_path))
-    with made[0].client() as client:
+    studio: Steered = steered(home=str(tmp_path))
+    with studio[0].client() as client:
         project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
         with sqlite3.connect(tmp_path / "library.db") as database:
             database.execute("update projects set settings = ?", [json.dumps({"voice": "\ud800"})])

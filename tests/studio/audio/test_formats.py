@@ -156,7 +156,7 @@ def test_events_carry_the_same_file(studio: Served, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "events"),
+    ("fields", "events"),
     [
         ({"stream": True}, True),
         ({"stream": False}, False),
@@ -164,10 +164,10 @@ def test_events_carry_the_same_file(studio: Served, name: str) -> None:
         ({"stream": False, "stream_format": "sse"}, True),
     ],
 )
-def test_stream_format_wins_over_stream(steered: Steer, asked: dict[str, object], events: bool) -> None:
+def test_stream_format_wins_over_stream(steered: Steer, fields: dict[str, object], events: bool) -> None:
     served, _ = steered()
     with served.client() as client:
-        answer = client.post(SPEECH, json={"input": "a", **asked})
+        answer = client.post(SPEECH, json={"input": "a", **fields})
     assert answer.headers["content-type"].startswith("text/event-stream") == events
 
 

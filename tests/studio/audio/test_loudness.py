@@ -56,8 +56,8 @@ def test_peaks_between_samples_are_found_and_the_noise_floor_is_the_quietest_hal
     eighth = (fades * np.sin(2 * np.pi * (np.arange(RATE) + 0.5) / 4)).astype(
         np.float32
     )  # samples at 0.71 of its height
-    found = measured(eighth, 1000)
-    assert found.peak == pytest.approx(-3.01, abs=0.01) and -0.4 < found.true_peak < 0.2
+    loudness = measured(eighth, 1000)
+    assert loudness.peak == pytest.approx(-3.01, abs=0.01) and -0.4 < loudness.true_peak < 0.2
     noisy = np.concatenate([tone(2, level=0.5), tone(0.7, level=0.001), tone(2, level=0.5)])
     assert measured(noisy).noise_floor == pytest.approx(-63.0, abs=0.2)
     assert measured(np.zeros(RATE, np.float32)) == Loudness(None, *[QUIETEST] * 4)
@@ -82,9 +82,9 @@ def test_a_sound_with_high_peaks_meets_each_standard(name: str) -> None:
     assert mastering.before == measured(pcm)
     finished = np.concatenate(list(mastering.applied(pieces(pcm, 5000), RATE)))
     assert len(finished) == len(pcm)
-    found = measured(finished)
-    assert found.integrated == pytest.approx(mastering.after.integrated, abs=0.01)
-    assert standard.level(found) == pytest.approx(standard.target, abs=0.3) and not standard.faults(found)
+    loudness = measured(finished)
+    assert loudness.integrated == pytest.approx(mastering.after.integrated, abs=0.01)
+    assert standard.level(loudness) == pytest.approx(standard.target, abs=0.3) and not standard.faults(loudness)
     assert standard.faults(mastering.before)
 
 

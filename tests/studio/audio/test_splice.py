@@ -39,18 +39,18 @@ def test_only_the_sentence_is_another_and_it_is_as_loud(number: int) -> None:
     spoken = others[1] if number else others[0]
     here = Piece(*spoken, others[0][1], None) if number else Piece(*spoken, None, others[1][0])
     there = piece(words, number)
-    made = splice(old, there, new, here, RATE)
-    assert len(made.pcm) == len(old) + made.moved_by and made.pcm.dtype == np.float32
+    spliced = splice(old, there, new, here, RATE)
+    assert len(spliced.pcm) == len(old) + spliced.moved_by and spliced.pcm.dtype == np.float32
     first = 0 if there.before is None else there.before - HALF
-    assert np.array_equal(made.pcm[:first], old[:first])
+    assert np.array_equal(spliced.pcm[:first], old[:first])
     if there.after is not None:
         rest = there.after + HALF
-        assert np.array_equal(made.pcm[rest + made.moved_by :], old[rest:])
-    start, end = (at + made.inserted_by for at in spoken)
-    loud, was = (np.sqrt(np.square(pcm).mean()) for pcm in (made.pcm[start:end], old[slice(*words[number])]))
+        assert np.array_equal(spliced.pcm[rest + spliced.moved_by :], old[rest:])
+    start, end = (at + spliced.inserted_by for at in spoken)
+    loud, was = (np.sqrt(np.square(pcm).mean()) for pcm in (spliced.pcm[start:end], old[slice(*words[number])]))
     assert abs(20 * np.log10(loud / was)) < 1.0
-    steps = np.abs(np.diff(made.pcm))
-    joints = [at for at in (made.inserted_by + here.start, made.inserted_by + here.end) if HALF < at < len(steps)]
+    steps = np.abs(np.diff(spliced.pcm))
+    joints = [at for at in (spliced.inserted_by + here.start, spliced.inserted_by + here.end) if HALF < at < len(steps)]
     for at in joints:  # in the pauses around it there is no more of a step than the room itself has
         quiet = steps[max(0, at - round(0.15 * RATE)) : at] if at <= start else steps[at : at + round(0.15 * RATE)]
         assert quiet.max(initial=0.0) < 0.03
@@ -58,9 +58,9 @@ def test_only_the_sentence_is_another_and_it_is_as_loud(number: int) -> None:
 
 def test_words_without_a_pause_and_sounds_that_are_silent_or_short_are_joined_all_the_same() -> None:
     old, new = np.full(4000, 0.5, np.float32), np.full(3000, 0.4, np.float32)
-    made = splice(old, Piece(1000, 2000, 1000, 2000), new, Piece(1000, 2500, 1000, None), RATE)
-    assert len(made.pcm) == len(old) + made.moved_by
-    assert np.abs(np.diff(made.pcm)).max() < 0.01 and np.allclose(made.pcm, 0.5, atol=0.12)
+    spliced = splice(old, Piece(1000, 2000, 1000, 2000), new, Piece(1000, 2500, 1000, None), RATE)
+    assert len(spliced.pcm) == len(old) + spliced.moved_by
+    assert np.abs(np.diff(spliced.pcm)).max() < 0.01 and np.allclose(spliced.pcm, 0.5, atol=0.12)
     silent = splice(np.zeros(4000, np.float32), Piece(0, 4000, None, None), new, Piece(0, 3000, None, None), RATE)
     assert np.array_equal(silent.pcm, new)
     short = splice(old, Piece(100, 120, 90, 130), np.ones(30, np.float32), Piece(10, 20, 5, 25), RATE)

@@ -39,9 +39,9 @@ def create(client: httpx.Client, clips: int = 1, **fields: Any) -> httpx.Respons
 def test_a_voice_is_made_found_changed_spoken_in_and_deleted(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        made = create(client, texts=[WORDS], tags=["calm", "low"], description="Mine", enhance_audio_quality="false")
-        assert made.status_code == 201, made.text
-        voice = made.json()
+        model = create(client, texts=[WORDS], tags=["calm", "low"], description="Mine", enhance_audio_quality="false")
+        assert model.status_code == 201, model.text
+        voice = model.json()
         assert voice.keys() >= REQUIRED and voice["state"] == "trained" and len(voice["_id"]) == 32
         assert (voice["title"], voice["tags"], voice["samples"][0]["text"]) == ("My Voice", ["calm", "low"], WORDS)
         address = f"/model/{voice['_id']}"

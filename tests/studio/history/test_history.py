@@ -83,9 +83,9 @@ def test_what_is_kept_is_what_was_made_and_not_the_file_that_was_sent(steered: S
     with served.client() as client:
         take_id = speak(client, seed=3, response_format="mp3", sample_rate=16_000)
         kept = client.get(f"{TAKES}/{take_id}/audio")
-    made = np.concatenate([tone(3, frame) for frame in range(12)])
+    sound = np.concatenate([tone(3, frame) for frame in range(12)])
     assert kept.headers["content-type"] == "audio/wav"
-    assert decoded(kept.content).tolist() == np.rint(made * 32767).astype(int).tolist()
+    assert decoded(kept.content).tolist() == np.rint(sound * 32767).astype(int).tolist()
 
 
 def test_speed_is_heard_in_what_is_kept(steered: Steer) -> None:
@@ -117,15 +117,15 @@ def test_stopped_and_failed_takes_stay_with_their_reason_and_refused_ones_do_not
             client.post(SPEECH, json={"input": "Broken off half-way.", "response_format": "wav"})
         assert_envelope(client.post(SPEECH, json={"input": "Never heard."}), 500)
         takes = [client.get(f"{TAKES}/{take}").json() for take in ids(client, q="") if take]
-    told = {take["text"]: take for take in takes if take["stored"]}
-    assert {text: take["state"] for text, take in told.items()} == {
+    by_text = {take["text"]: take for take in takes if take["stored"]}
+    assert {text: take["state"] for text, take in by_text.items()} == {
         "Never heard.": "failed",
         "Broken off half-way.": "failed",
         "Two words.": "finished",
         "Stopped here.": "cancelled",
     }
-    assert told["Never heard."]["error"] and told["Never heard."]["audio"] is None
-    assert told["Broken off half-way."]["audio"] and told["Stopped here."]["audio"]
+    assert by_text["Never heard."]["error"] and by_text["Never heard."]["audio"] is None
+    assert by_text["Broken off half-way."]["audio"] and by_text["Stopped here."]["audio"]
 
 
 def test_ranges_etags_and_file_names(steered: Steer) -> None:
@@ -179,52 +179,55 @@ def test_a_bad_format_and_a_take_that_is_not_there_are_refused(steered: Steer) -
 def test_takes_are_searched_filtered_and_paged(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        made = [speak(client, f"Number {n}.", voice="bert" if n % 2 else "anna") for n in range(5)][::-1]
-        assert ids(client) == made
+        newest_first = [speak(client, f"Number {n}.", voice="bert" if n % 2 else "anna") for n in range(5)][::-1]
+        assert ids(client) == newest_first
         first = client.get(TAKES, params={"limit": 2}).json()
-        assert [take["id"] for take in first["data"]] == made[:2] and first["has_more"]
+        assert [take["id"] for take in first["data"]] == newest_first[:2] and first["has_more"]
         assert first["retention"] == {"takes": 1000, "bytes": 4096 * 2**20, "undo_seconds": 7 * 86_400} | {
             "soundless": 0,
             "lost": 0,
         }
-        assert ids(client, limit=2, after=first["last_id"]) == made[2:4]
-        assert ids(client, q="number 3") == [made[1]]
-        assert ids(client, voice="Bert") == ids(client, voice="bert@1") == [made[1], made[3]]
-        assert client.patch(f"{TAKES}/{made[2]}", json={"starred": True}).json()["starred"] is True
-        assert ids(client, starred="true") == [made[2]] and made[2] not in ids(client, starred="false")
-        assert ids(client, ids=f"{made[4]}, {made[0]},req_no") == [made[0], made[4]]
-        created = client.get(f"{TAKES}/{made[0]}").json()["created"]
+        assert ids(client, limit=2, after=first["last_id"]) == newest_first[2:4]
+        assert ids(client, q="number 3") == [newest_first[1]]
+        assert ids(client, voice="Bert") == ids(client, voice="bert@1") == [newest_first[1], newest_first[3]]
+        assert client.patch(f"{TAKES}/{newest_first[2]}", json={"starred": True}).json()["starred"] is True
+        assert ids(client, starred="true") == [newest_first[2]] and newest_first[2] not in ids(client, starred="false")
+        assert ids(client, ids=f"{newest_first[4]}, {newest_first[0]},req_no") == [newest_first[0], newest_first[4]]
+        created = client.get(f"{TAKES}/{newest_first[0]}").json()["created"]
         assert ids(client, until=created - 60) == [] == ids(client, since="2999-01-01T00:00:00Z")
-        assert ids(client, since=created - 60, until="2999-01-01") == made
+        assert ids(client, since=created - 60, until="2999-01-01") == newest_first
 
 
 def test_many_are_deleted_only_when_confirmed_and_starred_ones_are_spared(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        made = [speak(client, f"Number {n}.") for n in range(4)]
-        client.patch(f"{TAKES}/{made[1]}", json={"starred": True})
+        take_ids = [speak(client, f"Number {n}.") for n in range(4)]
+        client.patch(f"{TAKES}/{take_ids[1]}", json={"starred": True})
         refused = client.delete(TAKES, params={"q": "number"})
         assert_envelope(refused, 400, "confirm")
         assert "delete 3 takes" in refused.json()["error"]["message"]
         gone = client.delete(TAKES, params={"q": "number", "confirm": "true"}).json()
-        assert gone["ids"] == [made[3], made[2], made[0]] and gone["has_more"] is False
-        assert ids(client) == [made[1]]
-        assert client.post(f"{TAKES}/restore", json={"ids": gone["ids"][:2]}).json()["ids"] == [made[3], made[2]]
-        assert ids(client) == [made[3], made[2], made[1]]
-        client.delete(TAKES, params={"ids": made[1], "confirm": "true"})
-        assert ids(client) == [made[3], made[2]]
+        assert gone["ids"] == [take_ids[3], take_ids[2], take_ids[0]] and gone["has_more"] is False
+        assert ids(client) == [take_ids[1]]
+        assert client.post(f"{TAKES}/restore", json={"ids": gone["ids"][:2]}).json()["ids"] == [
+            take_ids[3],
+            take_ids[2],
+        ]
+        assert ids(client) == [take_ids[3], take_ids[2], take_ids[1]]
+        client.delete(TAKES, params={"ids": take_ids[1], "confirm": "true"})
+        assert ids(client) == [take_ids[3], take_ids[2]]
 
 
 def test_a_zip_has_the_sounds_and_what_is_known_of_them(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        made = [speak(client, seed=1), speak(client, seed=1), speak(client, "Another.", seed=2)]
+        ids = [speak(client, seed=1), speak(client, seed=1), speak(client, "Another.", seed=2)]
         answer = client.get(f"{TAKES}/export", params={"q": "two words", "format": "flac"})
         assert_envelope(client.get(f"{TAKES}/export", params={"q": "nobody said this"}), 404)
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         assert archive.testzip() is None
         manifest = json.loads(archive.read("manifest.json"))
-        assert [entry["take"]["id"] for entry in manifest] == [made[1], made[0]]
+        assert [entry["take"]["id"] for entry in manifest] == [ids[1], ids[0]]
         assert len({entry["file"] for entry in manifest}) == 2
         assert len(decoded(archive.read(manifest[0]["file"]))) == 12 * FRAME
 
@@ -233,8 +236,8 @@ def test_a_take_that_shall_not_be_stored_leaves_no_words_behind(steered: Steer, 
     served, _ = steered(**home)
     with served.client() as client:
         secret = speak(client, "A secret.", store=False)
-        told = client.get(f"{TAKES}/{secret}").json()
-        assert told["stored"] is False and told["state"] == "finished" and "text" not in told
+        record = client.get(f"{TAKES}/{secret}").json()
+        assert record["stored"] is False and record["state"] == "finished" and "text" not in record
         assert_envelope(client.get(f"{TAKES}/{secret}/audio"), 404)
         batch = {"items": [{"input": "Another secret."}], "store": False}
         assert client.post(f"{SPEECH}/batch", json=batch).json()["succeeded"] == 1
@@ -249,8 +252,8 @@ def test_a_studio_that_keeps_nothing_says_so(steered: Steer) -> None:
     served, _ = steered(keep_takes=0)
     with served.client() as client:
         take_id = speak(client)
-        told = client.get(TAKES).json()
-        assert told["retention"] is None and [take["id"] for take in told["data"]] == [take_id]
+        page = client.get(TAKES).json()
+        assert page["retention"] is None and [take["id"] for take in page["data"]] == [take_id]
         assert_envelope(client.patch(f"{TAKES}/{take_id}", json={"starred": True}), 404)
     assert library_of(served).takes.page() == []
 
@@ -339,8 +342,8 @@ def test_sound_for_which_there_is_no_room_is_left_out_and_its_words_stay(
     with served.client() as client:
         small, large = speak(client, "Two words."), speak(client, "Three words here.")
         assert client.get(f"{TAKES}/{small}").json()["audio"]
-        told = client.get(f"{TAKES}/{large}").json()
-        assert told["text"] == "Three words here." and told["audio"] is None
+        record = client.get(f"{TAKES}/{large}").json()
+        assert record["text"] == "Three words here." and record["audio"] is None
         assert client.get(f"{TAKES}/{speak(client)}").json()["audio"], "room was not given back"
         assert 'studio_takes_kept_total{outcome="soundless"} 1.0' in client.get("/metrics").text
 
@@ -352,9 +355,9 @@ def test_only_so_many_takes_wait_for_the_disk(
     served, _ = steered(**home)
     with served.client() as client:
         with library_of(served).store.writing():
-            made = [speak(client, f"Number {n}.", **NO_CODES) for n in range(4)]
+            ids = [speak(client, f"Number {n}.", **NO_CODES) for n in range(4)]
             assert client.get("/health").json()["background"]["recorder"] == {"ok": False, "failures": 2}
-        assert [client.get(f"{TAKES}/{take_id}").json()["stored"] for take_id in made] == [True, True, False, False]
+        assert [client.get(f"{TAKES}/{take_id}").json()["stored"] for take_id in ids] == [True, True, False, False]
         assert 'studio_takes_kept_total{outcome="lost"} 2.0' in client.get("/metrics").text
         assert client.get("/health").json()["takes"] == {"kept": 2, "soundless": 0, "lost": 2}
         assert client.get(TAKES).json()["retention"]["lost"] == 2

@@ -26,13 +26,13 @@ def unkept(number: int) -> Take:
 
 
 async def listed(history: History, limit: int) -> list[str]:
-    found, after = [], None
+    ids, after = [], None
     while True:
         page = await history.page(TakeFilter(), limit, after)
-        found += [str(take["id"]) for take in page.data]
+        ids += [str(take["id"]) for take in page.data]
         assert len(page.data) == limit or not page.has_more
         if not page.has_more:
-            return found
+            return ids
         after = page.last_id
 
 
@@ -48,8 +48,8 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
                 recent.put(kept(number))
     history = History(library, recent, None)
     for limit in (1, 4, 100):
-        found = await listed(history, limit)
-        assert [int(take_id[-3:]) for take_id in found] == list(range(29, 0, -1))
+        ids = await listed(history, limit)
+        assert [int(take_id[-3:]) for take_id in ids] == list(range(29, 0, -1))
 
 
 async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path: Path) -> None:

@@ -52,9 +52,13 @@ def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Ste
         after, spoken = answer.json(), engine.utterances[-1]
         assert (spoken.text, spoken.sampling.temperature) == ("One two. Three four.", 0.5)
         assert spoken.sampling.seed != 7
-        told = client.get(f"{TAKES}/{before}").json()
+        record = client.get(f"{TAKES}/{before}").json()
         assert (after["mends"], after["text"], after["voice"], after["seed"]) == (before, TEXT, "anna", 7)
-        assert (told["mends"], after["parameters"], after["request"]) == (None, told["parameters"], told["request"])
+        assert (record["mends"], after["parameters"], after["request"]) == (
+            None,
+            record["parameters"],
+            record["request"],
+        )
         assert abs(after["frames"] - 36) <= 2 and after["can_continue"] is False
         (old, was), (new, now) = heard(client, before), heard(client, after["id"])
         longer = len(new) - len(old)
@@ -137,15 +141,15 @@ def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(
         before = made(client, text)
         parts = ["One is plain here.", "[whisper] Tom and I cast Level Up.", "Three is plain again."]
         assert [utterance.text for utterance in engine.utterances] == parts
-        told = client.get(f"{TAKES}/{before}/timestamps?of=sentence").json()["timestamps"]
-        assert [sentence["text"] for sentence in told][1] == "Tom &amp; I cast Level Up.\u200b"
+        timestamps = client.get(f"{TAKES}/{before}/timestamps?of=sentence").json()["timestamps"]
+        assert [sentence["text"] for sentence in timestamps][1] == "Tom &amp; I cast Level Up.\u200b"
         _, was = heard(client, before)
         assert [word for word, _ in was][4:10] == ["Tom", "&amp", "I", "cast", "Level", "Up"]
         for words, spoken in (("Level", parts[:2]), ("again", parts[1:])):
-            said = len(engine.utterances)
+            count = len(engine.utterances)
             answer = mend(client, before, text.index(words), text.index(words))
             assert answer.status_code == 201, answer.text
-            assert [utterance.text for utterance in engine.utterances[said:]] == spoken
+            assert [utterance.text for utterance in engine.utterances[count:]] == spoken
             _, now = heard(client, answer.json()["id"])
             assert [word for word, _ in now] == [word for word, _ in was]
         assert engine.utterances[-1].history == (), "it goes on plainly"
@@ -221,9 +225,9 @@ def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: 
     other, _ = steered(**home, model="test/another")
     with other.client(headers=mine) as client:
         for old in (take, mended):  # of the second its words' times are kept
-            told = mend(client, old, 0, 1)
-            assert_envelope(told, 409)
-            assert "another model or codec" in told.text
+            answer = mend(client, old, 0, 1)
+            assert_envelope(answer, 409)
+            assert "another model or codec" in answer.text
 
 
 def test_a_full_line_refuses_it_and_who_leaves_ends_it(steered: Steer) -> None:

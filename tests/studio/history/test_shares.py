@@ -38,9 +38,9 @@ def test_whoever_has_the_link_hears_the_take_and_nothing_else(steered: Steer, ho
     served, _ = steered(share_days=30, **KEYS, **home)
     with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
         take = spoken(ann)
-        made = ann.post(f"/v1/takes/{take}/shares", json={"days": 7})
-        assert made.status_code == 201
-        link = made.json()
+        answer = ann.post(f"/v1/takes/{take}/shares", json={"days": 7})
+        assert answer.status_code == 201
+        link = answer.json()
         assert link["expires"] - link["created"] == 7 * DAY and link["take"] == take
         page = stranger.get(link["path"])
         assert page.status_code == 200 and "A &lt;b&gt;bold&lt;/b&gt; &#123;text} word." in page.text
@@ -63,8 +63,8 @@ def test_the_head_of_a_link_is_that_of_its_answer(
     served, _ = steered(share_days=30, **settings, **home)
     with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
         path = ann.post(f"/v1/takes/{spoken(ann)}/shares", json={"days": 7}).json()["path"]
-        for asked, wanted in ((path, {}), (f"{path}/audio", {}), (f"{path}/audio", {"Range": "bytes=4-9"})):
-            head, whole = (stranger.request(method, asked, headers=wanted) for method in ("HEAD", "GET"))
+        for address, wanted in ((path, {}), (f"{path}/audio", {}), (f"{path}/audio", {"Range": "bytes=4-9"})):
+            head, whole = (stranger.request(method, address, headers=wanted) for method in ("HEAD", "GET"))
             assert whole.content and not head.content
             assert head.status_code == whole.status_code
             for answer in (head, whole):

@@ -47,8 +47,8 @@ def spoken(client: httpx.Client, voice: str) -> str:
 def test_a_take_unlike_its_clip_says_so_and_why(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        told = {"name": "Both", "ref_text": "What the two of them said in this clip, one after the other."}
-        client.post("/v1/audio/voices", data=told, files={"audio_sample": clip("Clara", "Boris")}).raise_for_status()
+        fields = {"name": "Both", "ref_text": "What the two of them said in this clip, one after the other."}
+        client.post("/v1/audio/voices", data=fields, files={"audio_sample": clip("Clara", "Boris")}).raise_for_status()
         answer = client.get(f"/v1/takes/{spoken(client, 'Both')}/likeness").json()
         assert answer["object"] == "audio.take.likeness" and answer["grade"] == "far" and 0 <= answer["percent"] < 40
         assert "people" in [finding["code"] for finding in answer["findings"]]

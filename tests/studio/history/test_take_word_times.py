@@ -45,15 +45,15 @@ def times_of(client: httpx.Client, take: httpx.Response, **query: str) -> list[d
 def test_a_stream_tells_words_or_sentences_before_its_last_event(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        *_, told, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
-        assert (told["type"], told["of"], done["type"]) == ("speech.audio.timestamps", "word", "speech.audio.done")
-        assert [word["text"] for word in told["timestamps"]] == ["Abc", "defg", "Hi", "jk"]
-        first, second, third, _ = told["timestamps"]
+        *_, times, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
+        assert (times["type"], times["of"], done["type"]) == ("speech.audio.timestamps", "word", "speech.audio.done")
+        assert [word["text"] for word in times["timestamps"]] == ["Abc", "defg", "Hi", "jk"]
+        first, second, third, _ = times["timestamps"]
         assert first["start"] == 0 and second["start"] == pytest.approx(2 * WORD * 4 / 9, abs=0.001)
         assert third["start"] == pytest.approx(2 * WORD + 1, abs=0.001), "after the pause"
-        *_, told, _ = streamed(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
-        assert [sentence["text"] for sentence in told["timestamps"]] == ["Abc defg.", "Hi."]
-        assert told["timestamps"][1]["start"] == pytest.approx(2 * WORD / 2 + 1, abs=0.001), "a pause keeps its length"
+        *_, times, _ = streamed(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
+        assert [sentence["text"] for sentence in times["timestamps"]] == ["Abc defg.", "Hi."]
+        assert times["timestamps"][1]["start"] == pytest.approx(2 * WORD / 2 + 1, abs=0.001), "a pause keeps its length"
         assert [event["type"] for event in streamed(client, "Abc.")][-2] == "speech.audio.delta"
 
 
@@ -114,8 +114,8 @@ def test_who_asks_at_the_same_time_has_the_same_words_and_the_engine_is_asked_on
     served, engine = steered()
     with served.client() as client, ThreadPoolExecutor(4) as threads:
         take = speak(client, "Hello there, all of you.")
-        asked = [threads.submit(times_of, client, take, of=unit) for unit in ("word", "word", "sentence", "word")]
-        first, second, *_ = [request.result() for request in asked]
+        requests = [threads.submit(times_of, client, take, of=unit) for unit in ("word", "word", "sentence", "word")]
+        first, second, *_ = [request.result() for request in requests]
     assert first == second and len(engine.aligned) == 1
 
 

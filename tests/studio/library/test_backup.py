@@ -35,9 +35,9 @@ def names(library: Library) -> set[str]:
 
 def followed_by(snapshot: Callable[[], Path], taken: threading.Event) -> Callable[[], Path]:
     def take() -> Path:
-        made = snapshot()
+        path = snapshot()
         taken.set()
-        return made
+        return path
 
     return take
 
@@ -174,14 +174,14 @@ def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
 
 @pytest.mark.parametrize("lines", [1, 3, 6])
 def test_killed_while_it_copies_it_leaves_what_was_whole_before(tmp_path: Path, lines: int) -> None:
-    worker, told = begin(copy_voice_by_voice, tmp_path / "home", tmp_path / "bucket")
-    said = [told.recv() for _ in range(lines)][-1]
+    worker, progress = begin(copy_voice_by_voice, tmp_path / "home", tmp_path / "bucket")
+    last = [progress.recv() for _ in range(lines)][-1]
     worker.kill()
     worker.join()
-    told.close()
+    progress.close()
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
     library = check(tmp_path / "new")
-    assert {f"voice {n}" for n in range(said + 1)} <= names(library)
+    assert {f"voice {n}" for n in range(last + 1)} <= names(library)
     for voice in library.voices.page():
         for sample in voice.samples:
             library.files.read(sample.clip)

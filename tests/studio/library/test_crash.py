@@ -44,20 +44,20 @@ def check(home: Path) -> Library:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_process_killed_in_the_middle_leaves_a_whole_library(tmp_path: Path, seed: int) -> None:
     for turn in range(3):
-        worker, told = begin(work, tmp_path, seed * 10 + turn, 10_000, 4)
+        worker, progress = begin(work, tmp_path, seed * 10 + turn, 10_000, 4)
         for _ in range(5 + 7 * seed + turn):
-            told.recv()
+            progress.recv()
         worker.kill()
         worker.join()
-        told.close()
+        progress.close()
         check(tmp_path)
 
 
 def test_eight_processes_with_two_hundred_operations_each_agree(tmp_path: Path) -> None:
     workers = [begin(work, tmp_path, seed, 200, 6) for seed in range(8)]
-    for worker, told in workers:
+    for worker, progress in workers:
         for _ in range(200):
-            told.recv()
+            progress.recv()
         worker.join()
         assert worker.exitcode == 0
     library = check(tmp_path)

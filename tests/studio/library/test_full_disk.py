@@ -94,8 +94,8 @@ def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: S
         health = client.get("/health")
         assert (health.status_code, health.json()["status"], health.json()["degraded"]) == (200, "ready", True)
         assert health.json()["background"]["recorder"] == {"ok": False, "failures": 1}
-        told = client.get("/v1/diagnostics").json()["background"]["recorder"]["error"]
-        assert "a take could not be kept: the library has no room left" in told
+        error = client.get("/v1/diagnostics").json()["background"]["recorder"]["error"]
+        assert "a take could not be kept: the library has no room left" in error
         full_when(lambda: False)
         client.post(SPEECH, json={"input": "Two words"})
         client.get(TAKES)

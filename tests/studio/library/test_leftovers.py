@@ -91,7 +91,9 @@ def every_call(served: Served, ids: dict[str, str]) -> Calls:
     bodies += [{"content": pack(packed), "headers": {"Content-Type": MESSAGE_PACK}}]
     paths = served.app.openapi()["paths"]
     order = ("get", "post", "put", "patch", "delete")
-    calls = sorted((order.index(method), path) for path, found in paths.items() for method in found if method in order)
+    calls = sorted(
+        (order.index(method), path) for path, operations in paths.items() for method in operations if method in order
+    )
     for number, path in calls:
         own = path.replace("/takes/{take_id}/audio", "/takes/none/audio") if "projects" in path else path
         for body in bodies if order[number] in ("post", "put", "patch") else [{}]:
@@ -145,8 +147,8 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
         good = GOOD | {"/take_get": {"take_id": take}, "/analyze_reference": {"audio": uploaded, "text": WORDS}}
         everything = {"audio": uploaded, "pack": uploaded, "document": uploaded}
         given = 0
-        for name, told in endpoints.items():
-            arguments = told["parameters"]
+        for name, endpoint in endpoints.items():
+            arguments = endpoint["parameters"]
             for values in [{}, everything | good.get(name, {})]:
                 data = [
                     values.get(parameter["parameter_name"], parameter.get("parameter_default"))

@@ -35,17 +35,17 @@ def files(library: Library) -> set[str]:
 
 
 def take(number: int, text: str = "hello", voice_id: str | None = None) -> Take:
-    made = Take(f"req_{number}", 1e9 + number, "anna@1", 7, "finished", text=text, voice_id=voice_id)
-    return replace(made, parameters={"top_k": 3}, finish_reason="stop", queue_ms=1.5, audio_s=1.0, seconds=1.0)
+    new_take = Take(f"req_{number}", 1e9 + number, "anna@1", 7, "finished", text=text, voice_id=voice_id)
+    return replace(new_take, parameters={"top_k": 3}, finish_reason="stop", queue_ms=1.5, audio_s=1.0, seconds=1.0)
 
 
 def test_a_voice_is_found_by_id_slug_and_name_in_any_case_and_keeps_its_clip_untouched(library: Library) -> None:
     sample = new_sample()
-    made = library.voices.create(VoiceFields(name="Änne  Müller", tags=("warm", "warm", "de")), [sample])
-    assert (made.name, made.slug, made.tags) == ("Änne Müller", "anne-muller", ("warm", "de"))
-    for reference in (made.id, "anne-muller", "ANNE-MULLER", "änne müller", "ÄNNE MÜLLER", "ａ\u0308nne müller"):
-        assert library.voices.get(reference) == made
-    assert library.files.read(made.samples[0].clip) == sample.data
+    voice = library.voices.create(VoiceFields(name="Änne  Müller", tags=("warm", "warm", "de")), [sample])
+    assert (voice.name, voice.slug, voice.tags) == ("Änne Müller", "anne-muller", ("warm", "de"))
+    for reference in (voice.id, "anne-muller", "ANNE-MULLER", "änne müller", "ÄNNE MÜLLER", "ａ\u0308nne müller"):
+        assert library.voices.get(reference) == voice
+    assert library.files.read(voice.samples[0].clip) == sample.data
 
 
 def test_everything_is_there_after_a_restart(library: Library) -> None:
@@ -53,14 +53,14 @@ def test_everything_is_there_after_a_restart(library: Library) -> None:
         name="Anna", description="kind", tags=("a",), language="en", favourite=True, licence="CC0",
         defaults={"temperature": 0.5}, gender="Female ", accent=" north  Irish", colour="#0F766E",
     )  # fmt: skip
-    made = library.voices.create(draft, [new_sample(), new_sample(b"other", "two", Cut(0.5, 2.0, -3.0, 1), 1)])
-    library.codes.put(made.samples[0].cut_key, "codec", np.arange(20, dtype=np.int16).reshape(10, 2))
+    voice = library.voices.create(draft, [new_sample(), new_sample(b"other", "two", Cut(0.5, 2.0, -3.0, 1), 1)])
+    library.codes.put(voice.samples[0].cut_key, "codec", np.arange(20, dtype=np.int16).reshape(10, 2))
     reopened = Library(library.home)
-    assert reopened.voices.get("anna") == made
-    assert (made.gender, made.accent, made.colour) == ("female", "north Irish", "#0f766e")
-    codes = reopened.codes.get(made.samples[0].cut_key, "codec")
+    assert reopened.voices.get("anna") == voice
+    assert (voice.gender, voice.accent, voice.colour) == ("female", "north Irish", "#0f766e")
+    codes = reopened.codes.get(voice.samples[0].cut_key, "codec")
     assert codes is not None and codes.tolist() == np.arange(20).reshape(10, 2).tolist()
-    assert reopened.codes.get(made.samples[0].cut_key, "another codec") is None
+    assert reopened.codes.get(voice.samples[0].cut_key, "another codec") is None
 
 
 @pytest.mark.parametrize(
@@ -89,30 +89,30 @@ def test_different_names_with_one_ascii_form_get_different_slugs(library: Librar
 
 
 def test_an_edited_transcript_makes_a_revision_and_the_old_one_stays(library: Library) -> None:
-    made = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    anna = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     edited = library.voices.revise("anna", lambda now: [dataclasses.replace(now[0], text="other words")])
     assert edited.address == "anna@2" and edited.samples[0].text == "other words"
-    assert edited.samples[0].id == made.samples[0].id
-    assert edited.samples[0].cut_key == made.samples[0].cut_key, "codes depend on the sound alone"
-    assert library.voices.get("anna@1").samples == made.samples
-    assert library.voices.get(f"{made.id}@2") == library.voices.get("Anna") == edited
+    assert edited.samples[0].id == anna.samples[0].id
+    assert edited.samples[0].cut_key == anna.samples[0].cut_key, "codes depend on the sound alone"
+    assert library.voices.get("anna@1").samples == anna.samples
+    assert library.voices.get(f"{anna.id}@2") == library.voices.get("Anna") == edited
     assert [voice.revision for voice in library.voices.revisions("anna")] == [2, 1]
     with pytest.raises(NotFound):
         library.voices.get("anna@3")
 
 
 def test_a_change_of_nothing_makes_no_revision(library: Library) -> None:
-    made = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
-    assert library.voices.revise("anna", lambda now: now) == made
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    assert library.voices.revise("anna", lambda now: now) == voice
 
 
 def test_editing_what_is_said_of_a_voice_leaves_its_revision_but_not_its_version(library: Library) -> None:
-    made = library.voices.create(VoiceFields(name="Anna", description="old"), [new_sample()])
-    edited = library.voices.edit("anna", VoiceFields(name="Berta", favourite=True), made.version)
+    voice = library.voices.create(VoiceFields(name="Anna", description="old"), [new_sample()])
+    edited = library.voices.edit("anna", VoiceFields(name="Berta", favourite=True), voice.version)
     assert (edited.slug, edited.description, edited.favourite) == ("berta", "old", True)
-    assert edited.revision == 1 and edited.version != made.version
+    assert edited.revision == 1 and edited.version != voice.version
     with pytest.raises(EditConflict):
-        library.voices.edit("berta", VoiceFields(name="Carla"), made.version)
+        library.voices.edit("berta", VoiceFields(name="Carla"), voice.version)
     with pytest.raises(NotFound):
         library.voices.get("anna")
 
@@ -126,10 +126,10 @@ def test_editing_what_is_said_of_a_voice_leaves_its_revision_but_not_its_version
     ],
 )
 def test_a_bad_field_is_refused_and_changes_nothing(library: Library, changes: dict[str, Any]) -> None:
-    made = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     with pytest.raises(InvalidRequest):
         library.voices.edit("anna", VoiceFields(**changes))
-    assert library.voices.get("anna") == made
+    assert library.voices.get("anna") == voice
 
 
 def test_a_voice_needs_samples_with_words_and_not_too_many(library: Library) -> None:
@@ -166,8 +166,8 @@ def test_search_looks_at_name_tags_language_and_description_whatever_the_case(li
 
 
 def test_voices_are_found_by_gender_accent_and_language_which_the_list_offers(library: Library) -> None:
-    told = {"Anna": ("female", "British", "en-GB"), "Bert": ("male", "british", "en"), "Cleo": ("", "", "eng")}
-    for name, (gender, accent, language) in told.items():
+    facts = {"Anna": ("female", "British", "en-GB"), "Bert": ("male", "british", "en"), "Cleo": ("", "", "eng")}
+    for name, (gender, accent, language) in facts.items():
         draft = VoiceFields(name=name, description="a male part", language=language, gender=gender, accent=accent)
         library.voices.create(draft, [new_sample()])
 
@@ -186,13 +186,13 @@ def test_voices_are_found_by_gender_accent_and_language_which_the_list_offers(li
 
 
 def test_voices_of_an_older_library_say_nothing_of_their_gender(tmp_path: Path) -> None:
-    made = Library(tmp_path).voices.create(VoiceFields(name="Anna", description="kind"), [new_sample()])
+    voice = Library(tmp_path).voices.create(VoiceFields(name="Anna", description="kind"), [new_sample()])
     with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
         for column in ("gender", "accent", "colour"):
             connection.execute(f"alter table voices drop column {column}")
         connection.execute("delete from _sqlite_migrations where name = 'm016_voice_facts'")
         connection.commit()
-    assert Library(tmp_path).voices.get("anna") == made
+    assert Library(tmp_path).voices.get("anna") == voice
 
 
 def test_takes_are_found_in_any_case_however_letters_and_their_marks_are_written(library: Library) -> None:
@@ -200,7 +200,7 @@ def test_takes_are_found_in_any_case_however_letters_and_their_marks_are_written
         library.takes.add(take(number, text))
 
     def ids(query: str) -> list[str]:
-        return [found.id for found in library.takes.page(TakeFilter(query))]
+        return [row.id for row in library.takes.page(TakeFilter(query))]
 
     assert ids("да") == ids("ДА,") == ids("ß") == ids("ru\u0308ße") == ["req_0"] and ids("üs") == []
     assert ids("üb") == ids("U\u0308B") == ids("über") == ids("U\u0308BER") == ["req_1", "req_0"]
@@ -214,7 +214,7 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
         library.takes.add(take(number, text, "voice_a" if number % 2 else None), b"sound" if number == 0 else None)
 
     def ids(query: str = "", after: str | None = None, **more: object) -> list[str]:
-        return [found.id for found in library.takes.page(TakeFilter(query, **more), after=after)]  # type: ignore[arg-type]
+        return [row.id for row in library.takes.page(TakeFilter(query, **more), after=after)]  # type: ignore[arg-type]
 
     assert ids() == ["req_3", "req_2", "req_1", "req_0"]
     assert ids("fish") == ["req_1", "req_0"] and ids("好世") == ["req_2"] and ids("你好世") == ["req_2"]
@@ -249,7 +249,7 @@ def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> 
     library = Library(tmp_path)
 
     def ids(voice: str) -> list[str]:
-        return [found.id for found in library.takes.page(TakeFilter(voice=voice))]
+        return [row.id for row in library.takes.page(TakeFilter(voice=voice))]
 
     assert ids("anna") == ids("anna@2") == ["req_1", "req_0"] and ids("bo") == ["req_1"] and ids("anna@1") == []
     assert ids("voice_anna@2") == ["req_1", "req_0"] and ids("voice_anna@1") == []
@@ -261,7 +261,7 @@ def test_takes_are_filtered_starred_and_deleted(library: Library) -> None:
         library.takes.add(dataclasses.replace(new_take, voice=f"anna-2@{number}" if number < 3 else "random"))
 
     def ids(**wanted: object) -> list[str]:
-        return [found.id for found in library.takes.page(TakeFilter(**wanted))]  # type: ignore[arg-type]
+        return [row.id for row in library.takes.page(TakeFilter(**wanted))]  # type: ignore[arg-type]
 
     assert ids(voice="anna-2") == ["req_2", "req_1", "req_0"] and ids(voice="anna-2@1") == ["req_1"]
     assert ids(voice="anna") == [] and ids(voice="random", caller="key b") == ["req_5", "req_3"]
@@ -279,16 +279,16 @@ def test_the_newest_takes_stay_and_all_starred_ones_within_so_many_bytes(library
         library.takes.add(take(number), b"%d" % number * 100)
     library.takes.star("req_1", True)
     assert library.takes.keep_newest(5) == 2
-    assert [found.id for found in library.takes.page()] == [f"req_{n}" for n in (7, 6, 5, 4, 3, 1)]
+    assert [row.id for row in library.takes.page()] == [f"req_{n}" for n in (7, 6, 5, 4, 3, 1)]
     assert library.takes.keep_newest(5, 500) == 0 and library.takes.keep_newest(5, 350) == 2
-    assert [found.id for found in library.takes.page()] == ["req_7", "req_6", "req_5", "req_1"]
+    assert [row.id for row in library.takes.page()] == ["req_7", "req_6", "req_5", "req_1"]
     assert len(files(library)) == 4
 
 
 def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice(library: Library) -> None:
     consent = library.consents.create(NewConsent("Anna A.", "en", "I agree.", b"recording", "audio/wav"))
-    made = library.voices.create(VoiceFields(name="Anna", consent=consent.id), [new_sample()])
-    assert library.consents.get(consent.id) == consent and made.consent == consent.id
+    voice = library.voices.create(VoiceFields(name="Anna", consent=consent.id), [new_sample()])
+    assert library.consents.get(consent.id) == consent and voice.consent == consent.id
     assert library.consents.rename(consent.id, "Anna B.").name == "Anna B."
     library.consents.delete(consent.id)
     assert library.voices.get("anna").consent is None
@@ -298,12 +298,12 @@ def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice
 
 
 def test_the_audit_trail_grows_with_every_deed_and_cannot_be_rewritten(library: Library) -> None:
-    made = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     library.voices.edit("anna", VoiceFields(description="x"))
     library.voices.revise("anna", lambda now: [dataclasses.replace(now[0], text="other")])
     library.voices.delete("anna")
-    library.voices.restore(made.id)
-    events = [entry.event for entry in library.audit.entries(made.id)]
+    library.voices.restore(voice.id)
+    events = [entry.event for entry in library.audit.entries(voice.id)]
     assert events == ["voice.create", "voice.edit", "voice.revise", "voice.delete", "voice.restore"]
     assert library.audit.verify() == 5
     with sqlite3.connect(library.home / "library.db") as db:
@@ -325,10 +325,10 @@ def test_codes_once_kept_are_not_replaced(library: Library) -> None:
 
 
 def test_a_damaged_audio_file_is_noticed(library: Library) -> None:
-    made = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
-    library.files.path(made.samples[0].clip).write_bytes(b"something else")
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    library.files.path(voice.samples[0].clip).write_bytes(b"something else")
     with pytest.raises(StudioError, match="damaged"):
-        library.files.read(made.samples[0].clip)
+        library.files.read(voice.samples[0].clip)
 
 
 def test_entries_of_an_earlier_version_are_told_from_new_ones(tmp_path: Path) -> None:

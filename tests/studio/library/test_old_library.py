@@ -63,11 +63,11 @@ def addresses(client: httpx.Client) -> Iterator[str]:
 
 def answers(client: httpx.Client) -> dict[str, Any]:
     """What is answered at each address: the status, and JSON as it is, of the rest the hash."""
-    told: dict[str, Any] = {}
+    by_address: dict[str, Any] = {}
     for address in addresses(client):
         answer = client.get(address)
-        told[address] = [answer.status_code, _content(answer)]
-    return told
+        by_address[address] = [answer.status_code, _content(answer)]
+    return by_address
 
 
 def _content(answer: httpx.Response) -> Any:

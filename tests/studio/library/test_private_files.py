@@ -42,12 +42,12 @@ def open_to_others(folder: Path, *but: str) -> dict[str, str]:
 
     Files that a running studio removes meanwhile are left out.
     """
-    found = {}
+    modes = {}
     for path in [folder, *(path for path in folder.rglob("*") if path.name not in but)]:
         with contextlib.suppress(FileNotFoundError):
             if mode(path) & 0o077:
-                found[str(path.relative_to(folder))] = oct(mode(path))
-    return found
+                modes[str(path.relative_to(folder))] = oct(mode(path))
+    return modes
 
 
 def filled(home: Path) -> Library:

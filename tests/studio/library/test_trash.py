@@ -38,16 +38,22 @@ def take(library: Library, take_id: str, caller: str = "me") -> None:
 
 def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Project:
     """With so many takes of its first part."""
-    made = library.projects.create(owner, "A book", "txt", [NewPart(text) for text in texts], ProjectSettings())
+    new_project = library.projects.create(owner, "A book", "txt", [NewPart(text) for text in texts], ProjectSettings())
     for number in range(takes):
-        library.projects.queue_parts(made.id, owner, [library.projects.parts(made.id, owner)[0].id])
+        library.projects.queue_parts(new_project.id, owner, [library.projects.parts(new_project.id, owner)[0].id])
         claimed = library.part_queue.claim()
         assert claimed is not None
         spoken = Take(
-            f"ptake_{made.id}_{number}", 1.0, "anna", 1, part_id=claimed.part_id, recipe=claimed.recipe, work_s=1.0
+            f"ptake_{new_project.id}_{number}",
+            1.0,
+            "anna",
+            1,
+            part_id=claimed.part_id,
+            recipe=claimed.recipe,
+            work_s=1.0,
         )
         library.part_queue.done(claimed, NewTake(spoken, [b"sound %d" % number]))
-    return library.projects.get(made.id, owner)
+    return library.projects.get(new_project.id, owner)
 
 
 def one_of_each(library: Library) -> tuple[Voice, Project]:

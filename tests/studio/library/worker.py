@@ -34,27 +34,27 @@ def begin(task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Conn
     """A process that does one of the tasks of this file, and where it tells how far it is."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=task, args=(*arguments, told))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=task, args=(*arguments, sender))
     process.start()
-    told.close()
-    return process, heard
+    sender.close()
+    return process, receiver
 
 
-def work(home: Path, seed: int, count: int, names: int, told: Connection) -> None:
+def work(home: Path, seed: int, count: int, names: int, progress: Connection) -> None:
     """``count`` mixed operations on voices that other processes work on too; tells each before it begins."""
     library, chance = Library(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
         verb = chance.choice(VERBS)
-        told.send(verb)
+        progress.send(verb)
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
         except (NotFound, InvalidRequest, EditConflict):
             continue  # another process was faster, as is expected here
 
 
-def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
+def copy_voice_by_voice(home: Path, bucket: Path, progress: Connection) -> None:
     """A snapshot after each new voice; tells the voice's number when it is taken."""
     library, backup = Library(home), Backup(home, bucket)
     backup.restore()
@@ -62,7 +62,7 @@ def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
         sound = wav(tone(0.3, hertz=200 + number))
         library.voices.create(VoiceFields(name=f"voice {number}"), [new_sample(sound, f"words of {number}")])
         backup.snapshot()
-        told.send(number)
+        progress.send(number)
 
 
 def operate(library: Library, verb: str, name: str, chance: random.Random, unique: str) -> None:
@@ -90,10 +90,10 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
     elif verb == "take":
         library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
     elif verb == "record":
-        said = stored_take(f"rec_{unique}", unique, name)
-        recording = recorder(library).open(said, "a model")
+        take = stored_take(f"rec_{unique}", unique, name)
+        recording = recorder(library).open(take, "a model")
         recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
-        recording.close(said, 44_100)  # written while the next operations go on
+        recording.close(take, 44_100)  # written while the next operations go on
     elif verb == "untake":
         ids = library.takes.delete(TakeFilter(query=unique[:2]))
         library.trash.restore([("take", take_id) for take_id in ids[1:]], None)

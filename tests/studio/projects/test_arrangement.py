@@ -128,8 +128,8 @@ def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) ->
     assert [text for _, text, _ in texts(served, project)] == ["Before.", "One.", "Two.", "Between."]
     with served.client() as client:
         gone = client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}")
-        told = {"id": first["id"], "object": "project.part.deleted", "deleted": True, "undo_seconds": WEEK}
-        assert gone.json() == told
+        receipt = {"id": first["id"], "object": "project.part.deleted", "deleted": True, "undo_seconds": WEEK}
+        assert gone.json() == receipt
         assert client.get(f"{PROJECTS}/{project['id']}/takes/{first['chosen']}/audio").status_code == 404
         assert_envelope(client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}"), 404, "part")
     assert [(part["position"], part["text"], part["chapter"]) for part in parts_of(served, project)] == [

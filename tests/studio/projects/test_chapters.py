@@ -55,8 +55,8 @@ def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
         silent = client.get(f"{at}/parts", params={"audio": False, "limit": 2}).json()
         assert (silent["total"], silent["has_more"]) == (3, True)
         assert [part["id"] for part in silent["data"]] == [parts[0]["id"], parts[2]["id"]]
-        found = client.post(f"{at}/replace", json={"find": "wo", "dry_run": True}).json()
-        assert (found["count"], found["positions"]) == (3, [2, 3])
+        matches = client.post(f"{at}/replace", json={"find": "wo", "dry_run": True}).json()
+        assert (matches["count"], matches["positions"]) == (3, [2, 3])
         within: dict[str, object] = {"chapter": parts[2]["id"]}
         both: dict[str, object] = {"chapter": one["id"], "parts": [parts[0]["id"]]}
         for body, status in ((within, 404), (both, 400)):

@@ -163,11 +163,11 @@ def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(s
     assert cues[0].startswith(f"1\n00:00:00,000 --> {clock(ends)}\n")
     assert cues[1].startswith(f"2\n{clock(begins)} --> ")
     assert cues[2].startswith(f"3\n{clock(whole + 1)} --> ")
-    told = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps"))
-    assert [word["text"] for word in told["timestamps"]] == ["Six", "words", "are", "here", "So", "they", "are"]
-    assert told["text"] == part["text"] and told["of"] == "word"
-    told = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps?of=sentence"))
-    assert [sentence["text"] for sentence in told["timestamps"]] == ["Six words are here.", "So they are!"]
+    times = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps"))
+    assert [word["text"] for word in times["timestamps"]] == ["Six", "words", "are", "here", "So", "they", "are"]
+    assert times["text"] == part["text"] and times["of"] == "word"
+    times = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps?of=sentence"))
+    assert [sentence["text"] for sentence in times["timestamps"]] == ["Six words are here.", "So they are!"]
 
 
 def test_a_part_whose_words_have_no_times_is_one_cue_and_goes_without_them(steered: Steer) -> None:
@@ -235,8 +235,8 @@ def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered
     whole = samples(fetch(served, project, "audio"))
     assert len(whole) == 4 * RATE + 6 * FRAME
     with served.client() as client:
-        told = client.get(f"{PROJECTS}/{project['id']}").json()["seconds"]
-    assert told == pytest.approx(len(whole) / RATE, abs=0.001)
+        seconds = client.get(f"{PROJECTS}/{project['id']}").json()["seconds"]
+    assert seconds == pytest.approx(len(whole) / RATE, abs=0.001)
     assert not whole[:RATE].any() and whole[RATE : RATE + 100].any() and not whole[3 * RATE : 4 * RATE].any()
 
 

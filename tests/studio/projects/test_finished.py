@@ -51,8 +51,8 @@ def book(steered: Steer) -> tuple[Served, Json]:
 
 def test_what_an_epub_says_of_itself_is_in_its_files(book: tuple[Served, Json]) -> None:
     served, project = book
-    told = project["settings"]
-    assert (told["author"], told["language"]) == ("Ann A., Bo B.", "pt-BR")
+    metadata = project["settings"]
+    assert (metadata["author"], metadata["language"]) == ("Ann A., Bo B.", "pt-BR")
     assert fetch(served, project, "cover") == png()
     for name in ("m4b", "mp3"):
         data = fetch(served, project, f"audio?format={name}")
@@ -107,14 +107,14 @@ def test_files_meet_the_standard_that_the_project_or_the_request_names(book: tup
     plain = fetch(served, project, "audio")
     assert json.loads(fetch(served, project, "loudness"))["loudness"] == "none"
     assert settings(served, project, loudness="podcast")["settings"]["loudness"] == "podcast"
-    told: dict[str, Any] = json.loads(fetch(served, project, "loudness"))
-    assert told["faults"] == [] and told["after"]["integrated_lufs"] == pytest.approx(-16, abs=0.3)
-    assert told["before"]["integrated_lufs"] == pytest.approx(measured_wav(plain).integrated, abs=0.1)
+    report: dict[str, Any] = json.loads(fetch(served, project, "loudness"))
+    assert report["faults"] == [] and report["after"]["integrated_lufs"] == pytest.approx(-16, abs=0.3)
+    assert report["before"]["integrated_lufs"] == pytest.approx(measured_wav(plain).integrated, abs=0.1)
     wav = fetch(served, project, "audio")
     assert len(wav) == len(plain) and measured_wav(wav).integrated == pytest.approx(-16, abs=0.3)
     for name, container in (("mp3", "mp3"), ("m4b", "mp4"), ("opus", "ogg")):
-        found = levels(fetch(served, project, f"audio?format={name}"), container)
-        assert found.integrated == pytest.approx(-16, abs=0.5) and found.true_peak <= -1
+        loudness = levels(fetch(served, project, f"audio?format={name}"), container)
+        assert loudness.integrated == pytest.approx(-16, abs=0.5) and loudness.true_peak <= -1
     assert fetch(served, project, "audio?loudness=none") == plain
     acx = measured_wav(fetch(served, project, "audio?loudness=acx"))
     assert acx.rms == pytest.approx(-20, abs=0.3) and acx.peak <= -3
@@ -135,8 +135,8 @@ def test_a_zip_has_a_tagged_file_for_each_chapter(book: tuple[Served, Json]) -> 
         assert archive.testzip() is None
         assert archive.namelist() == ["01 One the “Start”.mp3", "02 Two Three.mp3"]
         with av.open(io.BytesIO(archive.read("02 Two Three.mp3")), "r") as file:
-            told = {name: file.metadata[name] for name in ("title", "album", "track", "artist")}
-            assert told == {"title": "Two/Three", "album": "A Büch", "track": "2/2", "artist": "Ann A., Bo B."}
+            tags = {name: file.metadata[name] for name in ("title", "album", "track", "artist")}
+            assert tags == {"title": "Two/Three", "album": "A Büch", "track": "2/2", "artist": "Ann A., Bo B."}
             assert file.streams.video
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "chapters?format=wav&loudness=acx"))) as archive:
         first, second = (samples_of(archive.read(name)) for name in archive.namelist())

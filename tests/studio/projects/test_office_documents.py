@@ -56,9 +56,9 @@ def test_a_word_documents_verse_keeps_its_lines() -> None:
 
 def archive(**files: str) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            made.writestr(name.replace("__", "/") + ".xml", content)
+            archive.writestr(name.replace("__", "/") + ".xml", content)
     return file.getvalue()
 
 
@@ -161,7 +161,7 @@ def test_markdown_is_read_as_it_is_spoken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "facts"),
     [
         ("title: 'A Garden'\nauthors: [Ann, Ben]\nlanguage: no", ("A Garden", "Ann, Ben", "no")),
         ("# mine\nTitle: Garden: A Year\nAuthor: Ann\nlang: en_GB", ("Garden: A Year", "Ann", "en-GB")),
@@ -169,10 +169,10 @@ def test_markdown_is_read_as_it_is_spoken() -> None:
         ("author: Ann\nx: " + "[" * 3000, ("One", "Ann", "")),
     ],
 )
-def test_the_front_matter_of_markdown_names_the_book(header: str, found: tuple[str, str, str]) -> None:
+def test_the_front_matter_of_markdown_names_the_book(header: str, facts: tuple[str, str, str]) -> None:
     document = read_document(f"---\n{header}\n---\n# One\n\nIt grew.".encode(), "md")
     assert [passage.text for passage in document.passages] == ["One", "It grew."]
-    assert (document.title, document.author, document.language) == found
+    assert (document.title, document.author, document.language) == facts
 
 
 @pytest.mark.parametrize("begins", ["---\n\nIt grew.\n\n---", "---\nIt grew: a lot.\n\n---", "---\na: It grew."])

@@ -210,16 +210,16 @@ def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: S
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked of every library that is opened from now on."""
-    asked: list[str] = []
+    statements_run: list[str] = []
     connect = sqlite3.connect
 
     def traced(*values: Any, **named: Any) -> sqlite3.Connection:
         connection = connect(*values, **named)
-        connection.set_trace_callback(asked.append)
+        connection.set_trace_callback(statements_run.append)
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", traced)
-    return asked
+    return statements_run
 
 
 def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(steered: Steer, statements: list[str]) -> None:

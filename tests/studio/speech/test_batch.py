@@ -126,8 +126,8 @@ def test_results_are_those_of_single_requests(studio: Served) -> None:
     with studio.client() as client:
         batch = client.post(BATCH, json=body | {"items": [{"input": "Hi."}, {"input": "Ho."}]}).json()
         singles = [client.post("/v1/audio/speech", json=body | {"input": text}) for text in ("Hi.", "Ho.")]
-    found = [base64.b64decode(result["audio_data"])[44:] for result in batch["results"]]
-    assert found == [single.content[44:] for single in singles]
+    sounds = [base64.b64decode(result["audio_data"])[44:] for result in batch["results"]]
+    assert sounds == [single.content[44:] for single in singles]
 
 
 @pytest.mark.parametrize(

@@ -159,10 +159,10 @@ def test_a_dialogue_is_kept_with_its_voices_and_turns_and_can_be_spoken_again(st
             ("Anna", "anna"),
             ("The fish", "bert"),
         ]
-        asked = take["request"]
-        assert (asked["voice"], asked["cast"]) == ("bert@1", {"Anna": "anna@1", "The fish": "bert@1"})
-        assert asked["temperature"] == 0.5 and "top_p" not in asked
-        assert client.post(SPEECH, json=asked).content == answer.content
+        request = take["request"]
+        assert (request["voice"], request["cast"]) == ("bert@1", {"Anna": "anna@1", "The fish": "bert@1"})
+        assert request["temperature"] == 0.5 and "top_p" not in request
+        assert client.post(SPEECH, json=request).content == answer.content
         named = spoken(served, input="Anna: One.\nBert: Two.", voice="random")
         take = client.get(f"/v1/takes/{named.headers['x-request-id']}").json()
         assert take["voice"] == "anna, bert" and "voice" not in take["request"]

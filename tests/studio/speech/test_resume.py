@@ -39,8 +39,8 @@ def go_on(client: httpx.Client, take: httpx.Response, **fields: object) -> httpx
 
 
 def record(client: httpx.Client, answer: httpx.Response) -> dict[str, object]:
-    told: dict[str, object] = client.get(f"{TAKES}/{answer.headers['x-request-id']}").json()
-    return told
+    record: dict[str, object] = client.get(f"{TAKES}/{answer.headers['x-request-id']}").json()
+    return record
 
 
 def samples(answer: httpx.Response) -> np.ndarray:
@@ -57,12 +57,12 @@ def test_the_whole_take_is_what_it_would_have_been_without_the_limit(steered: St
         assert (before["finish_reason"], before["can_continue"], before["resumed_at"]) == ("length", True, None)
         after = go_on(client, cut)
         assert np.array_equal(samples(after), samples(whole))
-        told = record(client, after)
+        row = record(client, after)
         assert engine.utterances[-1].so_far is not None and engine.utterances[-1].so_far.shape == (10, 5)
-        assert (told["frames"], told["finish_reason"], told["can_continue"]) == (36, "stop", False)
-        assert (told["resumed_at"], told["continues"]) == (5, before["id"])
-        assert told["audio"]["sha256"] == record(client, whole)["audio"]["sha256"]  # type: ignore[index]
-        assert told["request"] == record(client, whole)["request"]
+        assert (row["frames"], row["finish_reason"], row["can_continue"]) == (36, "stop", False)
+        assert (row["resumed_at"], row["continues"]) == (5, before["id"])
+        assert row["audio"]["sha256"] == record(client, whole)["audio"]["sha256"]  # type: ignore[index]
+        assert row["request"] == record(client, whole)["request"]
         assert record(client, cut) == before
 
 
@@ -80,10 +80,10 @@ def test_it_goes_on_in_every_part_at_their_borders_and_again_and_again(
         for limit in limits[1:]:
             take = go_on(client, take, **({"max_new_tokens": limit} if limit else {}))
         assert np.array_equal(samples(take), samples(whole))
-        told, wanted = record(client, take), record(client, whole)
-        assert told["resumed_at"] == limits[0], "the first time that it was taken up"
+        resumed, wanted = record(client, take), record(client, whole)
+        assert resumed["resumed_at"] == limits[0], "the first time that it was taken up"
         for field in ("frames", "finish_reason", "seconds", "can_continue"):
-            assert told[field] == wanted[field], field
+            assert resumed[field] == wanted[field], field
         last = engine.utterances[-1]
         assert last.text == unbroken[2].text and last.sampling == unbroken[2].sampling
         for heard, expected in zip(last.history, unbroken[2].history, strict=True):
@@ -161,8 +161,8 @@ def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer
         record(client, cut)
     other, _ = steered(**home, model="test/another")
     with other.client() as client:
-        told = assert_refused(go_on(client, cut), 409)
-    assert "another model or codec than the one loaded (model fake, not another fake)" in told
+        message = assert_refused(go_on(client, cut), 409)
+    assert "another model or codec than the one loaded (model fake, not another fake)" in message
 
 
 def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:
@@ -200,8 +200,8 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
     library: Library = served.app.state.studio.speech.voices.library
     with served.client() as client:
         first, second = (speak(client, max_new_tokens=5, seed=seed) for seed in (1, 2))
-        told = record(client, second)
-        library.files.path(told["audio"]["sha256"]).unlink()  # type: ignore[index]
+        row = record(client, second)
+        library.files.path(row["audio"]["sha256"]).unlink()  # type: ignore[index]
         assert record(client, second)["can_continue"] is False
         assert_envelope(go_on(client, second), 404, "take_id")
         client.delete(f"{TAKES}/{first.headers['x-request-id']}")

@@ -165,8 +165,8 @@ def test_a_bad_message_is_told_and_ends_the_session(steered: Steer, message: str
     served, engine = steered()
     with open_socket(served) as socket:
         socket.send(message)
-        told = json.loads(socket.recv(10))
-        assert told["type"] == "error" and told["error"]["param"] == param
+        event = json.loads(socket.recv(10))
+        assert event["type"] == "error" and event["error"]["param"] == param
         with pytest.raises(ConnectionClosed) as closed:
             socket.recv(10)
         assert closed.value.rcvd and closed.value.rcvd.code == 1008
@@ -181,9 +181,9 @@ def test_settings_are_refused_after_others_and_after_text(steered: Steer, before
         for kind in before:
             send(socket, kind, **({"text": "Hello. "} if kind == "input.text" else {}))
         send(socket, "session.config", speed=2)
-        while json.loads(told := socket.recv(10))["type"] != "error":
+        while json.loads(event := socket.recv(10))["type"] != "error":
             continue
-        assert "before any text" in str(told)
+        assert "before any text" in str(event)
     engine.first_frame_gate.set()
 
 
@@ -196,8 +196,8 @@ def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steere
         for _ in range(4):
             send(socket, "input.text", text=("a" * 3998 + ". "))
         send(socket, "input.text", text="b" * 500)
-        told = json.loads(socket.recv(10))
-        assert told["type"] == "error" and "16384 characters" in told["error"]["message"]
+        event = json.loads(socket.recv(10))
+        assert event["type"] == "error" and "16384 characters" in event["error"]["message"]
     engine.first_frame_gate.set()
     with open_socket(served) as socket:
         send(socket, "session.config", max_new_tokens=1)

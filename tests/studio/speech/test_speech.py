@@ -84,14 +84,14 @@ def test_a_real_clip_changes_what_is_said(studio: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "spoken"),
+    ("voice", "spoken"),
     [("anna", "anna"), ("BERT ", "bert"), ("default", "anna"), (None, "anna"), ("", "anna"), ("random", "random"),
      ("alloy", "anna"), ("ash", "anna"), ("marin", "bert"), ({"id": "bert"}, "bert")],
 )  # fmt: skip
-def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, asked: object, spoken: str) -> None:
+def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, voice: object, spoken: str) -> None:
     served, engine = steered()
     with served.client() as client:
-        answer = client.post(SPEECH, json={"input": "Hi.", "voice": asked})
+        answer = client.post(SPEECH, json={"input": "Hi.", "voice": voice})
     assert answer.headers["x-voice"] == spoken
     texts = [reference.text for reference in engine.utterances[-1].references]
     assert texts == ([] if spoken == "random" else [f"My name is {spoken}."])
@@ -99,9 +99,9 @@ def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, asked: object, spo
 
 def test_every_sampling_field_reaches_the_engine(steered: Steer) -> None:
     served, engine = steered()
-    asked = {"temperature": 0.5, "top_p": 0.7, "top_k": 11, "seed": 2**63 - 1, "max_new_tokens": 3}
+    fields = {"temperature": 0.5, "top_p": 0.7, "top_k": 11, "seed": 2**63 - 1, "max_new_tokens": 3}
     with served.client() as client:
-        assert client.post(SPEECH, json={"input": "One two.", **asked}).status_code == 200
+        assert client.post(SPEECH, json={"input": "One two.", **fields}).status_code == 200
     utterance = engine.utterances[-1]
     assert (utterance.sampling.temperature, utterance.sampling.top_p, utterance.sampling.top_k) == (0.5, 0.7, 11)
     assert (utterance.sampling.seed, utterance.max_frames, utterance.text) == (2**63 - 1, 3, "One two.")

@@ -57,10 +57,10 @@ def test_points_that_end_no_sentence_do_not_cut(sentence: str) -> None:
     ],
 )
 def test_no_part_is_too_long_and_no_letter_is_lost(text: str) -> None:
-    found = parts(text)
-    assert solid("".join(found)) == solid(text)
-    assert all(0 < len(part.encode()) <= 100 for part in found)
-    assert len(found) > 1
+    pieces = parts(text)
+    assert solid("".join(pieces)) == solid(text)
+    assert all(0 < len(part.encode()) <= 100 for part in pieces)
+    assert len(pieces) > 1
 
 
 def test_a_model_of_single_lines_gets_a_full_stop_for_the_end_of_a_paragraph() -> None:
@@ -122,9 +122,9 @@ def test_any_text_is_cut_without_loss() -> None:
     dice = random.Random(7)
     for _ in range(300):
         text = "x" + "".join(dice.choice(letters) for _ in range(dice.randrange(400)))
-        found = parts(text)
-        assert solid("".join(found)) == solid(text)
-        assert all(len(part.encode()) <= 100 or "[" in part or "<|" in part for part in found)
+        pieces = parts(text)
+        assert solid("".join(pieces)) == solid(text)
+        assert all(len(part.encode()) <= 100 or "[" in part or "<|" in part for part in pieces)
 
 
 SENTENCES = [

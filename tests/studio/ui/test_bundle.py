@@ -59,9 +59,9 @@ def test_the_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
 
 
 def test_the_map_finds_every_line_in_its_module() -> None:
-    script, told = bundled(MODULES | {PHRASES: "{}"}, "main.js")
+    script, warnings = bundled(MODULES | {PHRASES: "{}"}, "main.js")
     lines = script.splitlines()
-    sections = json.loads(told)["sections"]
+    sections = json.loads(warnings)["sections"]
     assert {section["map"]["sources"][0] for section in sections} == set(MODULES)
     for section in sections:
         source = MODULES[section["map"]["sources"][0]].splitlines()
@@ -146,6 +146,6 @@ def test_every_script_of_the_page_is_a_part_of_the_bundle_or_a_worklet() -> None
     folder = ROOT / "assets" / "page"
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")}
     data = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json")}
-    _, told = bundled({name: (folder / name).read_text("utf-8") for name in names | data}, "main.js")
-    unused = names - {section["map"]["sources"][0] for section in json.loads(told)["sections"]}
+    _, warnings = bundled({name: (folder / name).read_text("utf-8") for name in names | data}, "main.js")
+    unused = names - {section["map"]["sources"][0] for section in json.loads(warnings)["sections"]}
     assert all(name.endswith("-worklet.js") for name in unused)

@@ -37,9 +37,9 @@ def metas(studio: Served, **headers: str) -> dict[str, str]:
         answer = client.get("/", headers=headers)
     assert int(answer.headers["content-length"]) == answer.num_bytes_downloaded
     assert "Gradio" not in re.findall('property="og:title" content="(.*?)"', answer.text)
-    found = re.findall(r'<meta (?:property|name)="([\w:-]+)" content="(.*?)"', answer.text.partition("<body")[0])
-    assert len(found) == len(dict(found))  # each once
-    return {name: unescape(content) for name, content in found}
+    pairs = re.findall(r'<meta (?:property|name)="([\w:-]+)" content="(.*?)"', answer.text.partition("<body")[0])
+    assert len(pairs) == len(dict(pairs))  # each once
+    return {name: unescape(content) for name, content in pairs}
 
 
 def test_it_comes_compressed_to_whoever_reads_that(studio: Served) -> None:
@@ -51,12 +51,12 @@ def test_it_comes_compressed_to_whoever_reads_that(studio: Served) -> None:
 
 
 def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+    pages: list[str] = []
     templates = gradio.routes.templates
     render = templates.TemplateResponse
 
     def noted(**given: Any) -> object:
-        made.append(str(given["request"].url))
+        pages.append(str(given["request"].url))
         return render(**given)
 
     monkeypatch.setattr(templates, "TemplateResponse", noted)
@@ -68,12 +68,12 @@ def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypat
 
         first = page()
         assert page() == page("?page=endpoints") == page("?page=nonsense&deep_link=1") == page("?__theme=dark") == first
-        assert len(made) == 1
+        assert len(pages) == 1
         assert 'lang="de"' in page(language="de") and "there.example" in page(host="there.example")
         for number in range(MAX_CACHED):
             page(host=f"{number}.example")
-        assert len(made) == 3 + MAX_CACHED
-        assert page() == first and len(made) == 4 + MAX_CACHED, "the oldest was forgotten"
+        assert len(pages) == 3 + MAX_CACHED
+        assert page() == first and len(pages) == 4 + MAX_CACHED, "the oldest was forgotten"
 
 
 def test_it_is_kept_from_whoever_may_not_come_in(tmp_path: Path) -> None:
@@ -91,28 +91,28 @@ def test_a_browser_is_not_told_of_what_only_gradio_client_calls(studio: Served) 
         elsewhere = client.get("/endpoints")
     names = {endpoint["api_name"] for endpoint in config["dependencies"] if endpoint["api_visibility"] == "public"}
     assert {"synthesize", "voices_list", "take_get", "batch_submit"} <= names
-    told = json.loads(re.findall(r"window.gradio_config = (.*?);</script>", page, re.DOTALL)[0])
-    assert not names & {endpoint["api_name"] for endpoint in told["dependencies"]}
-    assert len(told["components"]) < len(config["components"]) / 2
+    page_config = json.loads(re.findall(r"window.gradio_config = (.*?);</script>", page, re.DOTALL)[0])
+    assert not names & {endpoint["api_name"] for endpoint in page_config["dependencies"]}
+    assert len(page_config["components"]) < len(config["components"]) / 2
     assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # there is nothing to see
 
 
 def test_a_link_to_the_studio_shows_what_it_is(studio: Served) -> None:
-    told = metas(studio)
-    assert told["og:title"] == "Voice Studio" and told["og:description"] == told["description"]
-    assert told["og:url"] == f"{studio.url}/" and told["og:image"].startswith(f"{studio.url}/page/")
+    tags = metas(studio)
+    assert tags["og:title"] == "Voice Studio" and tags["og:description"] == tags["description"]
+    assert tags["og:url"] == f"{studio.url}/" and tags["og:image"].startswith(f"{studio.url}/page/")
     with studio.client() as client:
-        picture = client.get(told["og:image"])
+        picture = client.get(tags["og:image"])
     assert picture.headers["content-type"] == "image/png"
     size = struct.unpack(">II", picture.content[16:24])
-    assert size == (int(told["og:image:width"]), int(told["og:image:height"]))
-    assert json.loads(told["studio-card"]) == CARD
+    assert size == (int(tags["og:image:width"]), int(tags["og:image:height"]))
+    assert json.loads(tags["studio-card"]) == CARD
 
 
 def test_behind_a_proxy_its_addresses_are_the_proxys(studio: Served) -> None:
-    told = metas(studio, **{"x-forwarded-host": "voices.example", "x-forwarded-proto": "https"})
-    assert told["og:url"] == "https://voices.example/"
-    assert told["og:image"].startswith("https://voices.example/page/")
+    tags = metas(studio, **{"x-forwarded-host": "voices.example", "x-forwarded-proto": "https"})
+    assert tags["og:url"] == "https://voices.example/"
+    assert tags["og:image"].startswith("https://voices.example/page/")
 
 
 @pytest.mark.parametrize("card", [None, "{", '{"demo": 1}'], ids=["none", "broken", "wrong"])

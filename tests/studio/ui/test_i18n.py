@@ -28,8 +28,10 @@ def forms(phrase: str | dict[str, str]) -> list[str]:
 
 def shape(phrase: str | dict[str, str]) -> tuple[set[str], list[str]]:
     """The {names} that are put in, and the markup."""
-    told = forms(phrase)
-    return {name for form in told for name in re.findall(r"\{(\w+)\}", form)}, sorted(re.findall(r"<[^>]+>", told[-1]))
+    plurals = forms(phrase)
+    return {name for form in plurals for name in re.findall(r"\{(\w+)\}", form)}, sorted(
+        re.findall(r"<[^>]+>", plurals[-1])
+    )
 
 
 def used() -> tuple[set[str], list[str]]:
@@ -42,31 +44,33 @@ def used() -> tuple[set[str], list[str]]:
     sources = [*PAGE.rglob("*.js"), *(ROOT / "studio").rglob("*.py")]
     scripts = "".join(path.read_text("utf-8") for path in sources)
     whole = re.findall(r'"([a-z]\w*\.[\w.-]+)"', scripts)
-    made = [re.split(r"\$\{[^}]*\}", template) for template in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)]
-    return marked, [re.escape(key) for key in whole] + [r"[\w.-]*".join(map(re.escape, parts)) for parts in made]
+    templates = [
+        re.split(r"\$\{[^}]*\}", template) for template in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)
+    ]
+    return marked, [re.escape(key) for key in whole] + [r"[\w.-]*".join(map(re.escape, parts)) for parts in templates]
 
 
 @pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
 def test_a_language_says_all_that_english_says(language: str) -> None:
-    said = FILES[language]
-    assert list(said) == list(ENGLISH)  # in its order too: they are read side by side
-    assert [key for key in ENGLISH if shape(said[key]) != shape(ENGLISH[key])] == []
-    assert [key for key in ENGLISH if not all(form.strip() for form in forms(said[key]))] == []
+    phrases = FILES[language]
+    assert list(phrases) == list(ENGLISH)  # in its order too: they are read side by side
+    assert [key for key in ENGLISH if shape(phrases[key]) != shape(ENGLISH[key])] == []
+    assert [key for key in ENGLISH if not all(form.strip() for form in forms(phrases[key]))] == []
 
 
 def test_every_phrase_is_used_and_every_mark_has_one() -> None:
     marked, patterns = used()
-    told = re.compile("|".join(patterns))
+    pattern = re.compile("|".join(patterns))
     assert marked - ENGLISH.keys() - {"script", "language"} == set()
-    assert [key for key in ENGLISH if key not in marked and not told.fullmatch(key)] == []
+    assert [key for key in ENGLISH if key not in marked and not pattern.fullmatch(key)] == []
 
 
 def test_phrases_of_markup_fit_into_it() -> None:
     """Into an attribute too; and one that is put in by the server has no plural."""
     marked, _ = used()
-    for said in FILES.values():
-        assert [key for key in said if any('"' in form or "&" in form for form in forms(said[key]))] == []
-        assert [key for key in marked & said.keys() if not isinstance(said[key], str)] == []
+    for phrases in FILES.values():
+        assert [key for key in phrases if any('"' in form or "&" in form for form in forms(phrases[key]))] == []
+        assert [key for key in marked & phrases.keys() if not isinstance(phrases[key], str)] == []
 
 
 @pytest.mark.parametrize(
@@ -102,16 +106,17 @@ def test_the_page_comes_in_the_language_of_its_reader(tmp_path: Path) -> None:
             ({}, "en"),
         ):
             answer = client.get("/", headers=headers)
-            said = FILES[language]
+            phrases = FILES[language]
             assert f'<html lang="{language}"' in re.sub(r"\s+", " ", answer.text)
             assert set(MARK.findall(answer.text)) == set()
-            assert said["speak.script"] in answer.text
+            assert phrases["speak.script"] in answer.text
             assert (
-                unescape(re.findall('name="description" content="(.*?)"', answer.text)[0]) == said["shell.description"]
+                unescape(re.findall('name="description" content="(.*?)"', answer.text)[0])
+                == phrases["shell.description"]
             )
             assert {"Accept-Language", "Cookie"} <= {header.strip() for header in answer.headers["vary"].split(",")}
             script = re.findall(r'(/page/\w+/page[\w.-]*\.js)\\?"', answer.text)[0]
-            assert said["player.speaking"] in client.get(script).text
+            assert phrases["player.speaking"] in client.get(script).text
             assert MARK.findall(client.get("/config", headers=headers).text) == []
     assert all(f"area-{area}" in answer.text for area in AREAS)
 

@@ -109,8 +109,8 @@ async def test_no_notation_of_a_private_address_is_reached(
     site: Site, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(clip_fetcher.PORTS, "http", site.port)  # so that it is not the port that is refused
-    said = {await refusal(ClipFetcher(), f"http://{host}{port}/clip") for port in ("", f":{site.port}", ":22")}
-    assert said == {await refusal(ClipFetcher(), "https://no-such-host.invalid/clip")}
+    messages = {await refusal(ClipFetcher(), f"http://{host}{port}/clip") for port in ("", f":{site.port}", ":22")}
+    assert messages == {await refusal(ClipFetcher(), "https://no-such-host.invalid/clip")}
     assert site.asked == []
 
 
@@ -134,11 +134,11 @@ async def test_every_redirect_is_checked_anew(site: Site) -> None:
     fetcher = ClipFetcher(trusted=HERE)
     targets = [f"http://127.0.0.2:{site.port}/clip", "http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"]
     targets += [f"http://[::ffff:127.0.0.2]:{site.port}/clip", "ftp://127.0.0.1/x", "http://", "//[::1]/clip", ""]
-    said = set()
+    messages = set()
     for number, target in enumerate(targets):
         site.leads[f"/{number}"] = target
-        said.add(await refusal(fetcher, f"http://127.0.0.1:{site.port}/{number}"))
-    assert len(said) == 1
+        messages.add(await refusal(fetcher, f"http://127.0.0.1:{site.port}/{number}"))
+    assert len(messages) == 1
     assert "/clip" not in site.asked
 
 

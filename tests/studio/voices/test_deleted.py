@@ -32,8 +32,8 @@ def test_deleted_voices_are_listed_in_pages_and_found_by_the_same_questions(stee
     with served.client() as client:
         for name, gender, tags in (("Ada", "female", "warm"), ("Carl", "male", "warm, low"), ("Dora", "female", "")):
             fields = {"name": name, "ref_text": WORDS, "gender": gender, "tags": tags}
-            made = client.post("/v1/audio/voices", data=fields, files={"audio_sample": ("a.wav", spoken())})
-            assert made.status_code == 200
+            creation = client.post("/v1/audio/voices", data=fields, files={"audio_sample": ("a.wav", spoken())})
+            assert creation.status_code == 200
             assert client.delete(f"{VOICES}/{name}").status_code == 200
         assert deleted(client) == deleted(client, limit=1) == deleted(client, limit=2) == ["Dora", "Carl", "Ada"]
         assert deleted(client, order="name", limit=2) == ["Dora", "Carl", "Ada"]

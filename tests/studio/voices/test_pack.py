@@ -82,8 +82,8 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
 
 def test_a_pack_can_be_looked_into_without_an_import(library: Library) -> None:
     make(library)
-    told = read_pack(export_voice(library, "eve")).as_json()
-    assert told["name"] == "Eve" and told["licence"] == "CC0"
+    manifest = read_pack(export_voice(library, "eve")).as_json()
+    assert manifest["name"] == "Eve" and manifest["licence"] == "CC0"
     assert library.voices.count() == 1
 
 
@@ -187,10 +187,16 @@ def test_a_bad_pack_is_refused_and_leaves_nothing(library: Library, other: Libra
     assert list(other.files.everything()) == [] and other.audit.verify() == 0
 
 
-def fields_of(told: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+def fields_of(value_of_json: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """The way to every field of a manifest, those inside of others too."""
-    inner = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
-    return [found for key, value in inner for found in [(*path, key), *fields_of(value, (*path, key))]]
+    inner = (
+        value_of_json.items()
+        if isinstance(value_of_json, dict)
+        else enumerate(value_of_json)
+        if isinstance(value_of_json, list)
+        else ()
+    )
+    return [inner_path for key, value in inner for inner_path in [(*path, key), *fields_of(value, (*path, key))]]
 
 
 def test_a_field_of_the_wrong_kind_is_named_in_plain_words(library: Library) -> None:
@@ -245,7 +251,7 @@ def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEn
     assert [words for *_, words in engine.encoded[-2:]] == [WORDS, "Another one says more words."]
     shelf = served.app.state.studio.speech.voices.library
     codes = [shelf.codes.get(sample.cut_key, "fake") for sample in shelf.voices.get("eve").samples]
-    assert [found is not None and found.shape for found in codes] == [(10, 5), (10, 5)], "those of the engine"
+    assert [array is not None and array.shape for array in codes] == [(10, 5), (10, 5)], "those of the engine"
 
 
 def test_codes_that_an_earlier_version_took_from_a_pack_are_forgotten(library: Library) -> None:

@@ -142,10 +142,10 @@ def test_what_takes_too_long_ends_between_two_voices(tmp_path: Path, monkeypatch
     steps: Iterator[Intake | TooCostly] = iter([clip, clip, clip, TooCostly("it took too long")])
 
     def step(data: bytes, text: str) -> Intake:
-        made = next(steps)
-        if isinstance(made, TooCostly):
-            raise made
-        return made
+        step = next(steps)
+        if isinstance(step, TooCostly):
+            raise step
+        return step
 
     monkeypatch.setattr(reference_folder, "take_in", step)
     files = {f"{name}/{number}.{kind}": b"a" for name in "ABC" for number in (1, 2) for kind in ("wav", "lab")}

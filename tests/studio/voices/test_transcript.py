@@ -133,12 +133,12 @@ def test_a_clip_is_written_down_and_compared_where_a_recogniser_is_installed(
             "start": "0",
             "end": "2",
         }
-        told = client.post(TRANSCRIBE, data=data, files=files).json()
+        transcript = client.post(TRANSCRIBE, data=data, files=files).json()
         advice = client.post(ADVISE, data={"ref_text": "The Birch!", "heard": "the beech"}, files=files).json()
-    assert told["text"] == "The birch canoe slid on the smooth planks." and told["language"] == "en"
-    assert told["words"][1] == {"word": "birch", "start": 0.1, "end": 0.4, "probability": 0.9}
-    assert told["marks"][1] == {"text": "and the fish swam home", "heard": ""}
-    assert told["seconds"] == 2
+    assert transcript["text"] == "The birch canoe slid on the smooth planks." and transcript["language"] == "en"
+    assert transcript["words"][1] == {"word": "birch", "start": 0.1, "end": 0.4, "probability": 0.9}
+    assert transcript["marks"][1] == {"text": "and the fish swam home", "heard": ""}
+    assert transcript["seconds"] == 2
     audio, language = recogniser.heard[0]
     assert len(audio) == 2 * 16_000 and language == "en"
     assert advice["marks"] == [
@@ -176,14 +176,14 @@ def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path
     served, _ = steered(transcriber=f"faster-whisper:{tmp_path / 'model'}")
     files = {"audio_sample": ("me.wav", spoken())}
     with served.client() as client:
-        told = client.post(TRANSCRIBE, data={"ref_text": "The canoe slid.", "end": "2"}, files=files).json()
+        transcript = client.post(TRANSCRIBE, data={"ref_text": "The canoe slid.", "end": "2"}, files=files).json()
         unknown = client.post(TRANSCRIBE, data={"language": "nds", "end": "2"}, files=files).json()
-    assert told["text"] == unknown["text"] == "The birch canoe slid." and told["language"] == "en"
-    assert [word["word"] for word in told["words"]] == ["The", "birch", "canoe", "slid."]
-    times = [time for word in told["words"] for time in (word["start"], word["end"])]
-    assert times == sorted(times) and 0 <= times[0] < times[-1] <= told["seconds"] == 2
-    assert all(word["probability"] > 0.9 for word in told["words"])
-    assert {"text": "", "heard": "birch"} in told["marks"]
+    assert transcript["text"] == unknown["text"] == "The birch canoe slid." and transcript["language"] == "en"
+    assert [word["word"] for word in transcript["words"]] == ["The", "birch", "canoe", "slid."]
+    times = [time for word in transcript["words"] for time in (word["start"], word["end"])]
+    assert times == sorted(times) and 0 <= times[0] < times[-1] <= transcript["seconds"] == 2
+    assert all(word["probability"] > 0.9 for word in transcript["words"])
+    assert {"text": "", "heard": "birch"} in transcript["marks"]
 
 
 def test_a_model_that_is_not_there_is_named(steered: Steer, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_openais_client_makes_uses_and_deletes_a_voice_with_a_consent(served: Se
         ) as speech:
             assert speech.headers["x-voice"] == "eve" and speech.headers["x-voice-revision"] == "1"
             assert len(speech.read()) > 1000
-        assert [found.id for found in sdk.audio.voice_consents.list(limit=5)] == [consent.id]
+        assert [row.id for row in sdk.audio.voice_consents.list(limit=5)] == [consent.id]
         assert sdk.audio.voice_consents.update(consent.id, name="Eva").name == "Eva"
         assert sdk.audio.voice_consents.retrieve(consent.id).name == "Eva"
         assert sdk.audio.voices.delete("EVE").deleted
@@ -75,10 +75,10 @@ def test_openais_client_makes_uses_and_deletes_a_voice_with_a_consent(served: Se
 
 
 def test_vllm_omnis_scripts_find_what_they_look_for(client: httpx.Client) -> None:
-    made = create(client, consent="I said yes", speaker_description="warm").json()
-    assert made["success"] is True
-    assert made["voice"]["name"] == "eve" and made["voice"]["ref_text"] == WORDS
-    assert made["voice"]["mime_type"] == "audio/wav" and made["voice"]["file_size"] == len(spoken())
+    created = create(client, consent="I said yes", speaker_description="warm").json()
+    assert created["success"] is True
+    assert created["voice"]["name"] == "eve" and created["voice"]["ref_text"] == WORDS
+    assert created["voice"]["mime_type"] == "audio/wav" and created["voice"]["file_size"] == len(spoken())
     listed = client.get(VOICES).json()
     assert {"id", "name"} <= set(listed["voices"][0]) and listed["voices"] == listed["data"]
     assert [voice["name"] for voice in listed["uploaded_voices"]] == ["eve"]
@@ -249,14 +249,14 @@ def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(cl
     client.patch("/v1/voices/bert", json={"favourite": True})
 
     def names(**wanted: str | list[str]) -> list[str]:
-        found: list[str] = []
+        ids: list[str] = []
         after: dict[str, str] = {}
         while True:  # page by page
             page = client.get("/v1/voices", params={"limit": 2, **wanted, **after}).json()
             assert page["tags"] == ["slow", "warm"] and page["accents"] == ["Irish"]
-            found += [voice["name"] for voice in page["data"]]
+            ids += [voice["name"] for voice in page["data"]]
             if not page["has_more"]:
-                return found
+                return ids
             after = {"after": page["last_id"]}
 
     assert names() == ["Anna", "Bert", "Dan", "Eve"]
@@ -370,17 +370,17 @@ def test_only_the_names_that_meant_a_deleted_voice_move_to_another(steered: Stee
 
 
 def test_a_file_of_aliases_that_says_nothing_usable_stops_the_start(tmp_path: Path, steered: Steer) -> None:
-    for told in ("{", "[]", '{"nova": "eve"}', '{"nova": [1]}'):
-        (tmp_path / "aliases.json").write_text(told)
+    for content in ("{", "[]", '{"nova": "eve"}', '{"nova": [1]}'):
+        (tmp_path / "aliases.json").write_text(content)
         with pytest.raises(SettingsError, match=r"aliases\.json"):
             steered(voices=str(tmp_path))
 
 
 def test_what_a_deletion_answers_brings_the_voice_back(client: httpx.Client) -> None:
-    for asked in ("bert", "BERT"):
-        told = client.delete(f"{VOICES}/{asked}").json()
-        assert told["id"] == asked
-        assert client.post(f"/v1/voices/{told['id']}/restore").json()["slug"] == "bert"
-    told = client.delete("/v1/voices/bert").json()
-    assert client.post(f"/v1/voices/{told['id']}/restore").json()["slug"] == "bert"
+    for name in ("bert", "BERT"):
+        answer = client.delete(f"{VOICES}/{name}").json()
+        assert answer["id"] == name
+        assert client.post(f"/v1/voices/{answer['id']}/restore").json()["slug"] == "bert"
+    answer = client.delete("/v1/voices/bert").json()
+    assert client.post(f"/v1/voices/{answer['id']}/restore").json()["slug"] == "bert"
     assert code_of(client.post("/v1/voices/bert/restore")) == (404, "voice_not_found")

@@ -27,8 +27,8 @@ LOUD = 20.0
 def write_model(folder: Path, words: list[str], seconds: float, language: str = "en") -> None:
     """A model folder; the words are heard from the beginning to ``seconds``."""
     bytes_ = sorted(pre_tokenizers.ByteLevel.alphabet())
-    said = [f"Ġ{word}" for word in words]
-    text = [*bytes_, *said]
+    word_tokens = [f"Ġ{word}" for word in words]
+    text = [*bytes_, *word_tokens]
     text += [*(f"unused{number}" for number in range(TEXT_TOKENS - len(text) - 1)), ""]  # "" says: of many languages
     tokenizer = Tokenizer(models.BPE({token: number for number, token in enumerate(text)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -36,7 +36,7 @@ def write_model(folder: Path, words: list[str], seconds: float, language: str = 
     tokenizer.add_special_tokens(SPECIAL)
     spec = WhisperSpec(1, 1, 1, 1)
     vocabulary = [*text, *SPECIAL, *TIMES]
-    script = [f"<|{language}|>", "", "<|0.00|>", *said, f"<|{seconds:.2f}|>", "<|endoftext|>"]
+    script = [f"<|{language}|>", "", "<|0.00|>", *word_tokens, f"<|{seconds:.2f}|>", "<|endoftext|>"]
     _fill(spec, len(vocabulary))
     for position, token in enumerate(script):  # after <|startoftranscript|> comes the language, after the task a time
         if token:

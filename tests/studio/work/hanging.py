@@ -23,7 +23,7 @@ def hang_in_another(*values: object) -> None:
 
 def children(parent: int | None = None) -> list[int]:
     """The processes with work of a studio in them that this process, or another one, has started, and theirs."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command, status = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
@@ -32,5 +32,5 @@ def children(parent: int | None = None) -> list[int]:
         above = int(status.rpartition(")")[2].split()[1])
         is_zombie = status.rpartition(")")[2].split()[0] == "Z"
         if b"studio.work.child" in command and above == (parent or os.getpid()) and not is_zombie:
-            found += [int(folder.name), *children(int(folder.name))]
-    return found
+            pids += [int(folder.name), *children(int(folder.name))]
+    return pids

@@ -39,9 +39,9 @@ def refuse(words: str) -> None:
 
 async def test_a_result_and_a_refusal_come_back_whole() -> None:
     assert await in_child(job(), MEMORY, (), sorted, [3, 1, 2]) == [1, 2, 3]
-    with pytest.raises(InvalidDocument, match="line 3: no") as told:
+    with pytest.raises(InvalidDocument, match="line 3: no") as refusal:
         await in_child(job(), MEMORY, (), refuse, "line 3: no")
-    assert (told.value.param, told.value.code) == ("file", "odd")
+    assert (refusal.value.param, refusal.value.code) == ("file", "odd")
 
 
 async def test_a_process_that_was_taken_over_cannot_have_its_parent_run_anything() -> None:

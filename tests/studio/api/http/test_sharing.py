@@ -305,11 +305,11 @@ def test_lists_name_no_private_voice_and_a_name_is_taken_for_all(
         "/model?page_size=1000",
     )
     for path in (*paths, "/v1/references/list", "/v1/audio/voice_consents?limit=100", "/v1/voices?q=secret"):
-        found = anna.get(path).raise_for_status().text
-        assert ids["reference"] in found or ids["name"] in found or ids["consent_id"] in found, path
-        found = bert.get(path).raise_for_status().text
+        listing = anna.get(path).raise_for_status().text
+        assert ids["reference"] in listing or ids["name"] in listing or ids["consent_id"] in listing, path
+        listing = bert.get(path).raise_for_status().text
         for secret in ("secret", "Hidden", ids["reference"], ids["name"], ids["consent_id"]):
-            assert f'"{secret}"' not in found, path
+            assert f'"{secret}"' not in listing, path
     assert ids["reference"] not in bert.get("/").text
     form = {"name": ids["name"], "ref_text": WORDS}
     assert_envelope(bert.post("/v1/audio/voices", data=form, files=CLIP), 409, "name")

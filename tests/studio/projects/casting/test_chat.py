@@ -43,8 +43,8 @@ def chat() -> Iterator[tuple[FakeChat, str]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             fake.keys.append(self.headers["Authorization"])
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            fake.asked.append(asked | {"path": self.path})
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            fake.asked.append(request | {"path": self.path})
             if fake.body is None:
                 fake.is_over.wait(30)
                 return
@@ -107,9 +107,9 @@ def test_proposals_are_shown_and_change_nothing(steered: Steer, chat: tuple[Fake
         ]
         assert_envelope(client.post(f"{at}/cast/proposals", json={"ids": ["part_x"]}), 404, "ids")
         everything = json.dumps([client.get("/v1/about").json(), cast, answer])
-    asked = fake.asked[0]
-    assert (asked["path"], asked["model"], fake.keys[0]) == ("/v1/chat/completions", "tiny", f"Bearer {KEY}")
-    sent = json.loads(asked["messages"][1]["content"])
+    request = fake.asked[0]
+    assert (request["path"], request["model"], fake.keys[0]) == ("/v1/chat/completions", "tiny", f"Bearer {KEY}")
+    sent = json.loads(request["messages"][1]["content"])
     assert sent["characters"] == ["Ann"]
     assert sent["lines"][1] == {"n": 2, "before": "“Go!”", "line": "“No.”", "after": "It rained."}
     assert KEY not in everything

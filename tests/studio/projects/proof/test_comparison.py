@@ -59,10 +59,10 @@ FAULTS = {
 def differences(typed: str, heard: str, language: str = "", read: str | None = None) -> list[tuple[str, str, str]]:
     words = [HeardWord(word, at * 0.3, at * 0.3 + 0.3) for at, word in enumerate(heard.split())]
     text = Text(typed, normalised(typed) if read is None else read, language)
-    found = compare(text, words).differences
+    differences_in_order = compare(text, words).differences
     return [
         (difference.kind, " ".join(text.words[difference.first : difference.last]), difference.heard)
-        for difference in found
+        for difference in differences_in_order
     ]
 
 
@@ -74,10 +74,10 @@ def test_another_spelling_of_the_same_sound_is_not_a_difference(case: str) -> No
 @pytest.mark.parametrize("case", FAULTS)
 def test_what_was_said_otherwise_is_named(case: str) -> None:
     typed, heard, expected = FAULTS[case]
-    found = differences(typed, heard)
+    actual = differences(typed, heard)
     if case == "Chinese":
-        found = [(kind, words.replace(" ", ""), said) for kind, words, said in found]
-    assert found == expected
+        actual = [(kind, words.replace(" ", ""), spoken) for kind, words, spoken in actual]
+    assert actual == expected
 
 
 def test_a_dictionary_s_reading_counts_beside_the_text() -> None:

@@ -30,13 +30,13 @@ def figures(pcm: np.ndarray) -> SoundFigures:
 def test_silence_within_speech_and_around_it_is_found() -> None:
     gap = np.zeros(RATE * 3, np.float32)
     gap[RATE] = 0.5  # a click
-    found = figures(np.concatenate([np.zeros(RATE, np.float32), speech(1), gap, speech(1, 1), np.zeros(RATE)]))
-    silences = [silence for silence in found.silences if silence[1] - silence[0] > 0.5]
+    measured = figures(np.concatenate([np.zeros(RATE, np.float32), speech(1), gap, speech(1, 1), np.zeros(RATE)]))
+    silences = [silence for silence in measured.silences if silence[1] - silence[0] > 0.5]
     assert silences == [pytest.approx(span, abs=0.05) for span in ((0.0, 1.0), (2.0, 5.0), (6.0, 7.0))]
     assert (
-        found.seconds == pytest.approx(7.0, abs=0.01)
-        and found.speech_s == pytest.approx(2.0, abs=0.1)
-        and not found.is_cut
+        measured.seconds == pytest.approx(7.0, abs=0.01)
+        and measured.speech_s == pytest.approx(2.0, abs=0.1)
+        and not measured.is_cut
     )
 
 

@@ -76,8 +76,8 @@ def test_the_narrowest_entry_counts_in_speech_dialogue_and_reading(steered: Stee
         client.post(SPEECH, json={"input": "Gif.\nAnna: Gif.\nB: Gif.", "voice": "anna", "cast": {"b": "bert"}})
         assert texts(engine) == ["A jif.", "A geef.", "A GIF.", "jif.", "jif.", "geef."]
         for body, read in (({}, "A jif"), ({"voice": "bert"}, "A geef"), ({"dictionary": False}, "A GIF")):
-            told = client.post(f"{SPEECH}/reading", json={"input": "A GIF"} | body).json()
-            assert (told["text"], told["changed"]) == (read, read != "A GIF")
+            reading = client.post(f"{SPEECH}/reading", json={"input": "A GIF"} | body).json()
+            assert (reading["text"], reading["changed"]) == (read, read != "A GIF")
         assert client.post(f"{SPEECH}/reading", json={"input": "Zoe: Gif", "cast": {}}).json()["text"] == "Zoe: jif"
 
 
@@ -89,8 +89,8 @@ def test_entries_count_however_letters_and_their_marks_are_written(steered: Stee
             answer = client.post(SPEECH, json={"input": written})
             take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
             assert (take["text"], take["parameters"]["read_as"]) == (written, "So ny eve, \u00e9t\u00e9.")
-        told = client.post(f"{SPEECH}/reading", json={"input": "E\u0301te\u0301"}).json()
-        assert (told["text"], told["changed"]) == ("E\u0301te\u0301", False)
+        reading = client.post(f"{SPEECH}/reading", json={"input": "E\u0301te\u0301"}).json()
+        assert (reading["text"], reading["changed"]) == ("E\u0301te\u0301", False)
     assert texts(engine) == ["So ny eve, \u00e9t\u00e9."] * 2
 
 

@@ -31,23 +31,23 @@ def texts(engine: FakeEngine) -> list[str]:
     return [utterance.text for utterance in engine.utterances]
 
 
-@pytest.mark.parametrize(("asked", "spoken"), [(None, READ), (True, READ), (False, WRITTEN)])
+@pytest.mark.parametrize(("normalize", "spoken"), [(None, READ), (True, READ), (False, WRITTEN)])
 def test_a_model_that_asks_for_words_gets_them_unless_the_request_says_otherwise(
-    steered: Steer, asked: bool | None, spoken: str
+    steered: Steer, normalize: bool | None, spoken: str
 ) -> None:
     served, engine = with_card(steered)
     with served.client() as client:
-        assert client.post(SPEECH, json={"input": WRITTEN, "normalize": asked}).status_code == 200
+        assert client.post(SPEECH, json={"input": WRITTEN, "normalize": normalize}).status_code == 200
     assert texts(engine) == [spoken]
 
 
-@pytest.mark.parametrize(("asked", "spoken"), [(None, WRITTEN), (True, READ)])
+@pytest.mark.parametrize(("normalize", "spoken"), [(None, WRITTEN), (True, READ)])
 def test_a_model_without_a_card_gets_the_text_as_it_is_unless_the_request_says_otherwise(
-    steered: Steer, asked: bool | None, spoken: str
+    steered: Steer, normalize: bool | None, spoken: str
 ) -> None:
     served, engine = steered()
     with served.client() as client:
-        client.post(SPEECH, json={"input": WRITTEN, "normalize": asked})
+        client.post(SPEECH, json={"input": WRITTEN, "normalize": normalize})
     assert texts(engine) == [spoken]
 
 
@@ -109,13 +109,13 @@ def test_a_batch_a_socket_and_a_project_read_alike(steered: Steer) -> None:
 
 
 def project_says(served: Served, engine: FakeEngine, normalize: bool | None) -> str:
-    said = len(engine.utterances)
+    count = len(engine.utterances)
     with served.client() as client:
         body = {"items": [{"input": "At 8 pm"}], "start": True, "normalize": normalize}
         project = client.post("/v1/projects", json=body).json()
         assert project["settings"]["normalize"] is normalize
     until(served, project, "done")
-    return texts(engine)[said]
+    return texts(engine)[count]
 
 
 def test_a_project_that_is_read_otherwise_has_to_be_spoken_again(steered: Steer) -> None:
@@ -131,12 +131,12 @@ def test_a_project_that_is_read_otherwise_has_to_be_spoken_again(steered: Steer)
 def test_how_a_text_would_be_read_is_told_and_nothing_is_spoken(steered: Steer) -> None:
     served, engine = with_card(steered)
     with served.client() as client:
-        told = client.post(READING, json={"input": WRITTEN}).json()
-        assert told == {"object": "speech.reading", "text": READ, "changed": True, "language": "en"}
-        told = client.post(READING, json={"input": WRITTEN, "normalize": False}).json()
-        assert (told["text"], told["changed"]) == (WRITTEN, False)
-        told = client.post(READING, json={"input": "Anna: 5 of us.\nBert: At 5 pm.", "cast": {}}).json()
-        assert told["text"] == "Anna: Five of us.\nBert: At five PM."
+        reading = client.post(READING, json={"input": WRITTEN}).json()
+        assert reading == {"object": "speech.reading", "text": READ, "changed": True, "language": "en"}
+        reading = client.post(READING, json={"input": WRITTEN, "normalize": False}).json()
+        assert (reading["text"], reading["changed"]) == (WRITTEN, False)
+        reading = client.post(READING, json={"input": "Anna: 5 of us.\nBert: At 5 pm.", "cast": {}}).json()
+        assert reading["text"] == "Anna: Five of us.\nBert: At five PM."
     assert not engine.utterances
 
 
@@ -145,11 +145,11 @@ def test_what_becomes_of_brackets_and_pasted_signs_is_told(steered: Steer) -> No
     engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
     text = "# Head\n[Whisper] Tom &amp; Jer\u00adry [1] cast [Fireball] **now** \\[whisper]."
     with served.client() as client:
-        told = client.post(READING, json={"input": text}).json()
-        assert told["text"] == "Head\n[whisper] Tom and Jerry cast Fireball now whisper." and told["changed"]
-        told = client.post(READING, json={"input": text, "normalize": False}).json()
-        assert told["text"] == "# Head\n[whisper] Tom & Jerry 1 cast Fireball **now** whisper."
-        again = client.post(READING, json={"input": told["text"], "normalize": False}).json()
+        reading = client.post(READING, json={"input": text}).json()
+        assert reading["text"] == "Head\n[whisper] Tom and Jerry cast Fireball now whisper." and reading["changed"]
+        reading = client.post(READING, json={"input": text, "normalize": False}).json()
+        assert reading["text"] == "# Head\n[whisper] Tom & Jerry 1 cast Fireball **now** whisper."
+        again = client.post(READING, json={"input": reading["text"], "normalize": False}).json()
         assert not again["changed"]
 
 

@@ -54,11 +54,11 @@ KINDS = {
 
 def texts() -> list[str]:
     """Each kind three times, beside others."""
-    dice, found = random.Random(5), list[str]()
+    dice, results = random.Random(5), list[str]()
     for _ in range(3):
         kinds = dice.sample(sorted(KINDS), len(KINDS))
-        found += [" ".join(KINDS[kind] for kind in kinds[at : at + 4]) for at in range(0, len(kinds), 4)]
-    return found
+        results += [" ".join(KINDS[kind] for kind in kinds[at : at + 4]) for at in range(0, len(kinds), 4)]
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +129,8 @@ def test_each_way_hands_over_the_same_words(paged: Steered) -> None:
                 assert not set("\u00ad\u200b\ufeff\u2060\ufb01&*`|#\ue000") & set(step.replace("<|speaker:1|>", "")), (
                     step
                 )
-            told = client.post("/v1/audio/speech/reading", json=body).json()["text"]
-            script = read_script(told, apart=True, one_line=True)
+            reading = client.post("/v1/audio/speech/reading", json=body).json()["text"]
+            script = read_script(reading, apart=True, one_line=True)
             assert [step.text for step in script if isinstance(step, Words)] == spoken
             batch = handed_over(engine, client.post, "/v1/audio/speech/batch", json={"items": [body]})
             assert batch == spoken

@@ -83,8 +83,8 @@ def test_sentences_reach_from_their_first_word_to_their_last() -> None:
 
 def test_words_in_brackets_are_timed_where_they_were_read_and_are_in_their_sentence() -> None:
     text = "[whisper] He cast [Fire Ball].[1] [low] See [the page](https://a.b/c) and re\u00adst \U0001f389."
-    said = words_of("He cast Fire Ball See the page and rest")
-    read = [Timed(word, float(at), at + 1.0) for at, word in enumerate(said)]
+    spoken = words_of("He cast Fire Ball See the page and rest")
+    read = [Timed(word, float(at), at + 1.0) for at, word in enumerate(spoken)]
     timed = with_times_as_written(text, read, ("whisper", "low"))
     assert [word.text for word in timed] == ["He", "cast", "Fire", "Ball", "See", "the", "page", "and", "re\u00adst"]
     assert [word.start for word in timed] == [float(at) for at in range(9)]

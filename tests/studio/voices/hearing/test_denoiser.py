@@ -55,8 +55,8 @@ def test_noise_goes_and_the_voice_stays_at_every_step_to_a_voice(steered: Steer)
         stored = client.get(f"/v1/voices/{voice['id']}/samples/{kept['id']}/audio").content
     assert stored == heard.content  # what is kept is what was heard
     assert kept["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None} and kept["seconds"] == 3
-    sound, told = samples_of(stored)
-    assert told == RATE and len(sound) == 3 * RATE
+    sound, wav_rate = samples_of(stored)
+    assert wav_rate == RATE and len(sound) == 3 * RATE
     assert si_sdr(sound, meant[RATE:]) > 10 + 5
     assert si_sdr(samples_of(untouched)[0], meant) > 20
 

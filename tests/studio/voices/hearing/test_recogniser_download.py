@@ -60,10 +60,10 @@ def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
         assert before["offered"]["licence"] == "MIT" and before["offered"]["bytes"] > 10**8
         assert client.post("/v1/voices/transcribe", files=files).status_code == 501
         assert client.post(ROUTE).status_code == 202 and client.post(ROUTE).json()["fetching"]
-        under_way = until(client, lambda told: told["fetching"] is not None and told["fetching"]["bytes"] > 10**6)
+        under_way = until(client, lambda status: status["fetching"] is not None and status["fetching"]["bytes"] > 10**6)
         assert under_way["fetching"]["bytes"] < under_way["fetching"]["total"] < 10**8
         hub.gate.set()
-        after = until(client, lambda told: told["fetching"] is None)
+        after = until(client, lambda status: status["fetching"] is None)
         assert after["error"] is None and client.get("/health").json()["transcriber"] == after["name"]
         heard = client.post("/v1/voices/transcribe", files=files).json()
         assert heard["text"] == "The birch canoe slid."
@@ -80,7 +80,7 @@ def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Stee
     with served.client() as client:
         hub.gate.clear()
         client.post(ROUTE)
-        until(client, lambda told: told["fetching"] is not None and told["fetching"]["bytes"] > 10**6)
+        until(client, lambda status: status["fetching"] is not None and status["fetching"]["bytes"] > 10**6)
         assert len(files_in(tmp_path)) > 1
         given_up = client.delete(ROUTE).json()
         assert given_up["fetching"] is given_up["error"] is given_up["name"] is None
@@ -88,7 +88,7 @@ def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Stee
         hub.gate.set()
         hub.broken = True
         client.post(ROUTE)
-        failed = until(client, lambda told: told["fetching"] is None)
+        failed = until(client, lambda status: status["fetching"] is None)
         assert "did not arrive as the hub has it" in failed["error"] and failed["name"] is None
         assert files_in(tmp_path) == set()
 
@@ -107,7 +107,7 @@ def test_without_the_hub_it_is_said_and_what_to_do(
     assert not left.exists()
     with served.client() as client:
         client.post(ROUTE)
-        assert why in until(client, lambda told: told["fetching"] is None)["error"]
+        assert why in until(client, lambda status: status["fetching"] is None)["error"]
     assert files_in(tmp_path) == set()
 
 
@@ -136,7 +136,7 @@ def test_one_that_cannot_be_loaded_says_why(
     served, _ = steered(home=str(tmp_path))
     with served.client() as client:
         client.post(ROUTE)
-        failed = until(client, lambda told: told["fetching"] is None)
+        failed = until(client, lambda status: status["fetching"] is None)
     assert why in failed["error"] and failed["name"] is None and files_in(tmp_path) == set()
     assert f"Systran/faster-whisper-base cannot be used: {failed['error']}" in caplog.text
 
