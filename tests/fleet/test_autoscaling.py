@@ -13,7 +13,7 @@ from studio.errors import SettingsError
 from studio.settings import Settings
 
 
-def asked(
+def range_of(
     engines: int | tuple[int, int] | None, gpus: int = 2, cores: int = 8, may_grow: bool = True, **config: Any
 ) -> ReplicaRange:
     where = "the cluster" if may_grow else "this machine"
@@ -21,11 +21,11 @@ def asked(
 
 
 def test_a_number_a_range_and_one_for_each_gpu() -> None:
-    assert asked(2) == ReplicaRange(2, 2)
-    assert asked(None) == asked(None, may_grow=False) == ReplicaRange(2, 2)
-    assert asked(None, gpus=0) == ReplicaRange(1, 1)
-    assert asked((1, 2), may_grow=False) == ReplicaRange(1, 2)
-    assert asked((2, 40)) == ReplicaRange(2, 40), "a cloud brings the machines for more"
+    assert range_of(2) == ReplicaRange(2, 2)
+    assert range_of(None) == range_of(None, may_grow=False) == ReplicaRange(2, 2)
+    assert range_of(None, gpus=0) == ReplicaRange(1, 1)
+    assert range_of((1, 2), may_grow=False) == ReplicaRange(1, 2)
+    assert range_of((2, 40)) == ReplicaRange(2, 40), "a cloud brings the machines for more"
     assert (str(ReplicaRange(3, 3)), str(ReplicaRange(2, 40))) == ("3", "2-40")
 
 
@@ -48,7 +48,7 @@ def test_a_number_a_range_and_one_for_each_gpu() -> None:
 )
 def test_more_than_there_can_be(engines: int | tuple[int, int], there: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        asked(engines, **there)
+        range_of(engines, **there)
 
 
 def test_it_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,21 +68,21 @@ def test_ranges_that_are_none(monkeypatch: pytest.MonkeyPatch, text: str) -> Non
 def test_what_serve_is_told(monkeypatch: pytest.MonkeyPatch, max_rows: int | None, on_gpu: bool, target: float) -> None:
     from ray import serve
 
-    class Told(Exception):
+    class Deployed(Exception):
         """Instead of a start."""
 
-    def told(targets: list[Any], **options: Any) -> None:
-        raise Told(targets[0].target._bound_deployment)
+    def note_deployment(targets: list[Any], **options: Any) -> None:
+        raise Deployed(targets[0].target._bound_deployment)
 
-    monkeypatch.setattr(serve, "run_many", told)
+    monkeypatch.setattr(serve, "run_many", note_deployment)
     config = EngineConfig("some/model", max_rows=max_rows)
-    with pytest.raises(Told) as scaled:
+    with pytest.raises(Deployed) as scaled:
         start.deploy(config, "a plan", ReplicaRange(2, 8), on_gpu, lambda doing, fraction: None)
     (deployment,) = scaled.value.args
     scaling = deployment._deployment_config.autoscaling_config
     assert (scaling.min_replicas, scaling.max_replicas) == (2, 8)
     assert scaling.target_ongoing_requests == pytest.approx(target)
-    with pytest.raises(Told) as fixed:
+    with pytest.raises(Deployed) as fixed:
         start.deploy(config, "a plan", ReplicaRange(3, 3), on_gpu, lambda doing, fraction: None)
     assert fixed.value.args[0]._deployment_config.autoscaling_config is None
     assert fixed.value.args[0].num_replicas == 3

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.ray
 SPEECH = "/v1/audio/speech"
 
 
-def said(seed: int, frames: int) -> dict[str, object]:
+def speech_body(seed: int, frames: int) -> dict[str, object]:
     return {"input": "Hello there.", "seed": seed, "max_new_tokens": frames, "response_format": "pcm"}
 
 
@@ -27,21 +27,21 @@ def said(seed: int, frames: int) -> dict[str, object]:
 def alone(fleet_settings: Settings) -> dict[int, bytes]:
     """What one engine in the studio's own process says with each seed."""
     with serve(fleet_settings, Engine.start) as served, served.client() as client:
-        return {seed: client.post(SPEECH, json=said(seed, 20)).content for seed in (1, 2)}
+        return {seed: client.post(SPEECH, json=speech_body(seed, 20)).content for seed in (1, 2)}
 
 
 def test_takes_are_the_same_by_whichever_process(studio: Several, alone: dict[int, bytes]) -> None:
     for number in (0, 1):
         with studio.client_at(number) as client:
             for seed, sound in alone.items():
-                assert client.post(SPEECH, json=said(seed, 20)).content == sound
+                assert client.post(SPEECH, json=speech_body(seed, 20)).content == sound
             load = client.get("/health").json()
     assert load["engine"]["max_rows"] == 4 and load["speech_processes"] == {"ready": 2, "wanted": 2}
 
 
 def test_a_take_is_ended_by_way_of_another_process_and_its_row_is_free(studio: Several) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
-        with one.stream("POST", SPEECH, json=said(3, 2000)) as answer:
+        with one.stream("POST", SPEECH, json=speech_body(3, 2000)) as answer:
             assert other.delete(f"/v1/requests/{answer.headers['x-request-id']}").status_code == 200
             with pytest.raises(httpx.RemoteProtocolError):
                 answer.read()
@@ -51,8 +51,8 @@ def test_a_take_is_ended_by_way_of_another_process_and_its_row_is_free(studio: S
 def test_the_rows_of_a_process_that_dies_are_free_and_takes_of_the_other_go_on(studio: Several) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         with (
-            one.stream("POST", SPEECH, json=said(4, 2000)) as lost,
-            other.stream("POST", SPEECH, json=said(5, 150)) as on,
+            one.stream("POST", SPEECH, json=speech_body(4, 2000)) as lost,
+            other.stream("POST", SPEECH, json=speech_body(5, 150)) as on,
         ):
             os.kill(studio.pids[0], signal.SIGKILL)
             with pytest.raises(httpx.TransportError):

@@ -47,7 +47,7 @@ async def fleet(line: FakeTransport) -> Membership:
     return replicas
 
 
-async def heard(replicas: Membership, what: Utterance) -> list[AudioChunk]:
+async def hear(replicas: Membership, what: Utterance) -> list[AudioChunk]:
     return [chunk async for chunk in RoutedUtterance(replicas, what).chunks()]
 
 
@@ -61,7 +61,7 @@ def home_of(line: FakeTransport, voice: int) -> str:
 
 async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
     line = FakeTransport()
-    chunks = await heard(await fleet(line), utterance(frames=7))
+    chunks = await hear(await fleet(line), utterance(frames=7))
     assert np.array_equal(codes(chunks), codes_of(5, 0, 7))
     assert [chunk.first_frame for chunk in chunks] == [0, 2, 4, 6]
     assert chunks[-1].finish_reason == "length"
@@ -74,7 +74,7 @@ async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None
     line = FakeTransport()
     home = home_of(line, 1)
     line.faults[home] = (fault, after)
-    chunks = await heard(await fleet(line), utterance(frames=12, voice=1))
+    chunks = await hear(await fleet(line), utterance(frames=12, voice=1))
     assert np.array_equal(codes(chunks), codes_of(5, 0, 12))
     assert [chunk.first_frame for chunk in chunks] == list(range(0, 12, 2))
     assert chunks[-1].finish_reason == "length"
@@ -88,7 +88,7 @@ async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None
 async def test_times_go_on_after_a_change_of_replica() -> None:
     line = FakeTransport()
     line.faults[home_of(line, 1)] = ("stalls", 4)
-    chunks = await heard(await fleet(line), utterance(frames=8, voice=1))
+    chunks = await hear(await fleet(line), utterance(frames=8, voice=1))
     assert chunks[0].timing.now == pytest.approx(0.3)
     stalled = routed_utterance.STALL_SECONDS
     assert chunks[-1].timing.now == pytest.approx(0.3 + stalled, abs=0.1), "the take's clock did not restart"
@@ -100,13 +100,13 @@ async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
     home = home_of(line, 1)
     line.faults[home] = ("stalls", 2)
     replicas = await fleet(line)
-    await heard(replicas, utterance(voice=1))
+    await hear(replicas, utterance(voice=1))
     line.faults.clear()
-    await heard(replicas, utterance(voice=1))
+    await hear(replicas, utterance(voice=1))
     assert [stream.replica == home for stream in line.opened] == [True, False, False]
     line.deaf.clear()
     await replicas.request_stats()
-    await heard(replicas, utterance(voice=1))
+    await hear(replicas, utterance(voice=1))
     assert line.opened[-1].replica == home
 
 
@@ -114,7 +114,7 @@ async def test_three_tries_and_no_more() -> None:
     line = FakeTransport(4)
     line.faults = dict.fromkeys(line.engines, ("closes", 0))
     with pytest.raises(EngineStopped, match="3 replicas failed one after another, the last: its stream ended"):
-        await heard(await fleet(line), utterance())
+        await hear(await fleet(line), utterance())
     assert len({stream.replica for stream in line.opened}) == 3
     assert [stream.cancels for stream in line.opened] == [1, 1, 1]
 
@@ -124,7 +124,7 @@ async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on
     line.faults = dict.fromkeys("abcde", ("dies", 2))
     line.up = {"a"}
     replicas = await fleet(line)
-    hearing = asyncio.create_task(heard(replicas, utterance(frames=12)))
+    hearing = asyncio.create_task(hear(replicas, utterance(frames=12)))
     for name in "bcdef":  # each comes once the one before has gone, as in an update
         await until(lambda: not line.up)
         line.up = {name}
@@ -158,7 +158,7 @@ async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
     line = FakeTransport(1)
     line.faults["a"] = ("closes", 4)
     replicas = await fleet(line)
-    hearing = asyncio.create_task(heard(replicas, utterance()))
+    hearing = asyncio.create_task(hear(replicas, utterance()))
     await until(lambda: bool(line.opened and line.opened[0].cancels))
     line.faults.clear()
     await replicas.request_stats()
@@ -168,7 +168,7 @@ async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
 async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
     line = FakeTransport(1)
     line.faults["a"] = ("pauses", 4)
-    assert np.array_equal(codes(await heard(await fleet(line), utterance())), codes_of(5, 0, 10))
+    assert np.array_equal(codes(await hear(await fleet(line), utterance())), codes_of(5, 0, 10))
     assert len(line.opened) == 1
 
 
@@ -177,7 +177,7 @@ async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.Monk
     line = FakeTransport(1)
     line.faults["a"] = ("dies", 4)
     with pytest.raises(EngineStopped, match="no replica was available"):
-        await heard(await fleet(line), utterance())
+        await hear(await fleet(line), utterance())
 
 
 async def test_a_full_line_is_tried_elsewhere_once() -> None:
@@ -185,12 +185,12 @@ async def test_a_full_line_is_tried_elsewhere_once() -> None:
     home = home_of(line, 1)
     line.engines[home].full_times = 1
     replicas = await fleet(line)
-    assert len(codes(await heard(replicas, utterance(voice=1)))) == 2
+    assert len(codes(await hear(replicas, utterance(voice=1)))) == 2
     for engine in line.engines.values():
         engine.full_times = 9
     line.opened.clear()
     with pytest.raises(EngineFull):
-        await heard(await fleet(line), utterance(voice=1))
+        await hear(await fleet(line), utterance(voice=1))
     replicas_in_order = [stream.replica for stream in line.opened]
     assert sorted(replicas_in_order[:3]) == ["a", "b", "c"], "each for a free row"
     assert len(replicas_in_order) == 5 and replicas_in_order[3] != replicas_in_order[4], "two for a place in line"
@@ -203,13 +203,13 @@ async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_ques
         engine.gate.clear()
     processes = [await fleet(line), await fleet(line)]  # each knows of its own takes only
     hearing = [
-        asyncio.create_task(heard(process, utterance(voice=1)))
+        asyncio.create_task(hear(process, utterance(voice=1)))
         for process, takes in zip(processes, (5, 3), strict=True)
         for _ in range(takes)
     ]
     await until(lambda: sum(engine.running for engine in line.engines.values()) == 8)
     assert {name: engine.running for name, engine in line.engines.items()} == {"a": INFO.max_rows, "b": INFO.max_rows}
-    waiting = asyncio.create_task(heard(processes[0], utterance(voice=1)))  # no row is free anywhere
+    waiting = asyncio.create_task(hear(processes[0], utterance(voice=1)))  # no row is free anywhere
     await until(lambda: sum(engine.running for engine in line.engines.values()) == 9)
     for engine in line.engines.values():
         engine.gate.set()
@@ -222,7 +222,7 @@ async def test_what_was_begun_waits_for_a_place() -> None:
     other = ({"a", "b"} - {home}).pop()
     line.faults[home] = ("dies", 4)
     line.engines[other].full_times = 5
-    chunks = await heard(await fleet(line), utterance(voice=1))
+    chunks = await hear(await fleet(line), utterance(voice=1))
     assert np.array_equal(codes(chunks), codes_of(5, 0, 10))
 
 
@@ -235,7 +235,7 @@ async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
     for engine in line.engines.values():
         engine.speak = refuse  # type: ignore[assignment]
     with pytest.raises(InvalidUtterance):
-        await heard(await fleet(line), utterance())
+        await hear(await fleet(line), utterance())
     assert len(line.opened) == 1
 
 
@@ -253,7 +253,7 @@ async def test_a_long_wait_for_the_first_frame_is_no_silence() -> None:
     line = FakeTransport(1)
     line.engines["a"].gate.clear()
     replicas = await fleet(line)
-    hearing = asyncio.create_task(heard(replicas, utterance()))
+    hearing = asyncio.create_task(hear(replicas, utterance()))
     await asyncio.sleep(2 * routed_utterance.FIRST_SECONDS)  # longer than both limits: heartbeats show that it lives
     line.engines["a"].gate.set()
     assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))

@@ -46,30 +46,30 @@ def run_apart(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
 
 
-def told(home: Path, *arguments: str, topic: str = "voices") -> Any:
+def json_output(home: Path, *arguments: str, topic: str = "voices") -> Any:
     done = run(home, *arguments, "--json", topic=topic)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_a_voice_is_added_listed_shown_moved_deleted_and_brought_back(home: Path) -> None:
-    added = told(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS, "--language", "en", "--tag", "calm")
+    added = json_output(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS, "--language", "en", "--tag", "calm")
     assert added["sharing"] == "edit", "it belongs to no key yet"
     assert added["slug"] == "eve" and added["tags"] == ["calm"] and added["samples"][0]["text"] == WORDS
-    assert [voice["slug"] for voice in told(home, "list", "calm")] == ["eve"]
-    assert told(home, "show", "EVE@1") == added
-    told(home, "export", "eve", str(home / "eve.fishvoice"))
-    assert told(home, "import", str(home / "eve.fishvoice"), "--inspect")["name"] == "Eve"
-    assert told(home, "import", str(home / "eve.fishvoice"), "--name", "Eva")["slug"] == "eva"
-    told(home, "delete", "eve")
-    assert [voice["slug"] for voice in told(home, "list")] == ["eva"]
-    [item] = told(home, "list", topic="trash")
+    assert [voice["slug"] for voice in json_output(home, "list", "calm")] == ["eve"]
+    assert json_output(home, "show", "EVE@1") == added
+    json_output(home, "export", "eve", str(home / "eve.fishvoice"))
+    assert json_output(home, "import", str(home / "eve.fishvoice"), "--inspect")["name"] == "Eve"
+    assert json_output(home, "import", str(home / "eve.fishvoice"), "--name", "Eva")["slug"] == "eva"
+    json_output(home, "delete", "eve")
+    assert [voice["slug"] for voice in json_output(home, "list")] == ["eva"]
+    [item] = json_output(home, "list", topic="trash")
     assert (item["kind"], item["id"], item["title"]) == ("voice", added["id"], "Eve")
-    told(home, "restore", "voice", added["id"], topic="trash")
-    events = [entry["event"] for entry in told(home, "audit")]
+    json_output(home, "restore", "voice", added["id"], topic="trash")
+    events = [entry["event"] for entry in json_output(home, "audit")]
     assert events == ["voice.create", "voice.export", "voice.import", "voice.delete", "voice.restore"]
     assert run(home, "restore", "voice", added["id"], topic="trash").returncode == 1
-    assert told(home, "empty", topic="trash") == {"count": 0}
+    assert json_output(home, "empty", topic="trash") == {"count": 0}
     assert len(Library(home / "library").voices.page()) == 2
     listed = run_apart(home, "list")
     assert listed.returncode == 0 and "eve@1" in listed.stdout
@@ -80,8 +80,8 @@ def test_fixes_are_applied_on_demand(home: Path) -> None:
     (home / "quiet.wav").write_bytes(file_of(0.02 * pcm, rate, subtype="FLOAT"))
     words = home / "words.txt"
     words.write_text(WORDS)
-    plain = told(home, "add", "A", str(home / "quiet.wav"), "--text-file", str(words))
-    fixed = told(home, "add", "B", str(home / "quiet.wav"), "--text-file", str(words), "--fix")
+    plain = json_output(home, "add", "A", str(home / "quiet.wav"), "--text-file", str(words))
+    fixed = json_output(home, "add", "B", str(home / "quiet.wav"), "--text-file", str(words), "--fix")
     assert fixed["samples"][0]["score"] > plain["samples"][0]["score"]
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
 
 
 def test_an_export_that_finds_the_disk_full_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS)
+    json_output(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS)
     pack = home / "eve.fishvoice"
     pack.write_bytes(b"the last one")
     before = {path.name for path in home.iterdir()}

@@ -73,7 +73,9 @@ def free_port() -> str:
         return str(probe.getsockname()[1])
 
 
-def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **environment: str) -> str:
+def output_of_refused_start(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **environment: str
+) -> str:
     """What the command says that ends with 1 before it has opened anything: for that it needs no process of its own."""
     monkeypatch.setattr(sys, "argv", ["app.py"])
     for name, value in environment.items():
@@ -85,7 +87,7 @@ def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **e
 def test_a_bad_setting_stops_the_start_with_its_name(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    output = told(monkeypatch, capfd, PORT="eighty")
+    output = output_of_refused_start(monkeypatch, capfd, PORT="eighty")
     assert "PORT='eighty'" in output and "must be" in output and "Traceback" not in output
 
 
@@ -94,7 +96,7 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
-        output = told(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
+        output = output_of_refused_start(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
     assert f":{taken}: another" in output and "another program listens there" in output and "Traceback" not in output
     assert len(output.splitlines()) == 1, "nobody is sent to an address at which another program listens"
     assert not (tmp_path / "library").exists()
@@ -104,7 +106,7 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
 def test_a_home_that_cannot_be_made_stops_the_start_before_anything_is_loaded(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    output = told(monkeypatch, capfd, STUDIO_HOME="/proc/studio", PORT=free_port())
+    output = output_of_refused_start(monkeypatch, capfd, STUDIO_HOME="/proc/studio", PORT=free_port())
     assert "STUDIO_HOME='/proc/studio' cannot be used" in output and len(output.splitlines()) == 1
 
 

@@ -26,7 +26,7 @@ from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.worker import stored_take
-from tests.studio.projects.test_projects import made, parts_of, until
+from tests.studio.projects.test_projects import create_project, parts_of, until
 from tests.studio.server import Served, serve
 from tests.waiting import wait_until, wait_until_true
 
@@ -77,7 +77,7 @@ def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_wri
 
     monkeypatch.setattr("studio.library.library.PartQueue", Failing)
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}], start=True)
+    project = create_project(served, items=[{"input": "One."}], start=True)
     until(served, project, "done")
     assert not left
     until_well(served, "projects", 2)
@@ -91,7 +91,7 @@ def test_a_part_whose_end_could_not_be_noted_is_not_said_to_be_spoken_for_ever(
     left += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
     fails(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
     served, _ = steered()
-    project = made(served, items=[{"input": "One.", "voice": voice}, {"input": "Two."}], start=True)
+    project = create_project(served, items=[{"input": "One.", "voice": voice}, {"input": "Two."}], start=True)
     now = until(served, project, "incomplete" if voice == "nobody" else "done")
     assert now["parts"]["speaking"] == 0 and now["parts"]["done"] == (1 if voice == "nobody" else 2)
     assert background(served)["projects"]["failures"] >= 2
@@ -108,7 +108,7 @@ def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch:
 
     monkeypatch.setattr(PartQueue, "done", full)
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
     wait_until(lambda work: work["projects"]["failures"] >= 3, lambda: background(served))
     assert not background(served)["projects"]["ok"]
     assert any("no room left" in (part["error"] or "") for part in parts_of(served, project))
@@ -134,7 +134,7 @@ class BuggyEngine(FakeEngine):
 def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder))
     with serve(settings, BuggyEngine.start) as served:
-        project = made(served, items=[{"input": "A bug."}, {"input": "Two."}], start=True)
+        project = create_project(served, items=[{"input": "A bug."}, {"input": "Two."}], start=True)
         now = until(served, project, "incomplete")
         assert (now["parts"]["done"], now["parts"]["failed"]) == (1, 1)
         assert "ZeroDivisionError" in parts_of(served, project)[0]["error"]

@@ -56,16 +56,16 @@ class Counted:
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self.state = app.state
-        self.asked: list[str] = []
+        self.paths: list[str] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            self.asked.append(scope["path"])
+            self.paths.append(scope["path"])
         await self._app(scope, receive, send)
 
     @property
     def ours(self) -> list[str]:
-        return [path for path in self.asked if path.startswith("/page")]
+        return [path for path in self.paths if path.startswith("/page")]
 
 
 def opened(context: BrowserContext, url: str) -> list[Response]:
@@ -101,14 +101,14 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
         assert first_page.evaluate(SHIFT) <= MOST_SHIFT
         assert first_page.evaluate("document.activeElement.matches('#script textarea')")
         assert first_page.get_by_text("Home", exact=True).count() == 0  # in a bar of Gradio's with all its pages
-        first, everything = apps[0].ours, len(apps[0].asked)
+        first, everything = apps[0].ours, len(apps[0].paths)
         print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
         assert 0 < len(first) <= MOST and len(first) == len(set(first))
         assert everything <= MOST_IN_ALL
 
-        apps[0].asked.clear()
+        apps[0].paths.clear()
         answers = opened(context, studio.url)
-        print(f"warm: {len(apps[0].ours)} files of the page, {len(apps[0].asked)} requests in all")
+        print(f"warm: {len(apps[0].ours)} files of the page, {len(apps[0].paths)} requests in all")
         assert apps[0].ours == []
 
         files = [answer for answer in answers if urlparse(answer.url).path.startswith("/page/")]

@@ -73,7 +73,7 @@ def screen(zerogpu: Served, new_page: Callable[..., Page]) -> Screen:
     return screen
 
 
-def asked(screen: Screen, path: str) -> int:
+def count_requests(screen: Screen, path: str) -> int:
     return sum(path in url for url in screen.requests)
 
 
@@ -82,7 +82,9 @@ def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
     screen.speak.click()
     screen.until_over()
     assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
-    assert asked(screen, "/gradio_api/call/synthesize_stream") == 2 and not asked(screen, "/v1/audio/speech")
+    assert count_requests(screen, "/gradio_api/call/synthesize_stream") == 2 and not count_requests(
+        screen, "/v1/audio/speech"
+    )
     seed = screen.figure("Seed")
     assert int(seed) >= 0
     expect(screen.page.get_by_role("menuitem")).to_have_count(0)

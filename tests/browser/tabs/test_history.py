@@ -28,7 +28,7 @@ def speak(served: Served, text: str, **fields: object) -> str:
         return client.post("/v1/audio/speech", json=body).raise_for_status().headers["x-request-id"]
 
 
-def known(served: Served, take_id: str) -> httpx.Response:
+def get_take(served: Served, take_id: str) -> httpx.Response:
     with served.client() as client:
         return client.get(f"/v1/takes/{take_id}")
 
@@ -60,10 +60,10 @@ def test_the_pages_takes_their_stars_and_deletions_outlive_a_reload(served: Serv
         screen.page.get_by_role("button", name="Star take 1").click()
     with screen.page.expect_response(f"**/v1/takes/{ids[1]}"):
         screen.page.get_by_role("button", name="Delete take 2").click()
-    assert known(served, ids[0]).json()["starred"] is True and known(served, ids[1]).status_code == 404
+    assert get_take(served, ids[0]).json()["starred"] is True and get_take(served, ids[1]).status_code == 404
     with screen.page.expect_response("**/v1/trash/restore"):
         screen.page.get_by_role("button", name="Undo").click()
-    assert known(served, ids[1]).status_code == 200
+    assert get_take(served, ids[1]).status_code == 200
     with screen.page.expect_response(f"**/v1/takes/{ids[2]}"):
         screen.page.get_by_role("button", name="Delete take 3").click()
     screen.page.reload()
@@ -95,7 +95,7 @@ def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(se
     expect(screen.page.locator("#area-history")).to_contain_text("Verified: identical")
     row.get_by_role("button", name="Star").click()
     expect(row.get_by_role("button", name="Star")).to_have_attribute("aria-pressed", "true")
-    assert known(served, take_id).json()["starred"] is True
+    assert get_take(served, take_id).json()["starred"] is True
     row.get_by_role("button", name="Code").click()
     expect(screen.page.get_by_role("dialog")).to_contain_text('"seed": 11')
     screen.page.keyboard.press("Escape")
@@ -149,7 +149,7 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
             assert sum(frame.samples for frame in file.decode(audio=0)) == 4 * FRAME
     screen.page.locator("#area-history").get_by_role("button", name="Delete", exact=True).click()
     expect(rows).to_have_count(1)
-    assert [known(served, take_id).status_code for take_id in ids] == [404, 200, 404]
+    assert [get_take(served, take_id).status_code for take_id in ids] == [404, 200, 404]
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(3)
     with screen.page.expect_download() as saving:
@@ -162,7 +162,7 @@ def test_a_take_whose_sound_is_gone_is_spoken_again_and_kept_ones_are_compared_a
     served: Served, open_page: Open
 ) -> None:
     take_id = speak(served, "My sound is gone.", seed=5)
-    sound = known(served, take_id).json()["audio"]["sha256"]
+    sound = get_take(served, take_id).json()["audio"]["sha256"]
     served.app.state.studio.speech.voices.library.files.remove(sound)
     screen = open_page(served).ready()
     row = history(screen, "sound is gone")
@@ -170,7 +170,7 @@ def test_a_take_whose_sound_is_gone_is_spoken_again_and_kept_ones_are_compared_a
     row.get_by_role("button", name="Speak again").click()
     expect(screen.takes).to_have_count(1)
     screen.until_over()
-    take = known(served, screen.page.evaluate("window.studio.current.id")).json()
+    take = get_take(served, screen.page.evaluate("window.studio.current.id")).json()
     assert take["audio"]["sha256"] == sound
 
     for seed in (1, 2):

@@ -65,11 +65,11 @@ def standing_still(engine: Engine) -> Iterator[None]:
 def alone(quick_checkpoint: Path) -> list[Take]:
     """The takes of TAKES and SPEAKING, one after another."""
 
-    async def heard() -> list[Take]:
+    async def hear_all() -> list[Take]:
         return [await hear(engine, take) for take in (*TAKES, SPEAKING)]
 
     with running_engine(quick_checkpoint, max_rows=4) as engine:
-        return asyncio.run(heard())
+        return asyncio.run(hear_all())
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])

@@ -33,14 +33,17 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def said(frames: int = 1) -> dict[str, object]:
+def speech_body(frames: int = 1) -> dict[str, object]:
     return {"input": "hello", "max_new_tokens": frames, "response_format": "pcm", "voice": "anna"}
 
 
 @contextlib.contextmanager
 def under_way(studio: Several, key: str, number: int) -> Iterator[tuple[str, httpx.Response]]:
     """A take that goes on in this process until it is ended: its id, and the answer."""
-    with studio.client_at(number, headers=bearer(key)) as client, client.stream("POST", SPEECH, json=said(6)) as answer:
+    with (
+        studio.client_at(number, headers=bearer(key)) as client,
+        client.stream("POST", SPEECH, json=speech_body(6)) as answer,
+    ):
         assert answer.status_code == 200, answer.read()
         yield answer.headers["x-request-id"], answer
 
@@ -59,27 +62,27 @@ def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) 
     with under_way(studio, key, 0), under_way(studio, key, 1):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
-                refused = client.post(SPEECH, json=said())
+                refused = client.post(SPEECH, json=speech_body())
             assert refused.status_code == 429, "wherever the next one comes to"
             assert "you have 2 active requests; at most 2" in refused.json()["error"]["message"]
             assert refused.headers["retry-after"] == "1"
         with studio.client_at(0, headers=bearer("key-0")) as client:
-            assert client.post(SPEECH, json=said()).status_code == 200, "another caller has a share of their own"
+            assert client.post(SPEECH, json=speech_body()).status_code == 200, "another caller has a share of their own"
     wait_until_true(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
     with studio.client_at(1, headers=bearer(key)) as client:
-        assert client.post(SPEECH, json=said()).status_code == 200, "who left has given the places back"
+        assert client.post(SPEECH, json=speech_body()).status_code == 200, "who left has given the places back"
 
 
 def test_a_callers_requests_a_minute_count_together(studio: Several, key: str) -> None:
     with studio.client_at(0, headers=bearer(key)) as first, studio.client_at(1, headers=bearer(key)) as second:
-        statuses = [client.post(SPEECH, json=said()).status_code for _ in range(6) for client in (first, second)]
+        statuses = [client.post(SPEECH, json=speech_body()).status_code for _ in range(6) for client in (first, second)]
     assert statuses[:8] == [200] * 8 and 429 in statuses[8:]
 
 
 def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
     items = [{"input": "hello"}] * 4
     with studio.client_at(0, headers=bearer(key)) as client:
-        batch = client.post(SPEECH + "/batch", json=said() | {"items": items, "input": None}).json()
+        batch = client.post(SPEECH + "/batch", json=speech_body() | {"items": items, "input": None}).json()
     assert batch["succeeded"] == 4, "no more than its share at a time"
 
 
@@ -112,7 +115,7 @@ def test_what_was_spoken_is_there_for_every_process(studio: Several, key: str) -
         before = {name: metric(one, name) for name in ("studio_takes_total", "studio_first_audio_seconds_count")}
         ids = []
         for client in (one, other, one):
-            spoken = client.post(SPEECH, json=said())
+            spoken = client.post(SPEECH, json=speech_body())
             ids.append(spoken.headers["x-request-id"])
             take = other.get(f"/v1/takes/{ids[-1]}").json()  # at once, and at times through the other one
             assert take["state"] == "finished" and take["audio"]
@@ -130,15 +133,15 @@ def test_a_voice_is_there_at_once_and_gone_at_once(studio: Several, key: str) ->
         creation = one.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", wav(tone(2)))})
         assert creation.status_code < 300, creation.text
         for client in (one, other):
-            spoken = client.post(SPEECH, json=said() | {"voice": "new voice"})
+            spoken = client.post(SPEECH, json=speech_body() | {"voice": "new voice"})
             assert spoken.status_code == 200 and spoken.headers["x-voice"] == "new-voice"
         for number in BOTH:
             with studio.client_at(number, headers=bearer(KEYS[0])) as stranger:
-                refused = stranger.post(SPEECH, json=said() | {"voice": "new voice"})
+                refused = stranger.post(SPEECH, json=speech_body() | {"voice": "new voice"})
                 assert refused.status_code == 400 and refused.json()["error"]["code"] == "voice_not_found"
         assert other.delete("/v1/voices/new-voice").status_code == 200
         for client in (one, other):
-            assert client.post(SPEECH, json=said() | {"voice": "new voice"}).status_code == 400
+            assert client.post(SPEECH, json=speech_body() | {"voice": "new voice"}).status_code == 400
 
 
 def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -> None:
@@ -176,10 +179,10 @@ def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key
         assert signed.status_code == 303
         cookie = signed.headers["set-cookie"].partition(";")[0]
         for client in (one, other):
-            assert client.post(SPEECH, json=said(), headers={"cookie": cookie}).status_code == 200
+            assert client.post(SPEECH, json=speech_body(), headers={"cookie": cookie}).status_code == 200
         other.post("/sign-out", headers={"cookie": cookie})
         for client in (one, other):
-            assert client.post(SPEECH, json=said(), headers={"cookie": cookie}).status_code == 401
+            assert client.post(SPEECH, json=speech_body(), headers={"cookie": cookie}).status_code == 401
 
 
 def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio: Several, key: str) -> None:
@@ -195,14 +198,14 @@ def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio
             wait_until_true(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one goes on
             take = client.get(f"/v1/takes/{broken}").json()
             assert (take["state"], take["error"]) == ("failed", "the process that generated it has ended")
-            assert client.post(SPEECH, json=said()).status_code == 200, "the place is free again"
+            assert client.post(SPEECH, json=speech_body()).status_code == 200, "the place is free again"
         with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
             for _ in range(20):  # whoever's turn it would be
                 assert client.get("/ready", headers={"connection": "close"}).status_code == 200
     studio.ready(2)
     assert victim not in studio.pids
     with studio.client_at(0, headers=bearer(key)) as client:
-        assert client.post(SPEECH, json=said()).status_code == 200
+        assert client.post(SPEECH, json=speech_body()).status_code == 200
         assert client.get("/health").json()["background"]["speech process 1"] == {"ok": True, "failures": 1}
         with studio.client_at(0, headers=bearer("key-0")) as owner:  # the only one to see warnings
             warnings = owner.get("/v1/diagnostics").json()["warnings"]

@@ -106,13 +106,13 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def watched(does: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(does)
-        def told(*values: Any, **named: Any) -> Any:
+        def watched_call(*values: Any, **named: Any) -> Any:
             with contextlib.suppress(RuntimeError):
                 asyncio.get_running_loop()
                 stacks.append("".join(traceback.format_stack(limit=8)))
             return does(*values, **named)
 
-        return told
+        return watched_call
 
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))

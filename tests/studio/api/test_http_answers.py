@@ -187,7 +187,7 @@ def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.
         whole = client.get(path).content
         size = len(whole)
 
-        def asked(text: str, **headers: str) -> httpx.Response:
+        def get_range(text: str, **headers: str) -> httpx.Response:
             return client.get(path, headers={"Range": text} | headers)
 
         for text, part in {
@@ -200,7 +200,7 @@ def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.
             f"bytes=-{'9' * 20}": whole,
             "Bytes=0-1": whole[:2],
         }.items():
-            answer = asked(text)
+            answer = get_range(text)
             assert answer.status_code == 206 and answer.content == part, text
             start = size - len(part) if text.startswith("bytes=-") else int(text[6:].partition("-")[0])
             assert answer.headers["content-range"] == f"bytes {start}-{start + len(part) - 1}/{size}"
@@ -213,16 +213,16 @@ def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.
             f"bytes={'9' * 20}-",
             f"bytes={'9' * 5000}-",
         ):
-            refused = asked(text)
+            refused = get_range(text)
             assert_envelope(refused, 416, "Range")
             assert refused.headers["content-range"] == f"bytes */{size}"
         for text in ("bytes=0-1,5-6", "lines=1-2", "items=0-1", "0-1"):
-            answer = asked(text)
+            answer = get_range(text)
             assert answer.status_code == 200 and answer.content == whole, text
-        stale = asked("bytes=5-9", **{"If-Range": '"another"'})
+        stale = get_range("bytes=5-9", **{"If-Range": '"another"'})
         assert stale.status_code == 200 and stale.content == whole
-        tag = asked("bytes=5-9").headers["etag"]
-        assert asked("bytes=5-9", **{"If-None-Match": tag}).status_code == 304
+        tag = get_range("bytes=5-9").headers["etag"]
+        assert get_range("bytes=5-9", **{"If-None-Match": tag}).status_code == 304
 
 
 def test_the_document_tells_how_to_show_a_key_and_what_each_answer_is(steered: Steer) -> None:

@@ -26,7 +26,7 @@ from studio.start.startup import create_app
 from tests.engine import speaking
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.projects.test_projects import made, until
+from tests.studio.projects.test_projects import create_project, until
 from tests.waiting import wait_until_true
 
 
@@ -147,7 +147,7 @@ def test_audio_books_leave_room_for_speech_and_end_with_their_callers(
     steered: Callable[..., Steered], endless: list[BinaryIO]
 ) -> None:
     served, _ = steered()
-    project = made(served, input="Hi.", start=True)
+    project = create_project(served, input="Hi.", start=True)
     until(served, project, "done")
     address = served.url.removeprefix("http://")
     host, port = address.split(":")

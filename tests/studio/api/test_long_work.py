@@ -23,7 +23,7 @@ from studio.settings import Settings
 from studio.work.job import Job
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.projects.test_projects import made, until
+from tests.studio.projects.test_projects import create_project, until
 from tests.studio.server import Served, serve
 from tests.studio.sounds import data_url, tone, wav
 from tests.studio.work.hanging import children, hang
@@ -169,7 +169,7 @@ def with_book(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         with served.client() as client:
             speech = client.post("/v1/audio/speech", json={"input": "Two words.", "response_format": "wav"})
             sample = client.get("/v1/voices/anna/samples").json()["data"][0]["id"]
-        project = made(served, input="Hi.", start=True)
+        project = create_project(served, input="Hi.", start=True)
         until(served, project, "done")
         ids = {"take_id": speech.headers["x-request-id"], "project_id": project["id"]}
         yield served, ids | {"reference": "anna", "sample_id": sample}

@@ -17,11 +17,11 @@ from tests.studio.conftest import Steered
 Steer = Callable[..., Steered]
 
 
-def kept(number: int) -> Take:
+def kept_take(number: int) -> Take:
     return Take(f"kept_{number:03}", float(number), "random", 1, "finished", text="Hi.")
 
 
-def unkept(number: int) -> Take:
+def unkept_take(number: int) -> Take:
     return Take(f"only_{number:03}", float(number), "random", 1, "finished")
 
 
@@ -41,11 +41,11 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
     library, recent, dice = Library(tmp_path), RecentTakes(), random.Random(seed)
     for number in range(1, 30):
         if dice.random() < 0.5:
-            recent.put(unkept(number))
+            recent.put(unkept_take(number))
         else:
-            library.takes.add(kept(number))
+            library.takes.add(kept_take(number))
             if dice.random() < 0.5:
-                recent.put(kept(number))
+                recent.put(kept_take(number))
     history = History(library, recent, None)
     for limit in (1, 4, 100):
         ids = await listed(history, limit)
@@ -55,7 +55,7 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
 async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path: Path) -> None:
     library, recent = Library(tmp_path), RecentTakes()
     for number in range(1, 7):
-        library.takes.add(kept(number)) if number % 2 else recent.put(unkept(number))
+        library.takes.add(kept_take(number)) if number % 2 else recent.put(unkept_take(number))
     history = History(library, recent, None)
     page = await history.page(TakeFilter(), 2)
     await history.delete("kept_005", None)

@@ -31,11 +31,11 @@ def reword(client: httpx.Client, take: str, old: str, new: str) -> httpx.Respons
     return client.post(f"{TAKES}/{take}/mend", json={"start": start, "end": start + len(old), "replacement": new})
 
 
-def made(client: httpx.Client, text: str = TEXT, /, **fields: object) -> str:
+def new_take(client: httpx.Client, text: str = TEXT, /, **fields: object) -> str:
     return speak(client, text, **fields).headers["x-request-id"]
 
 
-def heard(client: httpx.Client, take: str) -> tuple[np.ndarray, list[tuple[str, float]]]:
+def sound_and_times(client: httpx.Client, take: str) -> tuple[np.ndarray, list[tuple[str, float]]]:
     """The samples of a take, and when its words begin."""
     sound = samples(client.get(f"{TAKES}/{take}/audio")).astype(int)
     times = client.get(f"{TAKES}/{take}/timestamps").json()["timestamps"]
@@ -46,7 +46,7 @@ def heard(client: httpx.Client, take: str) -> tuple[np.ndarray, list[tuple[str, 
 def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Steer, speed: int) -> None:
     served, engine = steered()
     with served.client() as client:
-        before = made(client, voice="anna", speed=speed, temperature=0.5)
+        before = new_take(client, voice="anna", speed=speed, temperature=0.5)
         answer = mend(client, before, 11, 12)
         assert answer.status_code == 201 and answer.headers["x-request-id"] == answer.json()["id"]
         after, spoken = answer.json(), engine.utterances[-1]
@@ -60,7 +60,7 @@ def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Ste
             record["request"],
         )
         assert abs(after["frames"] - 36) <= 2 and after["can_continue"] is False
-        (old, was), (new, now) = heard(client, before), heard(client, after["id"])
+        (old, was), (new, now) = sound_and_times(client, before), sound_and_times(client, after["id"])
         longer = len(new) - len(old)
         assert after["seconds"] == pytest.approx(len(new) / RATE, abs=0.001)
         begins, ends = int(was[2][1] * RATE), int(was[4][1] * RATE)
@@ -78,19 +78,19 @@ def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Ste
 def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
-        before = made(client, voice="anna")
+        before = new_take(client, voice="anna")
         after = reword(client, before, "four", "hundred and 4").json()
         assert engine.utterances[-1].text == "One two. Three hundred and 4."
         assert (after["text"], after["mends"]) == ("One two. Three hundred and 4. Five six.", before)
         assert after["request"]["input"] == after["text"] and client.get(f"{TAKES}/{before}").json()["text"] == TEXT
-        (old, was), (new, now) = heard(client, before), heard(client, after["id"])
+        (old, was), (new, now) = sound_and_times(client, before), sound_and_times(client, after["id"])
         assert [word for word, _ in now] == ["One", "two", "Three", "hundred", "and", "4", "Five", "six"]
         longer, begins, ends = len(new) - len(old), int(was[2][1] * RATE), int(was[4][1] * RATE)
         assert np.array_equal(new[: begins - 3000], old[: begins - 3000])
         assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
         again = reword(client, after["id"], "Three hundred and 4.", "").json()  # its neighbour is said without it
         assert engine.utterances[-1].text == "One two. Five six." and again["text"] == "One two.  Five six."
-        assert [word for word, _ in heard(client, again["id"])[1]] == ["One", "two", "Five", "six"]
+        assert [word for word, _ in sound_and_times(client, again["id"])[1]] == ["One", "two", "Five", "six"]
         last = reword(client, again["id"], "Five six.", " ").json()
         assert engine.utterances[-1].text == "One two." and last["text"].strip() == "One two."
         assert_envelope(reword(client, last["id"], "One two.", "…"), 400, "replacement")
@@ -102,7 +102,7 @@ def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steere
 def test_other_words_are_read_like_the_first_ones(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
-        take = made(client, "I have 2. He has 3.", normalize=True)
+        take = new_take(client, "I have 2. He has 3.", normalize=True)
         after = reword(client, take, "3", "4 dogs").json()
         assert engine.utterances[-1].text == "I have two. He has four dogs."
         assert after["request"]["input"] == "I have two. He has four dogs."
@@ -112,7 +112,7 @@ def test_other_words_are_read_like_the_first_ones(steered: Steer) -> None:
 def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
-        before = made(client, DIALOGUE, cast={"Bert": "bert"})
+        before = new_take(client, DIALOGUE, cast={"Bert": "bert"})
         after = reword(client, before, "Five six.", "Ten, then.").json()
         assert engine.utterances[-1].text == "Ten, then."
         assert after["text"] == after["request"]["input"] == DIALOGUE.replace("Five six.", "Ten, then.")
@@ -124,7 +124,7 @@ def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
 def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
-        plain, read = (made(client, "I have 2. He has 3 GIF.", normalize=is_read) for is_read in (False, True))
+        plain, read = (new_take(client, "I have 2. He has 3 GIF.", normalize=is_read) for is_read in (False, True))
         client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"})
         mend(client, plain, 12, 12)
         assert engine.utterances[-1].text == "I have 2. He has 3 jif."
@@ -138,19 +138,19 @@ def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(
     engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
     text = "One is plain here. [whisper] Tom &amp; I cast [Level Up].\u200b Three is **plain** again."
     with served.client() as client:
-        before = made(client, text)
+        before = new_take(client, text)
         parts = ["One is plain here.", "[whisper] Tom and I cast Level Up.", "Three is plain again."]
         assert [utterance.text for utterance in engine.utterances] == parts
         timestamps = client.get(f"{TAKES}/{before}/timestamps?of=sentence").json()["timestamps"]
         assert [sentence["text"] for sentence in timestamps][1] == "Tom &amp; I cast Level Up.\u200b"
-        _, was = heard(client, before)
+        _, was = sound_and_times(client, before)
         assert [word for word, _ in was][4:10] == ["Tom", "&amp", "I", "cast", "Level", "Up"]
         for words, spoken in (("Level", parts[:2]), ("again", parts[1:])):
             count = len(engine.utterances)
             answer = mend(client, before, text.index(words), text.index(words))
             assert answer.status_code == 201, answer.text
             assert [utterance.text for utterance in engine.utterances[count:]] == spoken
-            _, now = heard(client, answer.json()["id"])
+            _, now = sound_and_times(client, answer.json()["id"])
             assert [word for word, _ in now] == [word for word, _ in was]
         assert engine.utterances[-1].history == (), "it goes on plainly"
 
@@ -158,12 +158,12 @@ def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(
 def test_a_sentence_of_a_dialogue_is_spoken_by_who_says_it(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
-        before = made(client, DIALOGUE, cast={"Bert": "bert"}, turn_gap=0.5)
+        before = new_take(client, DIALOGUE, cast={"Bert": "bert"}, turn_gap=0.5)
         at = DIALOGUE.index
         after = mend(client, before, at("Five"), at("six")).json()
         assert engine.utterances[-1].text == "Five six." and engine.utterances[-1].history == ()
         assert engine.utterances[-1].references[0].text == "My name is bert."
-        (old, was), (new, now) = heard(client, before), heard(client, after["id"])
+        (old, was), (new, now) = sound_and_times(client, before), sound_and_times(client, after["id"])
         later = (len(new) - len(old)) / RATE
         assert [word for word, _ in now] == [word for word, _ in was]
         assert now[4] == was[4] and now[-1][1] == pytest.approx(was[-1][1] + later, abs=0.002)
@@ -191,20 +191,20 @@ def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: 
         assert words in answer.json()["error"]["message"]
 
     with served.client() as client:
-        take = made(client)
+        take = new_take(client)
         for start, end in ((5, 99), (5, 4)):
             assert_envelope(mend(client, take, start, end), 400, "start")
         refused("req_nobody", 404, "no", "take_id")
-        refused(made(client, store=False), 404, "no", "take_id")
-        refused(made(client, max_new_tokens=20), 409, "continue it", "take_id")
-        refused(made(client, **clip), 409, "make a voice of the clip", "take_id")
-        refused(made(client, voice="random"), 409, "chosen by its seed", "take_id")
-        refused(made(client, "One.\nHe: Two.", cast={"He": "bert"}, voice="random"), 409, "chosen by its seed")
+        refused(new_take(client, store=False), 404, "no", "take_id")
+        refused(new_take(client, max_new_tokens=20), 409, "continue it", "take_id")
+        refused(new_take(client, **clip), 409, "make a voice of the clip", "take_id")
+        refused(new_take(client, voice="random"), 409, "chosen by its seed", "take_id")
+        refused(new_take(client, "One.\nHe: Two.", cast={"He": "bert"}, voice="random"), 409, "chosen by its seed")
         kept = client.get(TAKES).json()["data"]
         engine.spoilt = ["silent"]
         refused(take, 500, "silent")
-        taken = made(client, voice="anna")
-        together = made(client, "One.\nHe: Two.", cast={"He": "anna"}, voice="bert")
+        taken = new_take(client, voice="anna")
+        together = new_take(client, "One.\nHe: Two.", cast={"He": "anna"}, voice="bert")
         client.delete("/v1/voices/anna")
         client.patch("/v1/voices/bert", json={"name": "Anna"})  # the name is another's now
         refused(taken, 409, "no longer in the library", "take_id")
@@ -219,7 +219,7 @@ def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: 
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     served, _ = steered(**home)
     with served.client(headers=mine) as client:
-        take = made(client)
+        take = new_take(client)
         mended = mend(client, take, 0, 1).json()["id"]
         assert_envelope(mend(client, take, 0, 1, **theirs), 404, "take_id")
     other, _ = steered(**home, model="test/another")
@@ -233,7 +233,7 @@ def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: 
 def test_a_full_line_refuses_it_and_who_leaves_ends_it(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
-        take = made(client)
+        take = new_take(client)
         served.until(running=0)
         engine.first_frame_gate.clear()
         served.hang_up(f"{TAKES}/{take}/mend", {"start": 0, "end": 1}, running=1)

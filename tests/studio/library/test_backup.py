@@ -19,7 +19,7 @@ from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.test_crash import check
 from tests.studio.library.worker import begin, copy_voice_by_voice
-from tests.studio.projects.test_projects import made, parts_of, until
+from tests.studio.projects.test_projects import create_project, parts_of, until
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
@@ -240,7 +240,7 @@ def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
 
     paths: list[str] = []
     with serve(settings("first"), FakeEngine.start) as studio:
-        project = made(studio, items=[{"input": "A part."}], start=True)
+        project = create_project(studio, items=[{"input": "A part."}], start=True)
         until(studio, project, "done")
         [part] = parts_of(studio, project)
         with studio.client() as client:

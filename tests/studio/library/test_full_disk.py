@@ -22,7 +22,7 @@ from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
 from tests.studio.library.tiny_disk import can_mount, fill, tiny_disk
 from tests.studio.library.worker import stored_take
-from tests.studio.projects.test_projects import made, until
+from tests.studio.projects.test_projects import create_project, until
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -173,7 +173,7 @@ def test_an_audio_book_without_room_is_refused_and_leaves_nothing(
 
     served, _ = steered()
     items = [{"input": "One.", "pause": 10}, {"input": "Two."}]
-    project = made(served, items=items, start=True)
+    project = create_project(served, items=items, start=True)
     until(served, project, "done")
     monkeypatch.setattr(tempfile, "TemporaryFile", open_one)
     with served.client() as client:

@@ -83,7 +83,7 @@ def aged(library: Library, seconds: float) -> None:
             db.execute(f"update {table} set deleted = deleted - ?", [seconds])
 
 
-def found(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
+def all_items(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
     """All pages, of two."""
     items: list[TrashItem] = []
     while page := library.trash.page(owner_filter, 2, items[-1].id if items else None):
@@ -93,7 +93,7 @@ def found(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
 
 def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: Library) -> None:
     voice, kept = one_of_each(library)
-    items = found(library)
+    items = all_items(library)
     assert [item.kind for item in items] == ["character", "replacement", "part", "project", "voice", "take"]
     assert [item.title for item in items] == ["Ann", "A book", "Dog.", "A book", "Anna", "words req_1"]
     assert [(item.parts, item.project_id) for item in items] == [
@@ -102,7 +102,7 @@ def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: 
     with pytest.raises(NotFound, match="not in the trash"):
         library.trash.page(None, after="req_none")
     restored = library.trash.restore([(item.kind, item.id) for item in items], "me")
-    assert sorted(kind for kind, _ in restored) == sorted(TABLES) and found(library) == []
+    assert sorted(kind for kind, _ in restored) == sorted(TABLES) and all_items(library) == []
     assert library.takes.get("req_1", "me").deleted is None
     assert library.voices.get("anna").samples == voice.samples
     assert [part.text for part in library.projects.parts(kept.id, "me")] == ["Cat.", "Cats.", "Dog."]
@@ -113,19 +113,19 @@ def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: 
 
 def test_nobody_sees_restores_or_removes_what_is_not_theirs(library: Library) -> None:
     one_of_each(library)
-    items = found(library)
-    assert found(library, "you") == []
+    items = all_items(library)
+    assert all_items(library, "you") == []
     assert library.trash.restore([(item.kind, item.id) for item in items], "you") == []
     assert library.trash.empty("you") == 0 and library.trash.empty("you", "project") == 0
-    assert library.trash.empty("you", ids=[items[0].id]) == 0 and found(library) == items
+    assert library.trash.empty("you", ids=[items[0].id]) == 0 and all_items(library) == items
     assert library.trash.empty("me", "voice") == 1 and library.trash.empty("me") == 5
-    assert found(library) == [] and files(library) == set()
+    assert all_items(library) == [] and files(library) == set()
 
 
 def test_what_is_removed_takes_all_that_it_had_with_it(library: Library) -> None:
     one_of_each(library)
     take(library, "req_2")
-    [_, replacement, part, book, _, _] = found(library)
+    [_, replacement, part, book, _, _] = all_items(library)
     assert len(files(library)) == 4
     assert library.trash.empty(None, "project", [part.id, replacement.id]) == 0, "no other kind is meant"
     assert library.trash.empty(None, ids=[book.id]) == 1
@@ -145,7 +145,7 @@ def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: L
     with pytest.raises(NotFound, match="restore that first"):
         library.trash.restore([("part", cat.id)], "me")
     assert library.trash.empty("me", "project") == 1
-    assert found(library) == [] and files(library) == set()
+    assert all_items(library) == [] and files(library) == set()
 
 
 def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monke
         library.voices.delete(f"anna-{number}")
     library.takes.delete(TakeFilter())
     library.projects.delete(project(library, "me", *["One."] * 5, takes=5).id, "me")
-    assert len(found(library)) == 11
+    assert len(all_items(library)) == 11
     assert library.trash.empty(None) == 11
     with library.store.reading() as db:
         tables = ("takes", "voices", "samples", "projects", "parts")
@@ -170,16 +170,16 @@ def test_it_expires_after_its_days_and_at_once_without_any(library: Library) -> 
     one_of_each(library)
     aged(library, 7 * DAY - 60)
     library.trash.expire()
-    assert len(found(library)) == 6
+    assert len(all_items(library)) == 6
     aged(library, 120)
     items = [("take", "req_1"), ("voice", "anna")]
-    assert found(library) == [] and library.trash.restore(items, None) == []  # type: ignore[arg-type]
+    assert all_items(library) == [] and library.trash.restore(items, None) == []  # type: ignore[arg-type]
     assert library.voices.page(deleted=True) == [] and files(library)
     library.trash.expire()
     assert files(library) == set()
     at_once = Library(library.home, trash_days=0)
     one_of_each(at_once)
-    assert found(at_once) == [] and found(library) == [] and files(library) == set()
+    assert all_items(at_once) == [] and all_items(library) == [] and files(library) == set()
 
 
 def test_a_deletion_counts_though_what_has_expired_cannot_be_removed_now(
@@ -190,23 +190,23 @@ def test_a_deletion_counts_though_what_has_expired_cannot_be_removed_now(
 
     monkeypatch.setattr(library.trash, "expire", locked)
     take(library, "req_1")
-    assert library.takes.delete(TakeFilter()) == ["req_1"] and len(found(library)) == 1
+    assert library.takes.delete(TakeFilter()) == ["req_1"] and len(all_items(library)) == 1
 
 
 def test_another_program_does_not_remove_by_its_own_days_what_it_only_reads(library: Library) -> None:
     one_of_each(library)
     aged(library, DAY)
     other = Library(library.home, trash_days=0.5)
-    assert found(other) == [] and len(found(library)) == 6
+    assert all_items(other) == [] and len(all_items(library)) == 6
 
 
 def test_a_name_that_was_given_away_is_not_taken_back_and_nothing_else_restored(library: Library) -> None:
     one_of_each(library)
-    items = [(item.kind, item.id) for item in found(library)]
+    items = [(item.kind, item.id) for item in all_items(library)]
     library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
     with pytest.raises(NameTaken):
         library.trash.restore(items, None)
-    assert len(found(library)) == 6
+    assert len(all_items(library)) == 6
 
 
 def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(
@@ -258,7 +258,7 @@ def test_an_older_library_keeps_its_last_replacement(tmp_path: Path) -> None:
         db.table("replacements").insert({"project_id": "proj_1", "parts": '[["part_1", "Cat.", "Cow."]]'})
         connection.commit()
     library = Library(tmp_path)
-    [item] = found(library)
+    [item] = all_items(library)
     assert (item.kind, item.title, item.parts, item.project_id) == ("replacement", "A book", 1, "proj_1")
     library.replacements.undo("proj_1", "me")
     assert [part.text for part in library.projects.parts("proj_1", "me")] == ["Cat."]

@@ -10,7 +10,7 @@ import httpx
 from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
-from tests.studio.projects.test_projects import made
+from tests.studio.projects.test_projects import create_project
 
 TRASH = "/v1/trash"
 Steer = Callable[..., Steered]
@@ -22,7 +22,7 @@ def listed(client: httpx.Client, **question: Any) -> list[tuple[str, str]]:
 
 def test_what_is_deleted_is_listed_restored_and_removed(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}])
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}])
     at = f"/v1/projects/{project['id']}"
     with served.client() as client:
         take = client.post("/v1/audio/speech", json={"input": "Two words."}).headers["x-request-id"]

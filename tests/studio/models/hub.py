@@ -29,7 +29,7 @@ class Hub:
     """The status of every file, where the model is not for everyone."""
     breaks: int = 0
     """So many answers with the large file break off in the middle."""
-    asked: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)
     """Which parts of files have been asked for."""
 
@@ -50,7 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, hub = self.path.partition("?")[0], self.hub
-        hub.asked.append(path)
+        hub.paths.append(path)
         if path == f"/api/models/{hub.model}":
             return self.reply(json.dumps(hub.listing()).encode())
         if path.startswith(f"/{hub.model}/resolve/{COMMIT}/"):  # the hub sends one on to its storage

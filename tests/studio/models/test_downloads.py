@@ -49,7 +49,7 @@ def test_two_requests_share_one_download_and_it_is_complete_only_at_its_end(
     assert installed_folder(MODEL) == snapshot and listed[AUDIO8]["path"] == str(snapshot)
     assert {path.name for path in snapshot.iterdir()} == {path.name for path in hub.folder.iterdir()}
     assert (snapshot.parents[1] / "refs/main").read_text() == COMMIT
-    assert sum(path.endswith(f"resolve/{COMMIT}/{LARGE}") for path in hub.asked) == 1
+    assert sum(path.endswith(f"resolve/{COMMIT}/{LARGE}") for path in hub.paths) == 1
 
 
 def test_a_cancelled_download_leaves_nothing_unfinished(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
@@ -135,7 +135,7 @@ def test_a_full_disk_is_noticed_before_anything_is_downloaded(
         client.post(DOWNLOAD)
         error = downloaded(client)["error"]
     assert "0.00 GB are free" in error and "set HF_HOME" in error
-    assert not any("resolve" in path for path in hub.asked)
+    assert not any("resolve" in path for path in hub.paths)
 
 
 def test_a_disk_that_fills_up_is_told(hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch) -> None:

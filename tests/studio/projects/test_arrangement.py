@@ -16,7 +16,16 @@ from studio.library.projects import part_arrangement
 from studio.library.projects.project_records import NewPart, Part, ProjectSettings
 from studio.library.projects.replacements import Matches, TextReplacement
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
+from tests.studio.projects.test_projects import (
+    PROJECTS,
+    Json,
+    Steer,
+    change,
+    create_project,
+    parts_of,
+    post_verb,
+    until,
+)
 from tests.studio.server import Served
 
 WEEK = 7 * 86_400
@@ -34,7 +43,7 @@ def texts(served: Served, project: Json) -> list[tuple[int, str, str]]:
 
 def test_a_title_of_two_lines_stays_apart_from_what_is_merged_into_it(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, input="# 1\n\n## The Beginning\n\nIt was late.", kind="md")
+    project = create_project(served, input="# 1\n\n## The Beginning\n\nIt was late.", kind="md")
     first, second = parts_of(served, project)
     assert (first["text"], first["chapter"]) == ("1\nThe Beginning", "1. The Beginning")
     merged = post(served, project, f"parts/{first['id']}/merge", following=second["id"]).json()
@@ -44,7 +53,7 @@ def test_a_title_of_two_lines_stays_apart_from_what_is_merged_into_it(steered: S
 def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -> None:
     served, engine = steered()
     items = [{"input": "One two. 🙂 Three four.", "pause": 2, "chapter": "A"}, {"input": "Five.", "voice": "bert"}]
-    project = made(served, items=items, voice="anna", start=True)
+    project = create_project(served, items=items, voice="anna", start=True)
     until(served, project, "done")
     part, last = parts_of(served, project)
     halves = post(served, project, f"parts/{part['id']}/split", text=f" {part['text']}", at=10).json()["data"]
@@ -62,14 +71,14 @@ def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -
     with served.client() as client:
         sound = client.get(f"{PROJECTS}/{project['id']}/takes/{last['chosen']}/audio")
         assert sound.status_code == 200 and len(sound.content) > 44
-    ask(served, project, "speak")
+    post_verb(served, project, "speak")
     assert until(served, project, "done")["parts"]["total"] == 1
 
 
 def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered: Steer) -> None:
     served, _ = steered()
     items = [{"input": "One.", "pause": 2}, {"input": "Two.", "voice": "bert", "chapter": "B"}, {"input": "Three."}]
-    project = made(served, items=items, voice="anna", start=True)
+    project = create_project(served, items=items, voice="anna", start=True)
     until(served, project, "done")
     before = parts_of(served, project)
     first, second, third = (part["id"] for part in before)
@@ -93,7 +102,7 @@ def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered:
 
 def test_the_undo_of_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One two.", "pause": 2}, {"input": "Three."}], start=True)
+    project = create_project(served, items=[{"input": "One two.", "pause": 2}, {"input": "Three."}], start=True)
     until(served, project, "done")
     before = parts_of(served, project)
     first, last = (part["id"] for part in before)
@@ -114,7 +123,7 @@ def test_the_undo_of_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None
 
 def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)
+    project = create_project(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)
     until(served, project, "done")
     first, second = parts_of(served, project)
     new = post(served, project, "parts", text=" Between. ", after=first["id"], voice="bert", pause=1)
@@ -140,7 +149,7 @@ def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) ->
 def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter(steered: Steer) -> None:
     served, _ = steered()
     items = [{"input": "One.", "chapter": "A"}, {"input": "Two."}, {"input": "Three."}, {"input": "Four."}]
-    project = made(served, items=items)
+    project = create_project(served, items=items)
     before = parts_of(served, project)
     first, second = before[:2]
     post(served, project, "speak", parts=[first["id"]])
@@ -152,7 +161,7 @@ def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter
             client.delete(f"{PROJECTS}/{project['id']}/parts/{part['id']}").raise_for_status()
         assert [row["id"] for row in client.get(PROJECTS).json()["data"]] == [project["id"]]
     assert [(part["text"], part["chapter"]) for part in parts_of(served, project)] == [("Three.", "A"), ("Four.", "")]
-    other = made(served, input="Another.")
+    other = create_project(served, input="Another.")
     assert_envelope(post(served, other, "parts/restore", ids=[first["id"]]), 404, "ids")
     back = post(served, project, "parts/restore", ids=[first["id"], second["id"], "none"]).json()["data"]
     assert sorted(part["id"] for part in back) == sorted([first["id"], second["id"]])
@@ -168,7 +177,7 @@ def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter
 
 def test_words_of_another_are_overwritten_only_where_they_were_read(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}])
+    project = create_project(served, items=[{"input": "One."}])
     [part] = parts_of(served, project)
     assert change(served, project, part, text="Two.", text_before=" One.").json()["text"] == "Two."
     late = change(served, project, part, text="Three.", voice="anna", text_before="One.")
@@ -244,7 +253,7 @@ def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "a" * 2000}, {"input": "b" * 2000}, {"input": "One two."}])
+    project = create_project(served, items=[{"input": "a" * 2000}, {"input": "b" * 2000}, {"input": "One two."}])
     first, second, third = parts_of(served, project)
     before = texts(served, project)
     changed = {"text": "One three.", "at": 3}
@@ -269,7 +278,7 @@ def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
     assert_envelope(post(served, project, "parts", text="Hi.", after=None), 400, "parts")
     assert_envelope(post(served, project, split, text="One two.", at=4), 400, "parts")
     assert texts(served, project) == before
-    alone = made(served, input="Hi.")
+    alone = create_project(served, input="Hi.")
     with served.client() as client:
         [part] = parts_of(served, alone)
         assert_envelope(client.delete(f"{PROJECTS}/{alone['id']}/parts/{part['id']}"), 400, "part")
@@ -278,7 +287,7 @@ def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
 def test_of_two_at_once_one_splits_and_a_part_that_goes_while_it_is_spoken_holds_up_nothing(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
-    project = made(served, items=[{"input": "One two."}, {"input": "Three."}, {"input": "Four."}], start=True)
+    project = create_project(served, items=[{"input": "One two."}, {"input": "Three."}, {"input": "Four."}], start=True)
     until(served, project, speaking=1)
     served.until(running=1)
     first = parts_of(served, project)[0]
@@ -301,19 +310,19 @@ def test_of_two_at_once_one_splits_and_a_part_that_goes_while_it_is_spoken_holds
 def test_words_are_counted_replaced_in_all_parts_and_put_back(steered: Steer) -> None:
     served, _ = steered()
     words = ["Ann met Anna. ANN left.", "Nobody here.", "Ann"]
-    project = made(served, items=[{"input": text} for text in words], start=True)
+    project = create_project(served, items=[{"input": text} for text in words], start=True)
     until(served, project, "done")
 
-    def found(**body: object) -> Any:
+    def replace(**body: object) -> Any:
         answer = post(served, project, "replace", **body).json()
         return answer["count"], answer["parts"]
 
-    assert found(find="ann", dry_run=True) == (4, 2)
-    assert found(find="ann", whole_words=True, dry_run=True) == (3, 2)
-    assert found(find="Ann", match_case=True, whole_words=True, dry_run=True) == (2, 2)
-    assert found(find="A.n", dry_run=True) == (0, 0)
+    assert replace(find="ann", dry_run=True) == (4, 2)
+    assert replace(find="ann", whole_words=True, dry_run=True) == (3, 2)
+    assert replace(find="Ann", match_case=True, whole_words=True, dry_run=True) == (2, 2)
+    assert replace(find="A.n", dry_run=True) == (0, 0)
     assert [state for _, _, state in texts(served, project)] == ["done"] * 3
-    assert found(find="ann", replace=r"\1 Eve", whole_words=True) == (3, 2)
+    assert replace(find="ann", replace=r"\1 Eve", whole_words=True) == (3, 2)
     assert texts(served, project) == [
         (0, r"\1 Eve met Anna. \1 Eve left.", "stale"), (1, "Nobody here.", "done"), (2, r"\1 Eve", "stale"),
     ]  # fmt: skip

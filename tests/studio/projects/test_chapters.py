@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
+from tests.studio.projects.test_projects import (
+    PROJECTS,
+    Json,
+    Steer,
+    change,
+    create_project,
+    parts_of,
+    post_verb,
+    until,
+)
 from tests.studio.server import Served
 
 CHAPTERS = [
@@ -23,7 +32,7 @@ def outline(served: Served, project: Json) -> list[Json]:
 
 def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=CHAPTERS)
+    project = create_project(served, items=CHAPTERS)
     before, one, two = outline(served, project)
     assert [(chapter["title"], chapter["position"], chapter["parts"]["total"]) for chapter in (before, one, two)] == [
         ("", 0, 1),
@@ -33,7 +42,7 @@ def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
     assert (one["words"], one["characters"], one["parts"]["new"], one["seconds"]) == (5, 24, 2, 0)
     assert one["expected_s"] == pytest.approx(24 / 16, abs=0.1)
 
-    ask(served, project, "speak", chapter=one["id"])
+    post_verb(served, project, "speak", chapter=one["id"])
     until(served, project, "incomplete", done=1, failed=1)
     before, one, two = outline(served, project)
     assert (before["parts"]["new"], two["parts"]["new"], one["parts"]["done"], one["parts"]["failed"]) == (1, 1, 1, 1)
@@ -66,7 +75,9 @@ def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
 
 def test_a_chapter_is_renamed_with_its_heading(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, input="# 1\n\n## The End\n\nIt was late.\n\n# 2\n\nIt was early.", kind="md", start=True)
+    project = create_project(
+        served, input="# 1\n\n## The End\n\nIt was late.\n\n# 2\n\nIt was early.", kind="md", start=True
+    )
     until(served, project, "done")
     heading, text, *_ = before = parts_of(served, project)
 
@@ -95,7 +106,7 @@ def test_a_chapter_is_renamed_with_its_heading(steered: Steer) -> None:
 
 def test_a_chapter_whose_first_part_is_prose_is_renamed_alone(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "Before it all."}, {"input": "It was late.", "chapter": "One"}])
+    project = create_project(served, items=[{"input": "Before it all."}, {"input": "It was late.", "chapter": "One"}])
     parts = parts_of(served, project)
     for number, title in ((0, "Preface"), (1, "Un")):
         change(served, project, parts[number], chapter=title)

@@ -23,7 +23,7 @@ from studio.projects.documents.subtitles import read_srt
 from studio.projects.exports.concatenation import ConcatenatedWav
 from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered
-from tests.studio.projects.test_projects import PROJECTS, Json, change, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, change, create_project, parts_of, until
 from tests.studio.server import Served
 from tests.studio.sounds import decoded
 
@@ -54,7 +54,7 @@ def spoken(steered: Steer) -> tuple[Served, Json]:
         {"input": "Four."},
         {"input": "Five.", "chapter": "Zweites “Ende”"},
     ]
-    project = made(served, items=items, title="A Bük", seed=3, pause=1, chapter_pause=2, start=True)
+    project = create_project(served, items=items, title="A Bük", seed=3, pause=1, chapter_pause=2, start=True)
     return served, until(served, project, "done")
 
 
@@ -108,7 +108,7 @@ def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
 
 def test_an_audio_book_needs_no_chapters(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, input="One.", start=True)
+    project = create_project(served, input="One.", start=True)
     until(served, project, "done")
     with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b")), "r") as file:
         assert file.chapters() == []
@@ -154,7 +154,9 @@ def clock(seconds: float) -> str:
 
 def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "Six words [whisper] are here. So they are!"}, {"input": "Bye."}], pause=1)
+    project = create_project(
+        served, items=[{"input": "Six words [whisper] are here. So they are!"}, {"input": "Bye."}], pause=1
+    )
     part = start(served, project)[0]
     cues = fetch(served, project, "subtitles").decode().split("\n\n")
     assert [cue.split("\n")[-1] for cue in cues[:3]] == ["Six words are here.", "So they are!", "Bye."]
@@ -173,7 +175,7 @@ def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(s
 def test_a_part_whose_words_have_no_times_is_one_cue_and_goes_without_them(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, cannot_align="held in fp8")
-    project = made(served, items=[{"input": "One here. Two there."}])
+    project = create_project(served, items=[{"input": "One here. Two there."}])
     [part] = start(served, project)
     assert fetch(served, project, "subtitles").decode().strip().endswith("\nOne here. Two there.")
     with served.client() as client:
@@ -227,7 +229,7 @@ def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered
         "1\n00:00:01,000 --> 00:00:02,000\nOne\n\n2\n00:00:01,100 --> 00:00:02,000\nTwo\n\n"
         "3\n00:00:04,000 --> 00:00:05,000\nThree\n"
     )
-    project = made(served, input=srt, kind="srt", start=True)
+    project = create_project(served, input=srt, kind="srt", start=True)
     until(served, project, "done")
     timeline = json.loads(fetch(served, project, "timeline"))
     starts = [1.0, (RATE + 6 * FRAME) / RATE, 4.0]

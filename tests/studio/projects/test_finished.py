@@ -20,7 +20,7 @@ from tests.studio.audio.test_loudness import measured
 from tests.studio.conftest import Steered
 from tests.studio.documents import epub, page, png
 from tests.studio.projects.test_files import FRAME, RATE, fetch, samples
-from tests.studio.projects.test_projects import PROJECTS, Json, made, until
+from tests.studio.projects.test_projects import PROJECTS, Json, create_project, until
 from tests.studio.server import Served
 from tests.studio.sounds import decoded
 
@@ -162,7 +162,7 @@ def test_silence_around_parts_is_cut_away_if_that_is_wanted(steered: Steer, monk
     monkeypatch.setattr(fake_engine, "tone", lambda seed, frame: silence if frame in (0, 5) else usual(seed, frame))
     served, _ = steered()
     items = [{"input": "One"}, {"input": "Two", "chapter": "Next"}]
-    project = made(served, items=items, seed=3, pause=1, chapter_pause=2, start=True)
+    project = create_project(served, items=items, seed=3, pause=1, chapter_pause=2, start=True)
     until(served, project, "done")
     assert len(samples(fetch(served, project, "audio"))) == 2 * 6 * FRAME + 2 * RATE
     settings(served, project, trim=True)

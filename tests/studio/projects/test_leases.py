@@ -18,7 +18,7 @@ from studio.library.takes.take import NewTake, Take
 from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered
-from tests.studio.projects.test_projects import PROJECTS, ask, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, create_project, parts_of, post_verb, until
 from tests.studio.server import Served
 from tests.waiting import wait_until_true
 
@@ -36,7 +36,7 @@ def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> Non
     (first, engine), (second, other) = (steered(home=str(tmp_path), max_rows=4) for _ in range(2))
     for fake in (engine, other):
         fake.later_frames_gate.clear()
-    project = made(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
+    project = create_project(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
     until(second, project, speaking=4, queued=4)  # two each: the second has noticed by itself
     for studio in (first, second):
         studio.until(running=2)  # a part counts as speaking once it is claimed, before its engine has it
@@ -59,10 +59,10 @@ def test_what_another_studio_cancels_or_deletes_ends_here(steered: Steer, tmp_pa
         steered(home=str(tmp_path), project_rows=0),
     )
     engine.later_frames_gate.clear()
-    project = made(first, items=[{"input": "One two."}], start=True)
+    project = create_project(first, items=[{"input": "One two."}], start=True)
     first.until(running=1)
     if verb == "cancel":
-        ask(second, project, "cancel")
+        post_verb(second, project, "cancel")
     else:
         with second.client() as client:
             assert client.delete(f"{PROJECTS}/{project['id']}").status_code == 200
@@ -85,7 +85,7 @@ def test_a_studio_takes_over_what_a_killed_one_was_speaking(
     steered: Steer, voices_folder: Path, tmp_path: Path
 ) -> None:
     with another_studio(tmp_path, voices_folder, lease=1.0) as (killed, process):
-        project = made(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
+        project = create_project(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
         until(killed, project, speaking=2)
         served, engine = steered(home=str(tmp_path))
         library: Library = served.app.state.studio.library
@@ -115,11 +115,11 @@ def test_a_part_that_is_still_being_planned_ends_with_its_project(
 
     served, engine = steered()
     monkeypatch.setattr(planner, "plan_of", held)
-    project = made(served, items=[{"input": "One two three."}], start=True)
+    project = create_project(served, items=[{"input": "One two three."}], start=True)
     assert planned.wait(60)
-    assert ask(served, project, "cancel")["state"] == "new"
+    assert post_verb(served, project, "cancel")["state"] == "new"
     go_on.set()
-    until(served, made(served, items=[{"input": "Next."}], start=True), "done")
+    until(served, create_project(served, items=[{"input": "Next."}], start=True), "done")
     assert [utterance.text for utterance in engine.utterances] == ["Next."]
     assert until(served, project, "new")["parts"]["new"] == 1
 

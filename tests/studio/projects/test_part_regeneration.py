@@ -13,7 +13,7 @@ import pytest
 from studio.errors import InvalidRequest
 from studio.history.sentence_selection import Selection, select
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, change, create_project, parts_of, until
 from tests.studio.server import Served
 
 TEXT = "One two. Three four. Five six."
@@ -27,7 +27,7 @@ def mend(
         return client.post(f"{PROJECTS}/{project['id']}/parts/{part['id']}/mend", json=body)
 
 
-def heard(served: Served, project: Json, take: str) -> tuple[np.ndarray, list[tuple[str, float]]]:
+def sound_and_times(served: Served, project: Json, take: str) -> tuple[np.ndarray, list[tuple[str, float]]]:
     """The samples of a take, and when its words begin."""
     with served.client() as client:
         at = f"{PROJECTS}/{project['id']}/takes/{take}"
@@ -39,14 +39,14 @@ def heard(served: Served, project: Json, take: str) -> tuple[np.ndarray, list[tu
 
 def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
+    project = create_project(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
     until(served, project, "done")
     [part] = parts_of(served, project)
     mended = mend(served, project, part, 11, 12).json()
     assert engine.utterances[-1].text == "One two. Three four."  # after the one before it
     assert (mended["state"], len(mended["takes"])) == ("done", 2) and mended["chosen"] == mended["takes"][0]["id"]
     assert mended["takes"][0]["seed"] != 7 and mended["takes"][1] == part["takes"][0]
-    (old, was), (new, now) = (heard(served, project, take) for take in (part["chosen"], mended["chosen"]))
+    (old, was), (new, now) = (sound_and_times(served, project, take) for take in (part["chosen"], mended["chosen"]))
     assert [word for word, _ in now] == [word for word, _ in was]
     longer, rate = len(new) - len(old), 44_100
     begins, ends = int(was[2][1] * rate), int(was[4][1] * rate)
@@ -63,14 +63,14 @@ def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered:
 
 def test_other_words_of_a_sentence_become_the_parts_and_can_be_taken_back(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": TEXT}], voice="anna", start=True)
+    project = create_project(served, items=[{"input": TEXT}], voice="anna", start=True)
     until(served, project, "done")
     [part] = parts_of(served, project)
     new = mend(served, project, part, 15, 19, replacement="hundred").json()
     assert engine.utterances[-1].text == "One two. Three hundred."
     assert (new["text"], new["state"]) == ("One two. Three hundred. Five six.", "done")
     assert new["chosen"] == new["takes"][0]["id"] and len(new["takes"]) == 2
-    assert [word for word, _ in heard(served, project, new["chosen"])[1]][3] == "hundred"
+    assert [word for word, _ in sound_and_times(served, project, new["chosen"])[1]][3] == "hundred"
     back = change(served, project, part, text=TEXT, take=part["chosen"]).json()
     assert (back["text"], back["state"], back["chosen"]) == (TEXT, "done", part["chosen"])
     assert change(served, project, part, text=new["text"], take=new["chosen"]).json()["state"] == "done"
@@ -84,7 +84,7 @@ def test_other_words_of_a_sentence_become_the_parts_and_can_be_taken_back(steere
 
 def test_words_typed_into_the_part_meanwhile_are_not_lost(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": TEXT}], voice="anna", start=True)
+    project = create_project(served, items=[{"input": TEXT}], voice="anna", start=True)
     until(served, project, "done")
     [part] = parts_of(served, project)
     engine.first_frame_gate.clear()
@@ -100,7 +100,7 @@ def test_words_typed_into_the_part_meanwhile_are_not_lost(steered: Steer) -> Non
 
 def test_a_take_of_a_part_is_a_take_that_no_list_has(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
+    project = create_project(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
     until(served, project, "done")
     [part] = parts_of(served, project)
     at = f"/v1/takes/{part['chosen']}"
@@ -125,7 +125,7 @@ def test_a_take_of_a_part_is_a_take_that_no_list_has(steered: Steer) -> None:
 
 def test_what_cannot_be_mended_is_refused_and_nothing_is_kept(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": TEXT}])
+    project = create_project(served, items=[{"input": TEXT}])
     [part] = parts_of(served, project)
     assert_envelope(mend(served, project, part, 0, 1), 412, "part")  # nothing to mend yet
     with served.client() as client:

@@ -23,14 +23,14 @@ Steer = Callable[..., Steered]
 Json = dict[str, Any]
 
 
-def made(served: Served, **body: object) -> Json:
+def create_project(served: Served, **body: object) -> Json:
     with served.client() as client:
         answer = client.post(PROJECTS, json=body)
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
-def ask(served: Served, project: Json, verb: str, **body: object) -> Json:
+def post_verb(served: Served, project: Json, verb: str, **body: object) -> Json:
     with served.client() as client:
         answer = client.post(f"{PROJECTS}/{project['id']}/{verb}", json=body)
     assert answer.status_code == 200, answer.text
@@ -72,7 +72,7 @@ def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
     assert (project["title"], project["kind"], project["state"]) == ("A Büch", "epub", "new")
     assert project["parts"] == {"total": 3, "new": 3, "queued": 0, "speaking": 0, "done": 0, "stale": 0, "failed": 0}
     assert engine.utterances == []
-    assert ask(served, project, "speak")["parts"]["done"] < 3
+    assert post_verb(served, project, "speak")["parts"]["done"] < 3
     done = until(served, project, "done")
     assert done["seconds"] == pytest.approx((1 + 5 + 3) * 6 * FRAME / RATE, abs=0.01)
     parts = parts_of(served, project)
@@ -98,20 +98,20 @@ def test_a_project_is_called_as_its_document_says_else_as_its_file(steered: Stee
             assert client.post(PROJECTS, files={"file": (name, data)}).json()["title"] == title
         given = client.post(PROJECTS, files={"file": ("x.txt", b"Hello.")}, data={"title": "Mine"})
         assert given.json()["title"] == "Mine"
-        pasted = made(served, input="Hello.\nYou.")
+        pasted = create_project(served, input="Hello.\nYou.")
         assert (pasted["title"], pasted["skipped"]) == ("Hello.", [])
 
 
 def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> None:
     served, engine = steered()
     table = "text,voice,pause\nOne two.,anna,0\nThree.,nobody,\nFour.,bert,2.5\n"
-    project = made(served, input=table, kind="csv", start=True)
+    project = create_project(served, input=table, kind="csv", start=True)
     now = until(served, project, "incomplete")
     assert (now["parts"]["done"], now["parts"]["failed"]) == (2, 1)
     bad = parts_of(served, project)[1]
     assert (bad["state"], bad["attempts"]) == ("failed", 2) and "no voice 'nobody'" in bad["error"]
     assert change(served, project, bad, voice="bert").json()["state"] == "new"
-    ask(served, project, "speak")
+    post_verb(served, project, "speak")
     until(served, project, "done")
     assert len(engine.utterances) == 3
 
@@ -124,7 +124,7 @@ def test_a_voice_that_there_is_not_is_refused_and_nothing_is_made(steered: Steer
             assert_envelope(refused, 400, "voice")
             assert refused.json()["error"]["code"] == "voice_not_found"
         assert client.get(PROJECTS).json()["data"] == []
-        project = made(served, input="Hi.", voice="alloy")
+        project = create_project(served, input="Hi.", voice="alloy")
         assert_envelope(client.patch(f"{PROJECTS}/{project['id']}", json={"voice": "nobody"}), 400, "voice")
         assert client.get(f"{PROJECTS}/{project['id']}").json()["settings"]["voice"] == "alloy"
     assert_envelope(change(served, project, parts_of(served, project)[0], voice="nobody"), 400, "voice")
@@ -133,7 +133,7 @@ def test_a_voice_that_there_is_not_is_refused_and_nothing_is_made(steered: Steer
 def test_a_part_that_goes_wrong_once_keeps_the_reason(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["silent"]
-    project = made(served, items=[{"input": "One two."}], start=True)
+    project = create_project(served, items=[{"input": "One two."}], start=True)
     until(served, project, "done")
     [part] = parts_of(served, project)
     assert (part["state"], part["attempts"]) == ("done", 2) and "silent" in part["error"]
@@ -141,7 +141,7 @@ def test_a_part_that_goes_wrong_once_keeps_the_reason(steered: Steer) -> None:
 
 def test_only_the_part_whose_words_changed_is_stale_and_goes_back_with_them(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
     until(served, project, "done")
     first, _ = parts_of(served, project)
     assert change(served, project, first, text="Another.").json()["state"] == "stale"
@@ -157,12 +157,12 @@ def test_only_the_part_whose_words_changed_is_stale_and_goes_back_with_them(stee
 
 def test_the_take_of_an_earlier_text_or_voice_is_chosen_again_when_that_is_back(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
     until(served, project, "done")
     first, _ = parts_of(served, project)
     url = f"{PROJECTS}/{project['id']}"
     change(served, project, first, text="Another.")
-    ask(served, project, "speak")
+    post_verb(served, project, "speak")
     until(served, project, "done")
     newer = parts_of(served, project)[0]["chosen"]
     assert newer != first["chosen"]
@@ -173,7 +173,7 @@ def test_the_take_of_an_earlier_text_or_voice_is_chosen_again_when_that_is_back(
     assert change(served, project, first, pause=1).json()["chosen"] == newer
     with served.client() as client:
         client.patch(url, json={"voice": "bert"}).raise_for_status()
-        ask(served, project, "speak")
+        post_verb(served, project, "speak")
         until(served, project, "done")
         assert client.patch(url, json={"voice": "anna"}).json()["parts"]["done"] == 2, "settings do the same"
         part = parts_of(served, project)[0]
@@ -184,11 +184,11 @@ def test_the_take_of_an_earlier_text_or_voice_is_chosen_again_when_that_is_back(
 
 def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}], seed=7, start=True)
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], seed=7, start=True)
     until(served, project, "done")
     first, second = parts_of(served, project)
     assert [take["seed"] for part in (first, second) for take in part["takes"]] == [7, 7]
-    ask(served, project, "speak", parts=[first["id"]])
+    post_verb(served, project, "speak", parts=[first["id"]])
     until(served, project, "done")
     again = parts_of(served, project)[0]
     new, old = again["takes"]
@@ -202,7 +202,7 @@ def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: S
         assert (part.status_code, part.content) == (206, sounds[0].content[4:10])
     assert_envelope(change(served, project, again, take="other"), 404, "take")
     for _ in range(9):
-        ask(served, project, "speak", parts=[first["id"]])
+        post_verb(served, project, "speak", parts=[first["id"]])
         until(served, project, "done")
     assert len(parts_of(served, project)[0]["takes"]) == 8
 
@@ -224,10 +224,10 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(steered: Steer, statements: list[str]) -> None:
     served, _ = steered(project_rows=0)
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
     ids = [part["id"] for part in parts_of(served, project)]
     statements.clear()
-    assert ask(served, project, "speak", parts=ids[:2] * 10_000)["parts"]["queued"] == 2
+    assert post_verb(served, project, "speak", parts=ids[:2] * 10_000)["parts"]["queued"] == 2
     assert 0 < len(statements) < 100
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}/speak"
@@ -239,29 +239,29 @@ def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(steered: St
 def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
-    project = made(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
+    project = create_project(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
     until(served, project, speaking=1, queued=3)  # one of the two places stays free
     served.until(running=1)
-    assert ask(served, project, "pause")["state"] == "paused"
+    assert post_verb(served, project, "pause")["state"] == "paused"
     engine.later_frames_gate.set()
     until(served, project, "paused", done=1, queued=3)
     engine.later_frames_gate.clear()
-    assert ask(served, project, "resume")["state"] == "running"
+    assert post_verb(served, project, "resume")["state"] == "running"
     now = until(served, project, speaking=1, queued=2)
     served.until(running=1)
     assert now["eta_s"] is not None
-    cancelled = ask(served, project, "cancel")
+    cancelled = post_verb(served, project, "cancel")
     assert (cancelled["state"], cancelled["parts"]["new"], cancelled["eta_s"]) == ("incomplete", 3, None)
     served.until(running=0)
     engine.later_frames_gate.set()
-    ask(served, project, "speak", parts="all")
+    post_verb(served, project, "speak", parts="all")
     until(served, project, "done")
 
 
 def test_whoever_asks_goes_before_the_parts(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.first_frame_gate.clear()
-    project = made(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
+    project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
     until(served, project, speaking=1, queued=2)
     served.until(running=1)  # the first part is the engine's: before that, whoever asks would go before it too
     with ThreadPoolExecutor(1) as pool, served.client() as client:
@@ -275,7 +275,7 @@ def test_whoever_asks_goes_before_the_parts(steered: Steer) -> None:
 
 def test_no_rows_for_projects_speak_none(steered: Steer) -> None:
     served, engine = steered(project_rows=0)
-    project = made(served, items=[{"input": "One."}], start=True)
+    project = create_project(served, items=[{"input": "One."}], start=True)
     with served.client() as client:
         assert client.post("/v1/audio/speech", json={"input": "Mine."}).status_code == 200
     assert until(served, project, "running", queued=1)
@@ -284,7 +284,7 @@ def test_no_rows_for_projects_speak_none(steered: Steer) -> None:
 
 def test_parts_count_to_nobodys_share_and_not_among_the_takes(steered: Steer) -> None:
     served, _ = steered(max_per_caller=1, requests_per_minute=1)
-    project = made(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
+    project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
     until(served, project, "done")
     with served.client() as client:
         assert client.post("/v1/audio/speech", json={"input": "Mine."}).status_code == 200
@@ -314,7 +314,7 @@ def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
 def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
-    project = made(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
+    project = create_project(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
     until(served, project, speaking=1)
     served.until(running=1)
     at = f"{PROJECTS}/{project['id']}"
@@ -323,7 +323,7 @@ def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored
         gone = client.delete(at).json()
         assert (gone["deleted"], gone["undo_seconds"]) == (True, 7 * 86_400)
         engine.first_frame_gate.set()
-        other = made(served, items=[{"input": "Another."}], start=True)
+        other = create_project(served, items=[{"input": "Another."}], start=True)
         until(served, other, "done")
         assert client.get("/v1/queue").json()["running"] == 0
         assert [row["id"] for row in client.get(PROJECTS).json()["data"]] == [other["id"]]
@@ -339,9 +339,9 @@ def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored
 
 def test_only_what_was_changed_is_listed_and_spoken(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
     first, second, _ = parts_of(served, project)
-    ask(served, project, "speak", parts=[first["id"], second["id"]])
+    post_verb(served, project, "speak", parts=[first["id"], second["id"]])
     until(served, project, "incomplete", done=2)
     change(served, project, second, text="Two again.").raise_for_status()
     with served.client() as client:
@@ -350,7 +350,7 @@ def test_only_what_was_changed_is_listed_and_spoken(steered: Steer) -> None:
         assert (stale["total"], stale["has_more"]) == (1, False)
         assert_envelope(client.get(f"{PROJECTS}/{project['id']}/parts", params={"state": "old"}), 400, "state")
     assert parts_of(served, project, state="failed") == []
-    ask(served, project, "speak", parts="stale")
+    post_verb(served, project, "speak", parts="stale")
     until(served, project, "incomplete", done=2, new=1)
     assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Two again."]
 
@@ -360,7 +360,7 @@ def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, st
     lines = [f"Name{number}: Hi.\n\n" for number in range(2000)]
     cast = {f"Name{number}": "bert" for number in range(1000)}
     statements.clear()
-    project = made(served, input="".join(["ANNA: Hello.\n\n", *lines]), cast=cast)
+    project = create_project(served, input="".join(["ANNA: Hello.\n\n", *lines]), cast=cast)
     assert 0 < sum(statement.startswith("begin") for statement in statements) < 50
     voices = [part["voice"] for part in parts_of(served, project, limit=200)]
     assert voices[:3] == ["ANNA", "bert", "bert"]
@@ -387,7 +387,7 @@ def test_what_cannot_be_a_project_is_refused_by_name(steered: Steer) -> None:
         assert_envelope(client.post(PROJECTS, files={"file": ("x.txt", b"x")}, data={"cast": "{"}), 400, "cast")
         big = client.post(PROJECTS, files={"file": ("x.txt", b"x" * (33 << 20))})
         assert_envelope(big, 413)
-    project = made(served, input="One.")
+    project = create_project(served, input="One.")
     [part] = parts_of(served, project)
     assert_envelope(change(served, project, part, text=" "), 400, "text")
     with served.client() as client:

@@ -65,7 +65,7 @@ def test_a_voice_that_somebody_deleted_does_not_come_back_with_a_new_recording(t
     assert [voice.name for voice in library.voices.page()] == ["Bert", "Carl"]
 
 
-def tell(folder: Path, **anna: object) -> Path:
+def write_facts(folder: Path, **anna: object) -> Path:
     (folder / "facts.json").write_text(json.dumps({"anna": anna, "nobody": {"gender": "male"}}))
     return folder
 
@@ -75,16 +75,16 @@ def test_what_is_said_of_a_voice_comes_with_it_and_later_and_leaves_its_owners_w
     import_bundled(library, folder)  # an older studio, which said nothing
     library.voices.edit("anna", VoiceFields(name="Ann", tags=("mine",)))
     for _ in range(2):
-        import_bundled(library, tell(folder, gender="female", accent="Irish", tags=["low"], description="Low."))
+        import_bundled(library, write_facts(folder, gender="female", accent="Irish", tags=["low"], description="Low."))
     voice = library.voices.get("ann")
     assert (voice.gender, voice.accent, voice.tags, voice.description) == ("female", "Irish", ("mine",), "Low.")
     assert voice.revision == 1 and voice.version == 3
     library.voices.edit("ann", VoiceFields(description="", accent="Scottish"))
-    import_bundled(library, tell(folder, gender="neutral", accent="Welsh", tags=["high"], description="High."))
+    import_bundled(library, write_facts(folder, gender="neutral", accent="Welsh", tags=["high"], description="High."))
     voice = library.voices.get("ann")
     assert (voice.gender, voice.accent, voice.tags, voice.description) == ("neutral", "Scottish", ("mine",), "")
     library.voices.delete("ann")
-    import_bundled(library, tell(folder, gender="female"))
+    import_bundled(library, write_facts(folder, gender="female"))
     assert library.audit.verify()
 
 
@@ -93,8 +93,8 @@ def test_facts_that_say_nothing_usable_stop_the_start_or_cost_only_themselves(
 ) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     with pytest.raises(SettingsError, match=r"facts\.json is wrong at anna\.sex"):
-        import_bundled(library, tell(folder, sex="female"))
-    import_bundled(library, tell(folder, gender="woman"))
+        import_bundled(library, write_facts(folder, sex="female"))
+    import_bundled(library, write_facts(folder, gender="woman"))
     assert library.voices.get("anna").gender == ""
     assert "about Anna are invalid and ignored: gender must be female" in caplog.text
 

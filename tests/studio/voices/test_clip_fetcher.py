@@ -30,7 +30,7 @@ class Site(http.server.ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("0.0.0.0", 0), Page)
-        self.asked: list[str] = []
+        self.paths: list[str] = []
         self.hosts: list[str] = []
         self.port = self.server_address[1]
         self.leads: dict[str, str] = {}
@@ -41,7 +41,7 @@ class Page(http.server.BaseHTTPRequestHandler):
     server: Site
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.paths.append(self.path)
         self.server.hosts.append(self.headers["Host"])
         if self.path in self.server.leads:
             self.send_response(302)
@@ -111,7 +111,7 @@ async def test_no_notation_of_a_private_address_is_reached(
     monkeypatch.setitem(clip_fetcher.PORTS, "http", site.port)  # so that it is not the port that is refused
     messages = {await refusal(ClipFetcher(), f"http://{host}{port}/clip") for port in ("", f":{site.port}", ":22")}
     assert messages == {await refusal(ClipFetcher(), "https://no-such-host.invalid/clip")}
-    assert site.asked == []
+    assert site.paths == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_every_redirect_is_checked_anew(site: Site) -> None:
         site.leads[f"/{number}"] = target
         messages.add(await refusal(fetcher, f"http://127.0.0.1:{site.port}/{number}"))
     assert len(messages) == 1
-    assert "/clip" not in site.asked
+    assert "/clip" not in site.paths
 
 
 async def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked(
@@ -161,7 +161,7 @@ async def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_check
     assert site.hosts == [f"clips.example:{site.port}"] and len(answers["clips.example"]) == 1
     await refusal(fetcher, f"http://both.example:{site.port}/clip")
     await refusal(fetcher, f"http://clips.example:{site.port}/clip")
-    assert len(site.asked) == 1
+    assert len(site.paths) == 1
 
 
 async def test_too_much_too_slow_too_many_turns_and_not_found_are_one_answer(
@@ -240,4 +240,4 @@ def test_a_request_speaks_in_a_fetched_clip_and_the_same_clip_is_encoded_once(
         assert answer.status_code == 400 and answer.json()["error"]["code"] == "invalid_audio"
     assert [text for _, _, text in engine.encoded].count(WORDS) == 1
     assert engine.utterances[-1].references[0].text == WORDS
-    assert site.asked == ["/clip"], "a request without its words fetches nothing"
+    assert site.paths == ["/clip"], "a request without its words fetches nothing"

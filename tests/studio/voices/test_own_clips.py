@@ -49,15 +49,15 @@ class Slow(ClipFetcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.urls: list[str] = []
 
     async def fetch(self, url: str, param: str = "ref_audio") -> bytes:
-        self.asked.append(url)
+        self.urls.append(url)
         await asyncio.Event().wait()
         raise AssertionError("nobody sets that event")
 
 
-def made(
+def new_references(
     waiting: int = 8, limit: int = 256, fetcher: ClipFetcher | None = None
 ) -> tuple[References, SpeechEngine, Any]:
     encoder = Encoder()
@@ -77,7 +77,7 @@ async def until_shared(references: References) -> None:
 
 
 async def test_a_clip_is_encoded_for_as_long_as_somebody_wants_it() -> None:
-    references, engine, encoder = made()
+    references, engine, encoder = new_references()
     both = [asyncio.create_task(references.encode(engine, CLIP, "Hello.", name)) for name in "ab"]
     await until_begun(encoder, 1)
     await until_shared(references)
@@ -91,7 +91,7 @@ async def test_a_clip_is_encoded_for_as_long_as_somebody_wants_it() -> None:
 
 
 async def test_the_last_to_leave_ends_the_encoding_and_the_next_caller_begins_it_again() -> None:
-    references, engine, encoder = made()
+    references, engine, encoder = new_references()
     alone = asyncio.create_task(references.encode(engine, CLIP, "Hello.", "a"))
     await until_begun(encoder, 1)
     alone.cancel()
@@ -104,7 +104,7 @@ async def test_the_last_to_leave_ends_the_encoding_and_the_next_caller_begins_it
 
 
 async def test_many_clips_push_out_none_that_is_being_encoded() -> None:
-    references, engine, encoder = made(limit=1)
+    references, engine, encoder = new_references(limit=1)
     tasks = [asyncio.create_task(references.encode(engine, CLIP, f"Hello {number}.", "a")) for number in range(3)]
     await until_begun(encoder, 3)
     same = asyncio.create_task(references.encode(engine, CLIP, "Hello 0.", "b"))
@@ -116,12 +116,12 @@ async def test_many_clips_push_out_none_that_is_being_encoded() -> None:
 
 async def test_what_is_still_to_be_fetched_is_counted_and_holds_up_no_clip_that_is_there() -> None:
     fetcher = Slow()
-    references, engine, encoder = made(waiting=1, fetcher=fetcher)
+    references, engine, encoder = new_references(waiting=1, fetcher=fetcher)
     tasks = [
         asyncio.create_task(references.encode(engine, f"https://clips.example/{number}", "Hello.", str(number)))
         for number in range(9)
     ]
-    while len(fetcher.asked) < 8:
+    while len(fetcher.urls) < 8:
         await asyncio.sleep(0)
     with pytest.raises(QueueFull, match="requests with a clip's address"):
         await references.encode(engine, "https://clips.example/10", "Hello.", "late")
@@ -130,4 +130,4 @@ async def test_what_is_still_to_be_fetched_is_counted_and_holds_up_no_clip_that_
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert len(fetcher.asked) == 8
+    assert len(fetcher.urls) == 8

@@ -201,7 +201,7 @@ def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel
     recogniser.gate.clear()
     clip = spoken()
 
-    def ask(_: int) -> int:
+    def transcribe(_: int) -> int:
         with served.client() as client:
             status = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", clip)}).status_code
         recogniser.gate.set()  # whoever is refused lets the others go on
@@ -209,7 +209,7 @@ def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel
 
     callers = TRANSCRIBING.per_caller + 1
     with ThreadPoolExecutor(callers) as pool:
-        statuses = sorted(pool.map(ask, range(callers)))
+        statuses = sorted(pool.map(transcribe, range(callers)))
     assert statuses == [200] * (callers - 1) + [429]
 
 

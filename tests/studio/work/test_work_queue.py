@@ -110,12 +110,12 @@ class Pieces:
     """The pieces of a file; whether they were left."""
 
     def __init__(self, number: int) -> None:
-        self.number, self.made, self.is_closed = number, 0, False
+        self.number, self.yielded, self.is_closed = number, 0, False
 
     def __call__(self) -> Generator[bytes, None, None]:
         try:
             for at in range(self.number):
-                self.made += 1
+                self.yielded += 1
                 yield b"" if at == 1 else bytes([at])
         finally:
             self.is_closed = True
@@ -124,12 +124,12 @@ class Pieces:
 async def test_a_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_what_is_made() -> None:
     queue, slow, quick = queue_of(), Pieces(100), Pieces(4)
     stream = await queue.stream("a", slow())
-    assert slow.made == 1
+    assert slow.yielded == 1
     assert b"".join([piece async for piece in await queue.stream("b", quick())]) == bytes([0, 2, 3])
     assert queue.figures["running"] == 0
     assert await anext(stream) == bytes([0])
     await stream.aclose()
-    assert slow.is_closed and slow.made < 100
+    assert slow.is_closed and slow.yielded < 100
     assert await queue.last_of("a", Pieces(4)()) == bytes([3])
 
 

@@ -215,7 +215,7 @@ def filled(value: Any, ids: Ids) -> Any:
     return value.format(**ids, number=next(NUMBERS)) if isinstance(value, str) else value
 
 
-def made(client: httpx.Client, key: tuple[str, str], ids: Ids, pack: bytes) -> httpx.Response:
+def send_call(client: httpx.Client, key: tuple[str, str], ids: Ids, pack: bytes) -> httpx.Response:
     (method, path), call = key, CALLS[key]
     body = filled(call.body, ids)
     if call.files is None:
@@ -249,14 +249,14 @@ def test_another_key_has_the_rights_it_was_given_and_no_others(
     before = seen(kept)
     for key, call in CALLS.items():
         if RANKS[call.right] > RANKS[sharing]:
-            answer = made(bert, key, kept, pack)
+            answer = send_call(bert, key, kept, pack)
             if sharing == "private":
                 assert answer.status_code == 404 or "there is no voice" in answer.text, (key, answer.text)
                 assert "Anna" not in answer.text, key
             else:
                 assert answer.status_code == 403, (key, answer.text)
         else:
-            answer = made(bert, key, of_anna(served, sharing), pack)
+            answer = send_call(bert, key, of_anna(served, sharing), pack)
             assert answer.status_code in (STATUSES.get(key, 200), 201), (key, answer.text)
     assert seen(kept) == before
 
@@ -264,7 +264,7 @@ def test_another_key_has_the_rights_it_was_given_and_no_others(
 def test_the_owner_may_make_every_call(served: Served, anna: httpx.Client, pack: bytes) -> None:
     for key, call in CALLS.items():
         if call.right == "own":
-            assert made(anna, key, of_anna(served, "read"), pack).status_code == 200, key
+            assert send_call(anna, key, of_anna(served, "read"), pack).status_code == 200, key
 
 
 def test_only_the_owner_shares_and_others_see_whose_it_is(
@@ -395,7 +395,6 @@ def test_voices_of_an_earlier_version_stay_open_to_every_key(steered: Steer, tmp
     anna, bert = (served.client(headers={"Authorization": f"Bearer {key}-key-of-all"}) for key in ("first", "second"))
     with anna, bert:
         for client, facts in ((anna, ("own", True)), (bert, ("edit", False))):
-            assert {(voice["right"], voice["favourite"]) for voice in client.get("/v1/voices").json()["data"]} == {
-                facts
-            }
+            voices = client.get("/v1/voices").json()["data"]
+            assert {(voice["right"], voice["favourite"]) for voice in voices} == {facts}
         assert anna.get("/v1/projects").json()["data"] and not bert.get("/v1/projects").json()["data"]

@@ -8,7 +8,7 @@ import zipfile
 from typing import Any
 
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, create_project, parts_of, until
 from tests.studio.server import Served
 
 NOVEL = (
@@ -25,7 +25,7 @@ NOVEL = (
 def novel(served: Served, **body: Any) -> tuple[Json, str, dict[str, Json]]:
     """The project, its address, and its characters by name."""
     cast = {"Eleanor": "bert"}
-    project = made(served, input=NOVEL, speakers=True, cast=cast, voice="anna", **body)
+    project = create_project(served, input=NOVEL, speakers=True, cast=cast, voice="anna", **body)
     return project, f"{PROJECTS}/{project['id']}", cast_of(served, project)
 
 
@@ -163,7 +163,7 @@ def test_split_and_merged_parts_know_their_character_and_other_projects_do_not(s
     served, _ = steered()
     project, at, cast = novel(served)
     part = next(row for row in parts_of(served, project) if row["text"] == "“She is waiting.”")
-    other = made(served, items=[{"input": "One.", "character": "Ann"}, {"input": "Two."}])
+    other = create_project(served, items=[{"input": "One.", "character": "Ann"}, {"input": "Two."}])
     with served.client() as client:
         halves = client.post(f"{at}/parts/{part['id']}/split", json={"text": part["text"], "at": 4}).json()["data"]
         assert [half["character"] for half in halves] == [cast["Eleanor"]["id"]] * 2

@@ -14,7 +14,7 @@ from studio.diagnostics import settings_in_force
 from studio.projects.casting import chat_endpoint
 from studio.settings import Settings
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, made, parts_of
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, create_project, parts_of
 from tests.studio.server import Served
 
 KEY = "sk-very-secret"
@@ -27,7 +27,7 @@ class FakeChat:
         self.status = 200
         self.body: bytes | None = b""
         self.headers: dict[str, str] = {}
-        self.asked: list[Json] = []
+        self.requests: list[Json] = []
         self.keys: list[str | None] = []
         self.is_over = threading.Event()
 
@@ -44,7 +44,7 @@ def chat() -> Iterator[tuple[FakeChat, str]]:
         def do_POST(self) -> None:
             fake.keys.append(self.headers["Authorization"])
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            fake.asked.append(request | {"path": self.path})
+            fake.requests.append(request | {"path": self.path})
             if fake.body is None:
                 fake.is_over.wait(30)
                 return
@@ -72,7 +72,7 @@ def chat() -> Iterator[tuple[FakeChat, str]]:
 def project_of(steered: Steer, url: str) -> tuple[Served, str, list[str]]:
     served, _ = steered(chat=(url, "tiny", KEY))
     items: list[Any] = [{"input": "“Go!”", "character": "Ann"}, {"input": "“No.”"}, {"input": "It rained."}]
-    project = made(served, items=items)
+    project = create_project(served, items=items)
     return served, f"{PROJECTS}/{project['id']}", [part["id"] for part in parts_of(served, project)]
 
 
@@ -107,7 +107,7 @@ def test_proposals_are_shown_and_change_nothing(steered: Steer, chat: tuple[Fake
         ]
         assert_envelope(client.post(f"{at}/cast/proposals", json={"ids": ["part_x"]}), 404, "ids")
         everything = json.dumps([client.get("/v1/about").json(), cast, answer])
-    request = fake.asked[0]
+    request = fake.requests[0]
     assert (request["path"], request["model"], fake.keys[0]) == ("/v1/chat/completions", "tiny", f"Bearer {KEY}")
     sent = json.loads(request["messages"][1]["content"])
     assert sent["characters"] == ["Ann"]
@@ -148,12 +148,12 @@ def test_what_goes_wrong_is_said_and_nothing_is_changed(
         assert_envelope(answer, 502)
         assert answer.json()["error"]["code"] == "chat_failed"
         assert reason in answer.json()["error"]["message"]
-    assert len(fake.asked) == 1, "no redirect is followed"
+    assert len(fake.requests) == 1, "no redirect is followed"
 
 
 def test_without_the_settings_nothing_is_asked(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}])
+    project = create_project(served, items=[{"input": "One."}])
     with served.client() as client:
         at = f"{PROJECTS}/{project['id']}/cast"
         assert client.get(at).json()["assistant"] is None

@@ -8,12 +8,12 @@ import pytest
 
 from studio.projects.casting.delivery_tags import with_tags
 from tests.studio.answers import assert_envelope
-from tests.studio.projects.test_projects import PROJECTS, Steer, ask, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Steer, create_project, parts_of, post_verb, until
 
 
 def test_parts_have_a_speed_and_sampling_of_their_own(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True, temperature=0.5)
+    project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True, temperature=0.5)
     until(served, project, "done")
     at = f"{PROJECTS}/{project['id']}"
     first, second, third = parts_of(served, project)
@@ -21,7 +21,7 @@ def test_parts_have_a_speed_and_sampling_of_their_own(steered: Steer) -> None:
         body = {"ids": [first["id"], second["id"]], "speed": 1.25, "temperature": 0.9, "top_k": 7, "pause": 2}
         assert client.patch(f"{at}/parts", json=body).json() == {"object": "project.parts.changed", "count": 2}
         assert [part["state"] for part in parts_of(served, project)] == ["stale", "stale", "done"]
-        ask(served, project, "speak", parts="stale")
+        post_verb(served, project, "speak", parts="stale")
         until(served, project, "done")
         assert [one.sampling.temperature for one in engine.utterances[-2:]] == [0.9, 0.9]
         assert [one.sampling.top_k for one in engine.utterances[-2:]] == [7, 7]
@@ -37,7 +37,7 @@ def test_parts_have_a_speed_and_sampling_of_their_own(steered: Steer) -> None:
 
 def test_tags_are_put_before_each_sentence_and_taken_away_again(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One. “[slow] Two,” she said."}, {"input": "Three."}])
+    project = create_project(served, items=[{"input": "One. “[slow] Two,” she said."}, {"input": "Three."}])
     at = f"{PROJECTS}/{project['id']}"
     ids = [part["id"] for part in parts_of(served, project)]
     with served.client() as client:
@@ -70,13 +70,13 @@ def test_pauses_and_signs_alone_stay(text: str, after: str) -> None:
 
 def test_a_part_begins_where_a_sentence_begins_with_a_tag(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, input="One is plain. [whisper] Two is soft. Three.")
+    project = create_project(served, input="One is plain. [whisper] Two is soft. Three.")
     assert [part["text"] for part in parts_of(served, project)] == ["One is plain.", "[whisper] Two is soft.", "Three."]
 
 
 def test_a_scene_ends_with_the_pause_of_the_project(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, input="One.\n\n* * *\n\nTwo.\n\n❦\n\nThree.", scene_pause=3, start=True)
+    project = create_project(served, input="One.\n\n* * *\n\nTwo.\n\n❦\n\nThree.", scene_pause=3, start=True)
     until(served, project, "done")
     at = f"{PROJECTS}/{project['id']}"
 

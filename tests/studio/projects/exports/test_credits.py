@@ -13,7 +13,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_files import fetch
 from tests.studio.projects.test_finished import settings
-from tests.studio.projects.test_projects import PROJECTS, Json, ask, change, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, change, create_project, parts_of, post_verb, until
 from tests.studio.server import Served
 
 Steer = Callable[..., Steered]
@@ -27,7 +27,9 @@ def texts(served: Served, project: Json) -> list[tuple[str, str]]:
 def test_credits_are_spoken_as_parts_and_follow_what_they_name(steered: Steer) -> None:
     served, _ = steered()
     about = {"author": "Ann", "opening_credits": OPENING, "closing_credits": CLOSING}
-    project = made(served, items=[{"input": "Hello."}, {"input": "Bye."}], title="A Book", start=True, **about)
+    project = create_project(
+        served, items=[{"input": "Hello."}, {"input": "Bye."}], title="A Book", start=True, **about
+    )
     until(served, project, "done", done=4)
     assert texts(served, project) == [
         ("Opening credits", "A Book, by Ann."),
@@ -42,7 +44,7 @@ def test_credits_are_spoken_as_parts_and_follow_what_they_name(steered: Steer) -
     settings(served, project, title="Another")
     assert texts(served, project)[0][1] == "Another, by Ann. Read by Zoë."
     assert len(parts_of(served, project)) == 4
-    ask(served, project, "speak")
+    post_verb(served, project, "speak")
     until(served, project, "done")
     with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b")), "r") as file:
         names = [chapter["metadata"]["title"] for chapter in file.chapters()]
@@ -54,7 +56,7 @@ def test_credits_are_spoken_as_parts_and_follow_what_they_name(steered: Steer) -
 
 def test_credits_edited_by_hand_stay_until_their_template_changes_and_go_with_it(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "Hallo.", "chapter": "Eins"}], title="Buch", language="de")
+    project = create_project(served, items=[{"input": "Hallo.", "chapter": "Eins"}], title="Buch", language="de")
     settings(served, project, opening_credits="{title}.")
     assert texts(served, project) == [("Vorspann", "Buch."), ("Eins", "Hallo.")]
     change(served, project, parts_of(served, project)[0], text="By hand.").raise_for_status()
@@ -72,7 +74,7 @@ def test_credits_edited_by_hand_stay_until_their_template_changes_and_go_with_it
 @pytest.mark.parametrize("template", ["{titel}.", "{", "By {author", "{title}}", "x" * 1001])
 def test_a_template_that_cannot_be_filled_in_is_refused(steered: Steer, template: str) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "Hello."}])
+    project = create_project(served, items=[{"input": "Hello."}])
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}"
         assert_envelope(client.patch(url, json={"opening_credits": template}), 400, "opening_credits")
@@ -86,7 +88,7 @@ def test_credits_that_become_too_long_for_a_part_are_refused_and_nothing_is_chan
     with served.client() as client:
         assert_envelope(client.post(PROJECTS, json={"items": items} | long), 400, "opening_credits")
         assert client.get(PROJECTS).json()["data"] == []
-    project = made(served, items=items, title="A Book", opening_credits=long["opening_credits"])
+    project = create_project(served, items=items, title="A Book", opening_credits=long["opening_credits"])
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}"
         assert_envelope(client.patch(url, json={"title": long["title"]}), 400, "opening_credits")
@@ -95,7 +97,7 @@ def test_credits_that_become_too_long_for_a_part_are_refused_and_nothing_is_chan
 
 def test_settings_changed_at_the_same_moment_are_all_kept(steered: Steer) -> None:
     served, _ = steered()
-    project = made(
+    project = create_project(
         served, items=[{"input": "Hello."}], title="A Book", opening_credits="{title}, {author}, {narrator}, {year}."
     )
     changes = {"author": "Ann", "narrator": "Zoë", "year": 2026, "bitrate": 192, "loudness": "acx", "language": "en"}

@@ -14,7 +14,7 @@ from studio.history.take_export import file_name
 from studio.unicode_text import LONGEST_FILE_NAME, safe_file_name
 from tests.studio.conftest import Steered
 from tests.studio.library.worker import stored_take
-from tests.studio.projects.test_projects import PROJECTS, made, until
+from tests.studio.projects.test_projects import PROJECTS, create_project, until
 
 Steer = Callable[..., Steered]
 HOSTILE = '../..\\\u202egpj.exe\u2066: "C:\\*?<|>\u200b\u2028 '
@@ -56,7 +56,7 @@ def test_a_long_name_is_cut_between_characters_and_keeps_its_extension(sign: str
 def test_the_files_of_a_project_have_safe_names(steered: Steer) -> None:
     served, _ = steered()
     items = [{"input": "One.", "chapter": HOSTILE}, {"input": "Two.", "chapter": "本" * 90}]
-    project = made(served, items=items, title=f"Mein Büchlein {HOSTILE}", start=True)
+    project = create_project(served, items=items, title=f"Mein Büchlein {HOSTILE}", start=True)
     until(served, project, "done")
     with served.client() as client:
         for path in ("audio", "audio?format=m4b", "audio?format=mp3", "chapters", "zip", "subtitles"):

@@ -18,7 +18,7 @@ from tests.studio.conftest import Steered
 from tests.studio.documents import png
 from tests.studio.projects.test_files import RATE, fetch
 from tests.studio.projects.test_finished import settings
-from tests.studio.projects.test_projects import PROJECTS, Json, ask, made, until
+from tests.studio.projects.test_projects import PROJECTS, Json, create_project, post_verb, until
 from tests.studio.server import Served
 from tests.studio.sounds import decoded
 
@@ -90,7 +90,7 @@ class ReadBack:
 @pytest.fixture
 def book(steered: Steer) -> tuple[Served, Json]:
     served, _ = steered()
-    project = made(served, items=ITEMS, title="A <Bük>", seed=3, pause=1, chapter_pause=2, start=True)
+    project = create_project(served, items=ITEMS, title="A <Bük>", seed=3, pause=1, chapter_pause=2, start=True)
     return served, until(served, project, "done")
 
 
@@ -150,7 +150,7 @@ def test_it_says_whose_book_it_is_and_our_reader_opens_it(book: tuple[Served, Js
 def test_a_part_without_word_times_lights_up_as_a_whole(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, cannot_align="held in fp8")
-    project = made(served, items=[{"input": "One here.\n\nTwo there."}, {"input": "Three."}], start=True)
+    project = create_project(served, items=[{"input": "One here.\n\nTwo there."}, {"input": "Three."}], start=True)
     until(served, project, "done")
     read = ReadBack(fetch(served, project, "epub"))
     assert [text for text, _, _ in read.clips(0)] == ["One here.Two there.", "Three."]
@@ -161,7 +161,7 @@ def test_paragraphs_and_scenes_of_a_book_with_a_cast_stay(steered: Steer, reason
     served, engine = steered()
     engine.info = replace(engine.info, cannot_align=reason)
     text = "“It is from Father,” said Eleanor. “He wants it.”\n\nShe sat.\n\n***\n\n“No,” he said.\n\n“Yes.”"
-    project = made(served, input=text, speakers=True, start=True)
+    project = create_project(served, input=text, speakers=True, start=True)
     until(served, project, "done")
     read = ReadBack(fetch(served, project, "epub"))
     spoken = ["“It is from Father,”", "said Eleanor.", "“He wants it.”", "She sat.", "“No,”", "he said.", "“Yes.”"]
@@ -193,7 +193,7 @@ CUTS: list[tuple[Json, list[float | None]]] = [
 @pytest.mark.parametrize(("cut", "pauses"), CUTS)
 def test_a_paragraph_that_is_cut_into_parts_stays_one(steered: Steer, cut: Json, pauses: list[float | None]) -> None:
     served, _ = steered()
-    project = made(served, input="\n\n".join(LONG), speakers=True, start=True, **cut)
+    project = create_project(served, input="\n\n".join(LONG), speakers=True, start=True, **cut)
     until(served, project, "done")
     assert [part["pause"] for part in fetch_json(served, project, "parts")["data"]] == pauses
     assert paragraphs(ReadBack(fetch(served, project, "epub"))) == LONG
@@ -208,7 +208,7 @@ def test_paragraphs_outlast_arranging_and_its_undoing(steered: Steer) -> None:
     served, _ = steered()
     whole = "One here. Two here.\n\nThree here."
     items = [{"input": "Zero."}, {"input": whole, "continues": False}, {"input": "Four.", "continues": True}]
-    project = made(served, items=[*items, {"input": "Five.", "continues": False}], pause=0, start=True)
+    project = create_project(served, items=[*items, {"input": "Five.", "continues": False}], pause=0, start=True)
     until(served, project, "done")
     _, first, second, last = (part["id"] for part in fetch_json(served, project, "parts")["data"])
 
@@ -216,7 +216,7 @@ def test_paragraphs_outlast_arranging_and_its_undoing(steered: Steer) -> None:
         with served.client() as client:
             answer = client.request(verb, f"{PROJECTS}/{project['id']}/parts{path}", json=body or None)
             assert answer.status_code == 200
-        ask(served, project, "speak")
+        post_verb(served, project, "speak")
         until(served, project, "done")
         read = ReadBack(fetch(served, project, "epub"))
         return answer.json() | {"now": paragraphs(read)}
@@ -253,11 +253,11 @@ def test_a_title_that_is_not_read_is_shown_and_its_chapter_stays(book: tuple[Ser
 
 def test_what_is_missing_or_wrong_is_refused_and_no_file_is_left(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": "One."}, {"input": "Two.", "voice": "nobody"}])
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two.", "voice": "nobody"}])
     url = f"{PROJECTS}/{project['id']}"
     with served.client() as client:
         assert_envelope(client.get(f"{url}/epub"), 409, "partial")
-        ask(served, project, "speak")
+        post_verb(served, project, "speak")
         until(served, project, "incomplete")
         assert_envelope(client.get(f"{url}/epub"), 409, "partial")
         assert_envelope(client.get(f"{url}/epub?bitrate=65"), 400, "bitrate")

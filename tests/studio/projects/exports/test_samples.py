@@ -15,7 +15,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_files import FRAME, RATE, fetch, samples
 from tests.studio.projects.test_finished import settings
-from tests.studio.projects.test_projects import PROJECTS, Json, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, create_project, parts_of, until
 from tests.studio.server import Served
 
 Steer = Callable[..., Steered]
@@ -33,7 +33,7 @@ ITEMS = [
 @pytest.fixture
 def spoken(steered: Steer) -> tuple[Served, Json]:
     served, _ = steered()
-    project = made(served, items=ITEMS, title="A Book", seed=3, pause=0, chapter_pause=0, start=True)
+    project = create_project(served, items=ITEMS, title="A Book", seed=3, pause=0, chapter_pause=0, start=True)
     return served, until(served, project, "done")
 
 
@@ -80,7 +80,7 @@ def test_a_sample_for_acx_has_its_level_edges_and_bit_rate_and_begins_after_the_
 
 def test_a_sentence_that_is_longer_than_the_sample_is_refused(steered: Steer) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": " ".join(["word"] * 60)}], start=True)
+    project = create_project(served, items=[{"input": " ".join(["word"] * 60)}], start=True)
     until(served, project, "done")
     with served.client() as client:
         answer = client.get(f"{PROJECTS}/{project['id']}/sample?seconds=10")
@@ -91,7 +91,7 @@ def test_a_sentence_that_is_longer_than_the_sample_is_refused(steered: Steer) ->
 @pytest.mark.parametrize("rate", [44_100, 24_000])
 def test_an_mp3_has_the_bit_rate_that_the_project_or_the_request_names(steered: Steer, rate: int) -> None:
     served, _ = steered()
-    project = made(served, items=[{"input": SENTENCE, "chapter": "One"}], bitrate=64, start=True)
+    project = create_project(served, items=[{"input": SENTENCE, "chapter": "One"}], bitrate=64, start=True)
     until(served, project, "done")
     library = served.app.state.studio.library
     with library.store.writing() as db:  # as a codec with another sample rate would have it

@@ -13,7 +13,7 @@ from studio.projects.exports import track_export
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_files import RATE, fetch, samples
-from tests.studio.projects.test_projects import PROJECTS, Json, made, until
+from tests.studio.projects.test_projects import PROJECTS, Json, create_project, until
 from tests.studio.server import Served
 from tests.studio.sounds import decoded
 
@@ -28,7 +28,7 @@ ITEMS = [
 @pytest.fixture
 def spoken(steered: Steer) -> tuple[Served, Json]:
     served, _ = steered()
-    project = made(served, items=ITEMS, title="A Play", seed=3, pause=0.5, start=True)
+    project = create_project(served, items=ITEMS, title="A Play", seed=3, pause=0.5, start=True)
     return served, until(served, project, "done")
 
 
@@ -68,7 +68,7 @@ def test_beyond_the_limit_the_rarest_voices_share_a_track(
 def test_with_a_cast_each_character_has_a_track_and_is_named_in_webvtt(steered: Steer) -> None:
     served, _ = steered()
     text = "It was late. “Good night,” said Eleanor. “Sleep well,” said Mary. “I shall,” said Eleanor."
-    project = made(served, input=text, speakers=True, voice="anna", start=True)
+    project = create_project(served, input=text, speakers=True, voice="anna", start=True)
     until(served, project, "done")
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks"))) as archive:
         names = [name.removesuffix(".flac")[3:] for name in archive.namelist() if name.endswith(".flac")]

@@ -17,7 +17,16 @@ from studio.projects.proof import proof_runs
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
+from tests.studio.projects.test_projects import (
+    PROJECTS,
+    Json,
+    Steer,
+    change,
+    create_project,
+    parts_of,
+    post_verb,
+    until,
+)
 from tests.studio.server import Served
 from tests.waiting import wait_until, wait_until_true
 
@@ -30,7 +39,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 def spoken(served: Served, *texts: str, **body: object) -> Json:
     """A project whose parts all have audio."""
-    project = made(served, items=[{"input": text} for text in texts], voice="anna", start=True, **body)
+    project = create_project(served, items=[{"input": text} for text in texts], voice="anna", start=True, **body)
     return until(served, project, "done")
 
 
@@ -173,7 +182,7 @@ def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Ste
     project = spoken(served, "One two three four.")
     [part] = parts_of(served, project)
     change(served, project, part, temperature=0.4)
-    ask(served, project, "speak")
+    post_verb(served, project, "speak")
     until(served, project, "done")
     [part] = parts_of(served, project)
     script.texts = ["one two three"]
@@ -194,7 +203,7 @@ def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Ste
 def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     items = [{"input": "One two.", "chapter": "A"}, {"input": "Three four.", "chapter": "B"}]
-    project = until(served, made(served, items=items, start=True), "done")
+    project = until(served, create_project(served, items=items, start=True), "done")
     [one, two] = parts_of(served, project)
     note = proof(served, project, "POST", "/notes", take=two["chosen"], at=0.1, note="Too happy.")
     assert (note["kind"], note["heard"], note["words"]) == ("note", "Too happy.", "Three")
@@ -227,7 +236,7 @@ def test_a_note_stays_with_its_take_until_it_is_accepted(
 
     def again() -> list[str]:
         [part] = parts_of(served, project)
-        ask(served, project, "speak", parts=[part["id"]])
+        post_verb(served, project, "speak", parts=[part["id"]])
         until(served, project, "done")
         return [take["id"] for take in parts_of(served, project)[0]["takes"]]
 

@@ -11,7 +11,7 @@ from studio.speech.reading import normalised
 from training.texts.evaluation import Judged, evaluation_sentences
 
 
-def heard(text: str) -> list[str]:
+def spoken_words(text: str) -> list[str]:
     """What is left when case, punctuation and hyphens do not count."""
     plain = re.sub(r"\b([ap])\.m\.", r"\1m", text.lower()).replace("’", "'")
     return re.sub(r"[^\w'$€£%°]+", " ", plain).split()
@@ -22,7 +22,7 @@ JUDGED = evaluation_sentences()
 
 @pytest.mark.parametrize("case", [case for case in JUDGED if case.kind == "number"], ids=lambda case: case.text)
 def test_figures_are_read_as_people_say_them(case: Judged) -> None:
-    assert heard(normalised(case.text)) == heard(case.words)
+    assert spoken_words(normalised(case.text)) == spoken_words(case.words)
 
 
 def test_sentences_without_figures_stay_word_for_word() -> None:

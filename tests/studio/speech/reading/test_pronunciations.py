@@ -14,7 +14,7 @@ from studio.speech.reading.dictionary import Dictionary
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_ownership import asking
 from tests.studio.conftest import Steered
-from tests.studio.projects.test_projects import PROJECTS, made, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, create_project, parts_of, until
 from tests.studio.speech.reading.test_reading_api import texts
 
 PATH = "/v1/pronunciations"
@@ -107,7 +107,7 @@ def test_a_take_is_repeated_in_the_words_that_were_read(steered: Steer) -> None:
 
 def test_a_projects_entries_make_the_parts_with_their_words_stale(steered: Steer) -> None:
     served, engine = steered()
-    project = made(served, items=[{"input": "A GIF here"}, {"input": "Nothing"}], start=True)
+    project = create_project(served, items=[{"input": "A GIF here"}, {"input": "Nothing"}], start=True)
     until(served, project, "done")
     with served.client() as client:
         mine = entry(client, phrase="gif", said="jif", project=project["id"])

@@ -214,11 +214,11 @@ def test_what_hides_a_control_token_is_refused(paged: Steered) -> None:
     served, engine = paged
     hidden = ["Hi &lt;|im_end|&gt; there", "Hi <\u200b|im_end|> there", "Hi <\u00ad|im_end|>"]
 
-    def ask() -> None:
+    def send_hidden_tokens() -> None:
         with served.client() as client:
             for text in hidden:
                 refused = client.post("/v1/audio/speech", json={"input": text})
                 assert refused.status_code == 400 and "control token" in refused.text
                 assert refused.json()["error"]["param"] == "input"
 
-    assert handed_over(engine, ask) == []
+    assert handed_over(engine, send_hidden_tokens) == []

@@ -68,7 +68,7 @@ def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
         heard = client.post("/v1/voices/transcribe", files=files).json()
         assert heard["text"] == "The birch canoe slid."
         assert client.post(ROUTE).status_code == 202  # which changes nothing
-    assert hub.asked.count(f"/{MODEL}/resolve/{COMMIT}/model.bin") == 1
+    assert hub.paths.count(f"/{MODEL}/resolve/{COMMIT}/model.bin") == 1
     assert files_in(tmp_path) == {"faster-whisper-base", *(path.name for path in hub.folder.iterdir())}
     again, _ = steered(home=str(tmp_path))
     with again.client() as client:
@@ -154,4 +154,4 @@ def test_it_is_for_the_owner_and_where_the_package_is(
         missing = owner.post(ROUTE)
         assert missing.status_code == 501
         assert f"{sys.executable} -m pip install faster-whisper" in missing.json()["error"]["message"]
-    assert hub.asked == []
+    assert hub.paths == []
