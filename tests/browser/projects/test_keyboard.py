@@ -33,8 +33,12 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
     for number in (41, 40):
         area.get_by_label(f"Select part {number}").focus()
         press("Space")
-    chapters, bar = area.locator("[data-part=chapters]").bounding_box(), area.locator(".long-foot").bounding_box()
-    assert chapters and bar and chapters["y"] + chapters["height"] <= bar["y"], "no chapter is behind the bar"
+    screen.page.wait_for_function(  # no chapter is behind the bar
+        """() => {
+            const box = (selector) => document.querySelector(`#area-longform ${selector}`).getBoundingClientRect();
+            return box("[data-part=chapters]").bottom <= box(".long-foot").top;
+        }"""
+    )
     press("s")
     speak = area.get_by_role("button", name="Speak 2 selected")
     expect(speak).to_be_focused()

@@ -129,8 +129,9 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     screen.page.get_by_role("button", name="Previous part").click()
     expect(screen.status).to_have_text("My table, part 1 of 3")
     expect(screen.page.locator("#dock .read-along-text")).to_have_text("Another one.")
-    seconds, rendered = screen.page.evaluate("[window.studio.current.seconds, window.studio.heard.rendered]")
-    assert rendered == round(seconds * 44100)
+    screen.page.wait_for_function(
+        "() => window.studio.heard.rendered === Math.round(window.studio.current.seconds * 44100)"
+    )
     area.get_by_role("button", name="Files").click()
     assert downloaded(screen, area, "WAV") == "My table.wav"
     assert serious_violations(screen) == []

@@ -77,7 +77,7 @@ def test_the_pages_takes_their_stars_and_deletions_outlive_a_reload(served: Serv
     expect(screen.script).to_have_value("Take number 1.")
     screen.speak.click()
     expect(screen.takes).to_have_count(3)
-    assert screen.takes.first.get_attribute("data-take") == "3"
+    expect(screen.takes.first).to_have_attribute("data-take", "3")
 
 
 def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(served: Served, open_page: Open) -> None:
