@@ -76,7 +76,7 @@ def test_a_python_that_the_project_is_tested_on_is_taken_without_a_word(machine:
     assert "installed: -m pip" in done.stdout and "newer" not in done.stdout and done.stderr == ""
 
 
-def test_a_newer_python_is_taken_and_it_is_said(machine: Machine) -> None:
+def test_a_newer_python_is_used_and_reported(machine: Machine) -> None:
     machine.add_python("python3", "3.15.2")
     done = machine.prepare()
     assert done.returncode == 0 and machine.made_with() == "3.15.2"
@@ -135,7 +135,7 @@ def test_what_checks_the_page_is_installed_once_for_each_list_of_it(machine: Mac
     assert len(list((machine.root / "node_modules").glob(".installed-*"))) == 1
 
 
-def test_where_npm_reaches_no_registry_it_is_said_and_the_next_time_tried_again(machine: Machine) -> None:
+def test_an_unreachable_registry_is_reported_and_tried_again_next_time(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     machine.prepare("test")
     machine.add_npm('echo "npm error ENOTFOUND" >&2; mkdir -p node_modules; exit 1')

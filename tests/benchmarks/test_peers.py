@@ -84,7 +84,7 @@ async def test_an_answer_that_breaks_off_is_no_take() -> None:
         (["http://127.0.0.1:1", "--fields", "{}", "--fields", "{}"], "more --fields than URLs"),
     ],
 )
-def test_what_makes_no_sense_is_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments(words)
     assert message in capsys.readouterr().err

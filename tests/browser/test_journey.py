@@ -160,7 +160,7 @@ def test_a_take_is_made_heard_starred_shown_as_code_and_deleted_by_keys_alone(st
     hear(screen)
 
 
-def test_focus_goes_on_from_what_is_hidden_or_drawn_anew(steered: Steer, open_page: Open) -> None:
+def test_focus_moves_on_from_elements_that_are_hidden_or_redrawn(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()

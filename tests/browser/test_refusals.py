@@ -185,7 +185,7 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     expect(screen.takes).to_have_count(2)
 
 
-def test_what_another_tab_has_changed_is_told(studio: Stopping, open_page: Open) -> None:
+def test_changes_of_another_tab_are_shown(studio: Stopping, open_page: Open) -> None:
     screen = open_page(studio.served).ready()
     project = screen.page.request.post(f"{studio.served.url}/v1/projects", data={"input": "Two words."}).json()
     voices = go(screen.page, "Voices")

@@ -80,7 +80,7 @@ async def test_a_codec_without_a_timbre_part_makes_no_vector_and_heeds_none(tiny
         engine.stop()
 
 
-def test_a_take_of_several_references_has_the_vector_of_those_who_speak() -> None:
+def test_a_take_of_several_references_has_the_vector_of_its_speakers() -> None:
     codes = np.zeros((2, 3), np.int16)
     vectors = [np.array(values, np.float32) for values in ([1, -1, 0], [0, 1, -1], [-1, 0, 1])]
     one, two, three = (Reference(codes, "Words.", vector) for vector in vectors)

@@ -71,7 +71,7 @@ async def test_it_makes_the_takes_and_codes_of_the_engine(direct: DirectEngine, 
     assert (stats.finished, stats.running, stats.frames) == (2, 0, 24)
 
 
-async def test_one_speaks_at_a_time_and_who_leaves_lets_the_next_in(direct: DirectEngine) -> None:
+async def test_one_caller_speaks_at_a_time_and_leaving_admits_the_next(direct: DirectEngine) -> None:
     chunks, _ = await first_chunk(direct, greedy(frames=2000))
     second = asyncio.create_task(hear(direct, greedy()))
     await until(lambda: direct.stats().waiting == 1)

@@ -28,7 +28,7 @@ def test_a_demo_says_so_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, None, {}])
-def test_a_flag_that_is_none_names_its_field_and_what_it_may_be(tmp_path: Path, wrong: object) -> None:
+def test_an_invalid_flag_is_refused_with_its_field_and_values(tmp_path: Path, wrong: object) -> None:
     (tmp_path / "card.json").write_text(json.dumps({"demo": wrong}))
     with pytest.raises(CheckpointError, match=r"card\.json: demo must be true or false, not "):
         ModelCard.read(tmp_path)

@@ -126,7 +126,7 @@ async def test_no_frames_so_far_are_a_take_from_the_beginning(plain_engine: Engi
     assert np.array_equal(take.codes, whole.codes) and take.chunks[0].resumed_at is None
 
 
-async def test_frames_that_others_drew_are_honoured_by_drawing_anew_too(
+async def test_frames_drawn_by_another_engine_are_kept_when_they_are_replayed(
     plain_engine: Engine, quick_checkpoint: Path
 ) -> None:
     """As when the machine that began the take rounds otherwise than the one that goes on with it."""

@@ -57,7 +57,7 @@ def test_it_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("text", ["8-2", "2-2", "2-", "-8", "0-4"])
-def test_ranges_that_are_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_invalid_ranges_are_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("STUDIO_ENGINES", text)
     with pytest.raises(SettingsError, match="it must be a number of engines, all, or a range such as 2-8"):
         Settings.load()
@@ -65,7 +65,9 @@ def test_ranges_that_are_none(monkeypatch: pytest.MonkeyPatch, text: str) -> Non
 
 @pytest.mark.ray
 @pytest.mark.parametrize(("max_rows", "on_gpu", "target"), [(64, True, 44.8), (None, True, 5.6), (None, False, 2.8)])
-def test_what_serve_is_told(monkeypatch: pytest.MonkeyPatch, max_rows: int | None, on_gpu: bool, target: float) -> None:
+def test_ray_serve_gets_the_number_of_replicas(
+    monkeypatch: pytest.MonkeyPatch, max_rows: int | None, on_gpu: bool, target: float
+) -> None:
     from ray import serve
 
     class Deployed(Exception):

@@ -50,7 +50,7 @@ async def test_takes_of_any_event_loop() -> None:
         assert np.array_equal(take.codes, codes_of(seed, 0, 10))
 
 
-async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_head_node_is_reported_until_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "HEAD_SECONDS", 0.05)
     head = socket.create_server(("127.0.0.1", 0), reuse_port=True)
     address = head.getsockname()
@@ -79,7 +79,7 @@ async def test_figures_are_the_sums_and_each_ones_own() -> None:
     assert stats.finished == 1
 
 
-async def test_one_that_says_nothing_does_not_keep_the_others_figures_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_replica_does_not_delay_the_figures_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
     monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 1000.0)
@@ -120,7 +120,7 @@ async def test_a_stop_ends_every_take_and_frees_once() -> None:
     assert "fleet" not in {thread.name for thread in threading.enumerate()}
 
 
-async def test_a_stop_ends_whoever_waits_for_an_answer(
+async def test_a_stop_ends_calls_that_wait_for_an_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
@@ -170,7 +170,7 @@ def test_without_a_replica_it_does_not_start() -> None:
         pass
 
 
-async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_replica_that_does_not_answer_at_first_joins_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "POLL_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
@@ -182,14 +182,14 @@ async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.
         await until(lambda: engine.info.max_rows == 12)
 
 
-def test_one_that_goes_during_the_start_does_not_end_it() -> None:
+def test_a_replica_lost_during_the_start_does_not_end_it() -> None:
     line = FakeTransport(2)
     line.gone = {"a"}
     with fleet(line) as (engine, _):
         assert engine.info.max_rows == 4
 
 
-def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_answer_from_any_replica_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "POLL_TIMEOUT_SECONDS", 0.05)
     line = FakeTransport(2)
     line.deaf = {"a", "b"}
@@ -198,7 +198,7 @@ def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPat
     assert line.is_closed
 
 
-async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_differing_replica_that_joins_later_gets_no_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     line = FakeTransport(3, c={"fingerprint": "other"})
     line.up = {"a"}
@@ -211,7 +211,7 @@ async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: 
     assert {stream.replica for stream in line.opened} == {"a", "b"}
 
 
-async def test_a_question_that_reaches_another_than_was_meant_does_not_end_the_watch(
+async def test_a_question_that_reaches_another_replica_does_not_end_the_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)

@@ -59,7 +59,7 @@ def home_of(line: FakeTransport, voice: int) -> str:
     return homes(voice_of(utterance(voice=voice)) or b"", line.engines)[0]
 
 
-async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
+async def test_an_undisturbed_take_is_that_of_the_engine() -> None:
     line = FakeTransport()
     chunks = await hear(await fleet(line), utterance(frames=7))
     assert np.array_equal(codes(chunks), codes_of(5, 0, 7))
@@ -70,7 +70,7 @@ async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
 
 @pytest.mark.parametrize("fault", ["dies", "stalls", "closes", "skips"])
 @pytest.mark.parametrize("after", [0, 4, 8])
-async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None:
+async def test_another_replica_continues_at_the_same_frame(fault: str, after: int) -> None:
     line = FakeTransport()
     home = home_of(line, 1)
     line.faults[home] = (fault, after)
@@ -85,7 +85,7 @@ async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None
     assert resumed.frames_so_far == after and resumed.max_frames == 12
 
 
-async def test_times_go_on_after_a_change_of_replica() -> None:
+async def test_timestamps_continue_after_a_change_of_replica() -> None:
     line = FakeTransport()
     line.faults[home_of(line, 1)] = ("stalls", 4)
     chunks = await hear(await fleet(line), utterance(frames=8, voice=1))
@@ -95,7 +95,7 @@ async def test_times_go_on_after_a_change_of_replica() -> None:
     assert {chunk.timing.admitted for chunk in chunks} == {chunks[0].timing.admitted}
 
 
-async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
+async def test_a_silent_replica_gets_no_takes_until_it_answers() -> None:
     line = FakeTransport()
     home = home_of(line, 1)
     line.faults[home] = ("stalls", 2)
@@ -110,7 +110,7 @@ async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
     assert line.opened[-1].replica == home
 
 
-async def test_three_tries_and_no_more() -> None:
+async def test_an_utterance_fails_after_three_replicas() -> None:
     line = FakeTransport(4)
     line.faults = dict.fromkeys(line.engines, ("closes", 0))
     with pytest.raises(EngineStopped, match="3 replicas failed one after another, the last: its stream ended"):
@@ -154,7 +154,7 @@ async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
         assert replicas.choose(None) == "a"
 
 
-async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
+async def test_a_lone_replica_continues_once_it_answers() -> None:
     line = FakeTransport(1)
     line.faults["a"] = ("closes", 4)
     replicas = await fleet(line)
@@ -165,14 +165,14 @@ async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
     assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
 
 
-async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
+async def test_a_lone_replica_may_be_slow_to_answer() -> None:
     line = FakeTransport(1)
     line.faults["a"] = ("pauses", 4)
     assert np.array_equal(codes(await hear(await fleet(line), utterance())), codes_of(5, 0, 10))
     assert len(line.opened) == 1
 
 
-async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_take_without_a_replica_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routed_utterance, "PATIENCE_SECONDS", 0.0)
     line = FakeTransport(1)
     line.faults["a"] = ("dies", 4)
@@ -180,7 +180,7 @@ async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.Monk
         await hear(await fleet(line), utterance())
 
 
-async def test_a_full_line_is_tried_elsewhere_once() -> None:
+async def test_a_full_queue_is_tried_at_one_other_replica() -> None:
     line = FakeTransport(3)
     home = home_of(line, 1)
     line.engines[home].full_times = 1
@@ -197,7 +197,7 @@ async def test_a_full_line_is_tried_elsewhere_once() -> None:
     assert [stream.cancels for stream in line.opened] == [1] * 5
 
 
-async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_questions_tells_of_them() -> None:
+async def test_takes_of_other_processes_are_noticed_before_the_next_request_for_stats() -> None:
     line = FakeTransport()
     for engine in line.engines.values():
         engine.gate.clear()
@@ -216,7 +216,7 @@ async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_ques
     assert {codes(chunks).shape for chunks in await asyncio.gather(*hearing, waiting)} == {(2, 10)}
 
 
-async def test_what_was_begun_waits_for_a_place() -> None:
+async def test_a_take_that_has_begun_waits_for_a_free_row() -> None:
     line = FakeTransport()
     home = home_of(line, 1)
     other = ({"a", "b"} - {home}).pop()
@@ -226,7 +226,7 @@ async def test_what_was_begun_waits_for_a_place() -> None:
     assert np.array_equal(codes(chunks), codes_of(5, 0, 10))
 
 
-async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
+async def test_an_invalid_utterance_is_refused_without_another_try() -> None:
     line = FakeTransport()
 
     def refuse(what: Utterance) -> None:

@@ -24,7 +24,7 @@ def test_a_voice_goes_home() -> None:
         assert choose(voice, idle() | {first: 1}) == first, "one take does not drive it out"
 
 
-def test_a_busy_home_gives_to_the_second_and_then_to_whoever_has_least() -> None:
+def test_a_busy_home_yields_to_the_second_choice_and_then_to_the_least_loaded() -> None:
     first, second = homes(b"anna", EIGHT)
     assert choose(b"anna", idle() | {first: 2}) == second
     loads = idle() | {first: 2, second: 2}
@@ -67,7 +67,7 @@ def test_a_burst_spreads_when_each_choice_is_counted() -> None:
     assert set(loads.values()) == {8.0}
 
 
-def test_a_voice_is_its_references_whatever_is_said() -> None:
+def test_a_voice_is_identified_by_its_references_not_by_the_text() -> None:
     one, other = utterance(seed=1, voice=1), utterance(seed=2, voice=1)
     assert voice_of(one) == voice_of(other) != voice_of(utterance(voice=2))
     assert voice_of(utterance()) is None

@@ -101,7 +101,7 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
     assert not list(tmp_path.iterdir()), "each is gone with its studio"
 
 
-def test_a_gpu_where_there_is_none(gpus: Callable[[int], None]) -> None:
+def test_a_gpu_that_is_missing_is_refused(gpus: Callable[[int], None]) -> None:
     gpus(0)
     with pytest.raises(ConfigError, match="STUDIO_DEVICE=cuda, but this machine has no GPU"):
         starting(2, device="cuda")

@@ -84,7 +84,7 @@ def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_wri
 
 
 @pytest.mark.parametrize("voice", ["nobody", "anna"])
-def test_a_part_whose_end_could_not_be_noted_is_not_said_to_be_spoken_for_ever(
+def test_a_part_whose_end_could_not_be_stored_does_not_stay_in_progress(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
 ) -> None:
     left = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
@@ -250,9 +250,7 @@ async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest
     assert [bool(record.exc_info) for record in caplog.records if record.name == "studio.supervisor"] == [False, True]
 
 
-def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
-    steered: Steer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expired_deletions_are_removed_without_any_request(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.library.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library

@@ -115,7 +115,7 @@ def test_a_dialogue_is_spoken_by_its_cast(steered: Callable[..., Served]) -> Non
     client.close()
 
 
-def test_voices_and_health_are_told(client: Client) -> None:
+def test_voices_and_health_are_served(client: Client) -> None:
     assert {"anna", "bert"} <= {voice["id"] for voice in client.predict(api_name="/voices_list")}
     assert client.predict(api_name="/health")["state"] == "ready"
     line = client.predict(api_name="/queue_status")
@@ -195,7 +195,7 @@ def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_p
     client.predict(voice="tom", api_name="/voice_delete")
 
 
-def test_what_a_voice_lacks_is_told_in_words(client: Client, tmp_path: Path) -> None:
+def test_what_a_voice_lacks_is_shown_in_words(client: Client, tmp_path: Path) -> None:
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(2)))
     with pytest.raises(AppError, match="audio is missing"):

@@ -145,7 +145,7 @@ def test_values_that_cannot_be_are_refused_by_name(
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
-def test_numbers_that_are_none_are_refused(client: httpx.Client, number: str) -> None:
+def test_invalid_numbers_are_refused(client: httpx.Client, number: str) -> None:
     head = {"Content-Type": "application/json"}
     answer = client.post("/gradio_api/run/voice_preview", content=f'{{"data": ["anna", {number}]}}', headers=head)
     assert answer.status_code in (400, 422, 500) and "had an error" not in answer.text

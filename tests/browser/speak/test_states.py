@@ -76,7 +76,7 @@ def test_speak_during_the_warm_up_waits_can_be_stopped_and_then_speaks(steered: 
     assert len([url for url in screen.requests if url.endswith("/v1/audio/speech")]) == 1  # the stopped one is none
 
 
-def test_waiting_in_line_is_told(steered: Steer, open_page: Open) -> None:
+def test_waiting_in_the_queue_is_shown(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()

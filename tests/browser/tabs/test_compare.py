@@ -43,7 +43,7 @@ def speak_all(screen: Screen) -> list[dict[str, Any]]:
     return sent
 
 
-def test_a_press_on_a_voice_counts_also_where_the_list_comes_anew_under_it(served: Served, open_page: Open) -> None:
+def test_a_press_on_a_voice_counts_even_if_the_list_is_redrawn_under_it(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     page, mouse = screen.page, screen.page.mouse
     for name, listed, chosen in (

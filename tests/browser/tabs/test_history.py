@@ -193,7 +193,7 @@ def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open)
     assert serious_violations(screen) == []
 
 
-def test_takes_that_were_lost_are_told_of(served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_takes_are_reported(served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = served.app.state.studio.speech.register.outcomes
     monkeypatch.setitem(outcomes, "lost", 2)
     monkeypatch.setitem(outcomes, "soundless", 1)

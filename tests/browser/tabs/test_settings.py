@@ -92,7 +92,7 @@ def test_what_one_tab_changes_the_others_follow_and_keep(served: Served, open_pa
     expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
 
 
-def test_preferences_are_told_also_while_the_studio_does_not_answer(served: Served, open_page: Open) -> None:
+def test_preferences_are_shown_while_the_studio_does_not_answer(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="light").ready()
     screen.page.evaluate("studio.preferences.set({ theme: 'dark', volume: 0.25 })")
     screen.page.reload()

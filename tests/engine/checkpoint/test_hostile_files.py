@@ -157,7 +157,7 @@ def test_a_config_of_a_hundred_megabytes_is_not_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"a": ' * 100_000, "1" * 10_000, "\0", '{"model_type": ["x"]}'])
-def test_json_that_is_none_is_named(folder: Path, content: str) -> None:
+def test_invalid_json_is_named(folder: Path, content: str) -> None:
     (folder / "config.json").write_text(content)
     refusal(folder, "config.json")
 
@@ -232,7 +232,7 @@ def test_audio8s_codec_of_no_size_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["owner/name/file.bin", "owner/name/deeper", "a/b/c.gguf/d", "../x/y.gguf"])
-def test_ids_that_are_none_are_refused(model: str) -> None:
+def test_invalid_ids_are_refused(model: str) -> None:
     with pytest.raises(CheckpointError, match="hub id"):
         find(model)
 

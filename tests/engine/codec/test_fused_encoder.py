@@ -138,7 +138,7 @@ def test_a_clip_whose_caller_has_left_keeps_no_others_apart() -> None:
     assert encode.together == [1, 2]
 
 
-def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are_encoded() -> None:
+def test_an_error_reaches_the_callers_of_its_batch_and_the_next_clips_are_encoded() -> None:
     encode = Waiting()
     encode.may.set()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
@@ -155,7 +155,7 @@ def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are
     clips.stop()
 
 
-def test_what_is_wrong_with_a_clip_is_told_to_nobody_whose_clip_waited_with_it() -> None:
+def test_an_error_of_one_clip_does_not_reach_clips_encoded_with_it() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 

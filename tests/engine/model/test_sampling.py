@@ -103,7 +103,7 @@ def test_equal_logits_rank_by_index_however_many_ranks_the_neighbours_ask_for() 
         assert int(alone[row]) == choose(logits[row].numpy(), 1.0, 1.0, 30, noise[row].numpy())
 
 
-def test_temperature_zero_takes_the_best_whatever_the_noise() -> None:
+def test_temperature_zero_takes_the_best_token_with_any_noise() -> None:
     logits = random_logits(200, 50, 3)
     zero, ones = torch.zeros(200), torch.ones(200)
     drawn = draw(logits, zero, ones, torch.full((200,), 30), noise_for(200, 1)[:, 0])

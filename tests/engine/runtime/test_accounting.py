@@ -43,9 +43,7 @@ def held(prefixes: PrefixCache) -> int:
     st.integers(0, 24),
     st.lists(st.tuples(st.sampled_from(["keep", "restore"]), st.integers(0, 7), st.integers(0, SLOTS - 1))),
 )
-def test_whatever_is_kept_found_and_given_up_the_count_is_what_is_held(
-    room: int, steps: list[tuple[str, int, int]]
-) -> None:
+def test_the_counted_bytes_equal_the_held_bytes_after_any_steps(room: int, steps: list[tuple[str, int, int]]) -> None:
     prefixes = PrefixCache(KVCache(SIZES, SLOTS, 16, torch.device("cpu"), torch.float32), room * POSITION)
     for verb, voice, slot in steps:
         getattr(prefixes, verb)(prompt_of(voice), slot)

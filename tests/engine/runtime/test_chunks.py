@@ -39,7 +39,7 @@ def test_each_chunk_is_made_while_those_before_it_play(ramp: tuple[int, ...], pa
         sent += size
 
 
-def test_a_listener_who_runs_dry_gets_what_there_is() -> None:
+def test_a_listener_that_runs_dry_gets_all_frames_so_far() -> None:
     assert is_chunk_due(a_row(1, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.05)
     assert not is_chunk_due(a_row(0, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME)
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.5)

@@ -73,7 +73,7 @@ def alone(quick_checkpoint: Path) -> list[Take]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
-async def test_who_comes_says_the_same_beside_others_and_they_do_not_hear_it(
+async def test_a_newcomers_take_and_those_beside_it_are_unchanged(
     quick_checkpoint: Path, alone: list[Take], at_once: int
 ) -> None:
     *expected, unbroken = alone

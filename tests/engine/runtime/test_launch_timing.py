@@ -162,7 +162,7 @@ def loop_of(device: SlowDevice) -> Loop:
 
 
 @pytest.mark.parametrize("apart", [0.0, FRAME / 4], ids=["in it", "before it"])
-def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(
+def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, apart: float
 ) -> None:
     """The newcomer comes half a frame after a launch, while the loop waits for the moment of the next one."""
@@ -204,7 +204,7 @@ def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(
     assert heard_at == pytest.approx(began[6] if apart else began[7])  # each frame ends as the next one begins
 
 
-def test_a_launch_waits_no_longer_than_the_frame_runs_whatever_is_expected_of_it(clock: Clock) -> None:
+def test_a_launch_never_waits_longer_than_the_frame_runs(clock: Clock) -> None:
     device, are_enough = SlowDevice(clock), threading.Event()
     loop = loop_of(device)
     loop._timing.frame_started(1, clock.now - 3600)

@@ -93,7 +93,7 @@ async def test_nothing_happens_before_the_first_iteration(one_row: Engine) -> No
         await take.aclose()
 
 
-async def test_beyond_the_line_an_utterance_is_refused_and_the_others_go_on(one_row: Engine) -> None:
+async def test_a_full_queue_refuses_an_utterance_and_the_others_go_on(one_row: Engine) -> None:
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
     await until(lambda: one_row.stats().waiting == 1)
@@ -105,7 +105,7 @@ async def test_beyond_the_line_an_utterance_is_refused_and_the_others_go_on(one_
     assert (await hear(one_row, greedy(frames=2))).reason == "length"
 
 
-async def test_no_prompt_is_made_for_whom_there_is_no_place(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_prompt_is_built_for_a_refused_utterance(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
     await until(lambda: one_row.stats().waiting == 1)
@@ -131,7 +131,7 @@ async def test_time_spent_grows_while_a_prompt_is_read(one_row: Engine, monkeypa
     assert len(seen) > 2 and np.all(np.diff(seen) > 0)
 
 
-async def test_one_who_stops_waiting_leaves_the_line(one_row: Engine) -> None:
+async def test_a_cancelled_caller_leaves_the_queue(one_row: Engine) -> None:
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
     await until(lambda: one_row.stats().waiting == 1)
@@ -143,7 +143,7 @@ async def test_one_who_stops_waiting_leaves_the_line(one_row: Engine) -> None:
     assert (await again).codes.shape[1] == 4
 
 
-async def test_the_line_is_first_come_first_served(folder: Path) -> None:
+async def test_the_queue_is_first_come_first_served(folder: Path) -> None:
     order: list[int] = []
 
     async def speak(engine: Engine, number: int) -> None:
@@ -269,7 +269,7 @@ def test_what_the_engine_says_about_itself(folder: Path) -> None:
     assert info.parameters > 10_000
 
 
-def test_progress_is_told_until_ready(folder: Path) -> None:
+def test_progress_is_reported_until_ready(folder: Path) -> None:
     steps: list[tuple[str, float]] = []
     Engine.start(EngineConfig(str(folder), device="cpu"), lambda what, done: steps.append((what, done))).stop()
     assert steps[-1] == ("ready", 1.0)
@@ -320,7 +320,7 @@ def test_sampling_outside_its_bounds_is_refused_by_name(name: str, value: float)
 
 @pytest.mark.parametrize("value", [4.0, 4.5, "4", None])
 @pytest.mark.parametrize("make", [Sampling, partial(Utterance, "Hello.")], ids=["Sampling", "Utterance"])
-def test_what_is_no_whole_number_is_refused_where_one_is_needed(make: Callable[..., object], value: object) -> None:
+def test_a_number_that_is_not_whole_is_refused_where_one_is_needed(make: Callable[..., object], value: object) -> None:
     for name in ("top_k", "seed") if make is Sampling else ("max_frames",):
         with pytest.raises(InvalidUtterance, match=f"{name} must be a whole number between"):
             make(**{name: value})

@@ -44,7 +44,7 @@ class OneStream:
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["whole takes", "takes without an end"])
-def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
+def test_jobs_sent_before_a_stop_are_decoded(ends: bool) -> None:
     heard: list[tuple[str, int]] = []
 
     def row(name: str) -> Row:
@@ -70,14 +70,14 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
     assert heard == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 
 
-async def test_a_clip_that_comes_while_the_engine_stops_is_told_so(tiny_checkpoint: Path) -> None:
+async def test_a_clip_that_arrives_while_the_engine_stops_gets_an_error(tiny_checkpoint: Path) -> None:
     with running_engine(tiny_checkpoint) as engine:
         engine.stop()
         with pytest.raises(EngineStopped, match="the engine was stopped"):
             await engine._clip_encoder.encode(np.ones(1000, np.float32), 44_100)
 
 
-async def test_an_engine_without_threads_that_stops_tells_whoever_speaks(tiny_checkpoint: Path) -> None:
+async def test_stopping_an_engine_without_threads_ends_all_takes_with_an_error(tiny_checkpoint: Path) -> None:
     engine = DirectEngine.start(EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, max_waiting=1))
     chunks, _ = await first_chunk(engine, greedy(frames=2000))
     waiting = asyncio.create_task(hear(engine, greedy()))

@@ -96,7 +96,7 @@ async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
         public.close()
 
 
-async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_a_process_that_cannot_start_gives_the_reason(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
@@ -108,7 +108,7 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     public.close()
 
 
-async def test_one_that_is_stopped_while_it_starts_ends_by_itself(tmp_path: Path) -> None:
+async def test_a_process_that_is_stopped_while_it_starts_ends_by_itself(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     service = SpeechService(EngineHost(EngineConfig("test"), FakeEngine.start), VoiceResolver(Library(tmp_path)))
     arguments = StartArguments(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"))

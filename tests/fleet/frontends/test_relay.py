@@ -117,7 +117,7 @@ async def test_a_request_arrives_as_it_was_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("forged", [{CALLER.decode(): '["https", ["6.6.6.6", 1]]'}, {"X-Studio-Caller": "nonsense"}])
-async def test_nobody_outside_can_say_who_they_are(tmp_path: Path, forged: dict[str, str]) -> None:
+async def test_callers_cannot_forge_their_address(tmp_path: Path, forged: dict[str, str]) -> None:
     async with relayed(tmp_path, Studio()) as client:
         request = (await client.get("/", headers=forged)).json()
     assert request["client"][0] == "127.0.0.1" and request["scheme"] == "http"
@@ -140,7 +140,7 @@ async def test_an_answer_comes_as_it_is_made(tmp_path: Path) -> None:
         assert await anext(pieces) == b"data: 2\n\n"
 
 
-async def test_who_leaves_ends_the_request(tmp_path: Path) -> None:
+async def test_hanging_up_ends_the_request(tmp_path: Path) -> None:
     studio = Studio()
     async with relayed(tmp_path, studio) as client:
         async with client.stream("GET", "/slow") as answer:

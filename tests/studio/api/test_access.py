@@ -215,7 +215,7 @@ def samples_of(text: str) -> dict[str, float]:
     }
 
 
-def test_a_listener_who_takes_nothing_is_let_go(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_that_reads_nothing_is_disconnected(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.api.http.middleware.SEND_SECONDS", 0.5)
     served, _ = steered()
     long = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'

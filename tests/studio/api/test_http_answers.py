@@ -19,7 +19,7 @@ Steer = Callable[..., Steered]
 GOOD = "https://good.example"
 
 
-def test_what_is_not_there_is_told_in_the_envelope_whatever_the_method(steered: Steer) -> None:
+def test_a_missing_address_is_answered_in_the_envelope_for_every_method(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for path in ("/v1", "/v1/", "/v1/nothing", "/V1/audio/speech", "/V1"):
@@ -138,7 +138,7 @@ def test_a_body_that_announces_too_much_is_refused_before_it_comes(steered: Stee
         assert_envelope(client.post(SPEECH, json={"input": "a" * 41_943_040}), 413)
 
 
-def test_json_that_would_hold_up_everybody_is_refused(steered: Steer) -> None:
+def test_json_that_would_block_the_loop_is_refused(steered: Steer) -> None:
     served, _ = steered()
     body = b'{"input": "a", "x": [' + b"[]," * 5_000_000 + b"1]}"
     with served.client() as client:

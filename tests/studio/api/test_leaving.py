@@ -81,7 +81,7 @@ async def test_a_speech_that_is_ready_as_its_caller_leaves_is_closed_or_handed_o
 
 
 @pytest.mark.parametrize("stream_format", ["audio", "sse", "batch"])
-async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_place_back(
+async def test_a_listener_that_does_not_read_even_the_headers_gives_its_place_back(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
     monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)

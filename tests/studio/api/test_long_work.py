@@ -201,7 +201,7 @@ def wanted(route: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("route", QUEUES)
-def test_sixty_callers_who_leave_hold_up_nobody_and_nothing_is_made_for_them(
+def test_sixty_leaving_callers_delay_nobody_and_their_work_is_dropped(
     with_book: tuple[Served, dict[str, str]], gate: Gate, route: str
 ) -> None:
     served, ids = with_book
@@ -291,7 +291,7 @@ def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_k
         wait_until_true(lambda: figures(client, "encodings") == (0, 0))
 
 
-def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
+def test_lists_do_not_wait_for_blocked_writers(
     with_book: tuple[Served, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, ids = with_book

@@ -38,7 +38,7 @@ def seen(client: httpx.Client) -> tuple[set[str], set[str]]:
     return {take["excerpt"] for take in takes}, {project["id"] for project in projects}
 
 
-def test_without_keys_all_projects_are_one_persons_whatever_the_address(steered: Steer) -> None:
+def test_without_keys_all_addresses_share_all_projects(steered: Steer) -> None:
     served, _ = steered()
     with asking(served, address="127.0.0.2") as before, asking(served, address="127.0.0.3") as after:
         project = make(before, "A long book.")

@@ -64,7 +64,7 @@ def test_a_wrong_key_gets_the_form_again_and_no_cookie(steered: Steer, key: str)
         {"content": b"key=schl\xfc\xffssel", "headers": {"Content-Type": "application/x-www-form-urlencoded"}},
     ],
 )
-def test_what_is_no_form_of_the_pages_is_told_so(steered: Steer, sent: dict[str, object]) -> None:
+def test_a_form_that_is_not_the_pages_is_refused(steered: Steer, sent: dict[str, object]) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         answer = client.post("/sign-in", **sent)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def test_the_cookie_goes_into_another_sites_frame_on_a_space_alone_and_stays_und
     assert "Path=/studio;" in cookie and cookie.endswith(expected)
 
 
-def test_the_cookie_says_nothing_of_the_key_and_a_sign_out_ends_it_for_everybody_who_has_it(steered: Steer) -> None:
+def test_the_cookie_does_not_reveal_the_key_and_a_sign_out_ends_all_its_copies(steered: Steer) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         sign_in(client, "schlüssel")

@@ -19,7 +19,7 @@ from tests.studio.server import serve
 Steer = Callable[..., Steered]
 
 
-def test_health_tells_how_far_the_start_is_and_speech_waits_for_it(voices_folder: Path) -> None:
+def test_health_reports_the_progress_of_the_start_and_speech_waits_for_it(voices_folder: Path) -> None:
     go_on = threading.Event()
     halfway = threading.Event()
 
@@ -54,7 +54,7 @@ def test_health_tells_how_far_the_start_is_and_speech_waits_for_it(voices_folder
         )
 
 
-def test_an_engine_that_cannot_start_is_told_by_health_and_speech(voices_folder: Path) -> None:
+def test_health_and_speech_report_an_engine_that_cannot_start(voices_folder: Path) -> None:
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         raise CheckpointError("config.json is missing")
 

@@ -331,7 +331,7 @@ def test_a_search_with_a_nul_is_refused_wherever_it_is_asked(served: Served) -> 
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
-def test_normal_forms_are_those_of_unicode_whatever_marks_follow_each_other(
+def test_normal_forms_are_those_of_unicode_for_any_sequence_of_marks(
     form: Literal["NFC", "NFKC", "NFKD"],
 ) -> None:
     marks = "\u0301\u0323\u0334\u0344\u0f73\u3099\uff9e\U0001d165"

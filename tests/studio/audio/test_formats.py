@@ -112,7 +112,7 @@ def test_the_answer_names_its_type(studio: Served, name: str) -> None:
     assert answer.content
 
 
-def test_mp3_is_what_who_names_no_format_gets(studio: Served) -> None:
+def test_mp3_is_the_default_format(studio: Served) -> None:
     with studio.client() as client:
         answer = client.post(SPEECH, json={"input": "Hi.", "max_new_tokens": 8})
     assert answer.headers["content-type"] == "audio/mpeg"

@@ -118,7 +118,7 @@ def test_the_words_of_a_speaker_go_on_in_the_speakers_voice(steered: Steer) -> N
 
 
 @pytest.mark.parametrize("audio_format", ["wav", "mp3", "opus", "pcm", "flac"])
-def test_messages_are_small_whatever_the_format(steered: Steer, audio_format: str) -> None:
+def test_messages_are_small_in_every_format(steered: Steer, audio_format: str) -> None:
     served, _ = steered()
     with open_live(served) as socket:  # which takes 64 KiB at most
         start(socket, text="word " * 60, format=audio_format)

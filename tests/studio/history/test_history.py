@@ -322,7 +322,7 @@ def test_a_disk_that_hangs_slows_no_speech(steered: Steer, home: dict[str, str])
         assert client.get(f"{TAKES}/{first.headers['x-request-id']}").json()["text"] == "While the disk hangs."
 
 
-def test_a_sound_whose_file_is_gone_is_told(steered: Steer) -> None:
+def test_a_missing_sound_file_is_reported(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client)

@@ -63,7 +63,7 @@ async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path:
     assert [take["id"] for take in rest.data] == ["only_004", "kept_003", "only_002", "kept_001"]
 
 
-def test_the_first_page_has_the_newest_whatever_is_kept(steered: Steer) -> None:
+def test_the_first_page_has_the_newest_takes_stored_or_not(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for store in (False, False, False, True):

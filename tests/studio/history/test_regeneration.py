@@ -155,7 +155,7 @@ def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(
         assert engine.utterances[-1].history == (), "it goes on plainly"
 
 
-def test_a_sentence_of_a_dialogue_is_spoken_by_who_says_it(steered: Steer) -> None:
+def test_a_sentence_of_a_dialogue_keeps_its_speaker(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         before = new_take(client, DIALOGUE, cast={"Bert": "bert"}, turn_gap=0.5)
@@ -230,7 +230,7 @@ def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: 
             assert "another model or codec" in answer.text
 
 
-def test_a_full_line_refuses_it_and_who_leaves_ends_it(steered: Steer) -> None:
+def test_a_full_queue_refuses_it_and_hanging_up_ends_it(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         take = new_take(client)

@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"home": str(tmp_path / "home")}
 
 
-def test_whoever_has_the_link_hears_the_take_and_nothing_else(steered: Steer, home: dict[str, str]) -> None:
+def test_a_link_gives_access_to_its_take_alone(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(share_days=30, **KEYS, **home)
     with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
         take = spoken(ann)

@@ -110,7 +110,7 @@ def test_a_kept_take_is_aligned_when_somebody_asks_and_never_again(steered: Stee
         assert_envelope(client.get(f"{TAKES}/{unkept.headers['x-request-id']}/timestamps"), 404)
 
 
-def test_who_asks_at_the_same_time_has_the_same_words_and_the_engine_is_asked_once(steered: Steer) -> None:
+def test_simultaneous_requests_get_the_same_words_from_one_alignment(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client, ThreadPoolExecutor(4) as threads:
         take = speak(client, "Hello there, all of you.")

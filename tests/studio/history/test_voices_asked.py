@@ -39,7 +39,7 @@ def test_a_revision_is_asked_for_by_every_name_of_its_voice(steered: Steer) -> N
 
 
 @pytest.mark.parametrize("name", ["clip@1", "random@1", "nobody@1", "@1", "@"])
-def test_what_is_no_revision_of_a_voice_finds_nothing(steered: Steer, name: str) -> None:
+def test_an_invalid_revision_finds_no_voice(steered: Steer, name: str) -> None:
     served, _ = steered()
     with served.client() as client:
         speak(client, voice="random")

@@ -108,7 +108,7 @@ def test_a_snapshot_follows_when_writing_has_settled(tmp_path: Path) -> None:
     assert names(Library(tmp_path / "new")) == {"Anna"}
 
 
-def test_a_folder_that_cannot_be_written_is_said_and_the_studio_goes_on(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_and_the_studio_goes_on(tmp_path: Path) -> None:
     Library(tmp_path / "home")
     backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
     backup.restore()

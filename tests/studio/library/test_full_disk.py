@@ -123,7 +123,7 @@ def test_deleted_voices_make_room_once_no_deleted_take_does(tmp_path: Path, full
         library.voices.create(VoiceFields(name="Dora"), [new_sample(b"fourth", "words")])
 
 
-def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
+def test_a_full_disk_is_reported_without_its_path(
     tmp_path: Path, steered: Steer, full_when: Full, caplog: pytest.LogCaptureFixture
 ) -> None:
     served, _ = steered(home=str(tmp_path / "home"))

@@ -148,7 +148,7 @@ def test_a_clip_shared_by_two_voices_outlives_one_of_them(library: Library) -> N
     assert library.files.read(second.samples[0].clip) == new_sample().data
 
 
-def test_search_looks_at_name_tags_language_and_description_whatever_the_case(library: Library) -> None:
+def test_search_covers_name_tags_language_and_description_in_any_case(library: Library) -> None:
     anna = VoiceFields(name="Anna", description="Reads NEWS", tags=("calm",), language="en")
     baer = VoiceFields(name="Bärbel", description="reads tales", tags=("calm", "old"), language="de", favourite=True)
     for voice in (anna, baer):
@@ -354,7 +354,7 @@ def test_a_library_whose_file_is_gone_or_another_takes_nothing_more(library: Lib
     library.pronunciations.add(GLOBAL, Pronunciation("Nguyen", "win"))
 
 
-def test_one_view_is_of_one_moment_and_waits_for_nobody(library: Library) -> None:
+def test_a_view_is_of_one_moment_and_waits_for_no_writer(library: Library) -> None:
     sample, store = new_sample(), library.store
     library.voices.create(VoiceFields(name="Eve"), [sample])
 

@@ -71,7 +71,7 @@ def test_projects_are_listed_by_as_many_statements_as_one(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("phrase", ["in no part", "words"])
-def test_an_entry_of_a_project_costs_the_same_whatever_else_its_dictionary_has(tmp_path: Path, phrase: str) -> None:
+def test_an_entry_of_a_project_costs_the_same_in_any_dictionary(tmp_path: Path, phrase: str) -> None:
     library = Library(tmp_path)
     project = project_of(library, 1000, "Some words of a book, as long as they are. " * 5)
     shelf, costs = DictionaryScope("project", project.id), []

@@ -115,7 +115,7 @@ def test_a_hub_that_stops_sending_is_given_up_and_continued_later(
     assert hub.ranges[-1] == f"{LARGE} from {ARRIVED}"
 
 
-def test_a_wrong_check_sum_is_told_and_the_file_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+def test_a_wrong_checksum_is_reported_and_the_file_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
     hub.broken = True
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
@@ -138,7 +138,7 @@ def test_a_full_disk_is_noticed_before_anything_is_downloaded(
     assert not any("resolve" in path for path in hub.paths)
 
 
-def test_a_disk_that_fills_up_is_told(hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -158,7 +158,7 @@ def test_a_model_with_terms_needs_a_token(hub: Hub, studio_of: StudioOf, status:
     assert "set HF_TOKEN" in error and f"https://huggingface.co/{MODEL.repo}" in error
 
 
-def test_without_the_hub_the_way_around_it_is_told(cache: Path, studio_of: StudioOf) -> None:
+def test_an_unreachable_hub_is_reported_with_the_way_around_it(cache: Path, studio_of: StudioOf) -> None:
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         error = downloaded(client)["error"]

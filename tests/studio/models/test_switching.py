@@ -66,7 +66,7 @@ def test_a_downloaded_model_speaks_and_is_loaded_by_the_next_start(
     assert studio_of(home=home, model="test/model").models == ["test/model"]  # a setting takes precedence
 
 
-def test_takes_end_first_and_new_ones_are_told_to_wait(studio_of: StudioOf, quick_checkpoint: Path) -> None:
+def test_running_takes_end_first_and_new_ones_are_refused_for_now(studio_of: StudioOf, quick_checkpoint: Path) -> None:
     studio = studio_of()
     engine = studio.engines[0]
     with studio.served.client() as client:

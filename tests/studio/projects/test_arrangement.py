@@ -190,7 +190,7 @@ def test_words_of_another_are_overwritten_only_where_they_were_read(steered: Ste
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_deleted_parts_are_restored_in_their_order_whatever_was_inserted_and_however_they_are_restored(
+def test_deleted_parts_are_restored_in_order_despite_insertions_in_any_way_of_restoring(
     tmp_path: Path, seed: int
 ) -> None:
     library, chance = Library(tmp_path), random.Random(seed)

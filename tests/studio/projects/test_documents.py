@@ -65,7 +65,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
-def test_no_word_is_lost_doubled_or_cut_whatever_the_text(paragraphs: list[str]) -> None:
+def test_no_word_of_any_text_is_lost_doubled_or_cut(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
     if not text.strip():
         return
@@ -180,7 +180,7 @@ def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool)
         assert passage.text == passage.text.strip() != "" and not {"\0", "\x01"} & set(passage.text)
 
 
-def test_a_chapter_is_read_whatever_the_guide_calls_its_page() -> None:
+def test_a_chapter_is_read_under_any_name_in_the_guide() -> None:
     pages = {
         "a.xhtml": page("<h2>Chapter 1</h2><p>It was a dark night.</p>"),
         "b.xhtml": page(f"<h2>The End</h2><p>{'And so on. ' * 700}</p>"),
@@ -339,7 +339,7 @@ def test_a_table_of_one_column_keeps_its_commas() -> None:
         ("odt", b"x", "'odt' is not a kind"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(kind: str, text: bytes, why: str) -> None:
+def test_an_unreadable_document_is_refused_with_its_line(kind: str, text: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(text, kind)
 
@@ -380,7 +380,7 @@ def test_a_line_of_the_cast_keeps_its_voice_to_the_end_of_its_paragraph() -> Non
     assert parts_of("00:00:01,000 --> 00:00:02,000\nANNA: Hi", "srt", voices=("ANNA",))[0].voice == "anna"
 
 
-def test_limits_are_told() -> None:
+def test_limits_are_reported() -> None:
     assert kind_of("My.Book.EPUB") == "epub" and kind_of("x.tsv") == "csv"
     with pytest.raises(InvalidDocument, match="cannot be read"):
         kind_of("x.odt")

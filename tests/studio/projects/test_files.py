@@ -212,7 +212,7 @@ def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Serve
     ]
 
 
-def test_what_is_missing_is_told_or_left_out(spoken: tuple[Served, Json]) -> None:
+def test_a_missing_part_is_reported_or_left_out(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
     change(served, project, parts_of(served, project)[2], text="Another.")
     with served.client() as client:

@@ -37,7 +37,7 @@ def sound_and_times(served: Served, project: Json, take: str) -> tuple[np.ndarra
     return samples, [(word["text"], word["start"]) for word in times]
 
 
-def test_a_sentence_is_spoken_anew_and_the_rest_stays_sample_for_sample(steered: Steer) -> None:
+def test_a_regenerated_sentence_leaves_all_other_samples_unchanged(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
     until(served, project, "done")

@@ -258,7 +258,7 @@ def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
     until(served, project, "done")
 
 
-def test_whoever_asks_goes_before_the_parts(steered: Steer) -> None:
+def test_direct_requests_go_before_queued_parts(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.first_frame_gate.clear()
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)

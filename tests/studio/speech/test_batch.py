@@ -133,7 +133,7 @@ def test_results_are_those_of_single_requests(studio: Served) -> None:
 @pytest.mark.parametrize(
     "body", [{}, {"items": []}, {"items": [{"input": "a"}] * 33}, {"items": "a"}, {"items": ["a"]}, {"items": [None]}]
 )
-def test_a_batch_that_is_none_is_refused(steered: Steer, body: dict[str, object]) -> None:
+def test_an_invalid_batch_is_refused(steered: Steer, body: dict[str, object]) -> None:
     served, engine = steered()
     with served.client() as client:
         assert_envelope(client.post(BATCH, json=body), 400, "items")
@@ -141,7 +141,7 @@ def test_a_batch_that_is_none_is_refused(steered: Steer, body: dict[str, object]
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_who_leaves_a_batch_ends_all_of_it(steered: Steer, stream: bool) -> None:
+def test_hanging_up_ends_a_whole_batch(steered: Steer, stream: bool) -> None:
     served, engine = steered(max_rows=2)
     engine.first_frame_gate.clear()
     served.hang_up(BATCH, {"items": [{"input": "a"}] * 6, "stream": stream}, running=2)

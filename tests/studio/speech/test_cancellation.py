@@ -41,7 +41,7 @@ async def awaited(token: CancelToken) -> AsyncIterator[tuple[Work, asyncio.Task[
     assert task.done()
 
 
-async def test_work_that_nobody_ends_gives_its_result() -> None:
+async def test_work_that_is_not_ended_gives_its_result() -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (work, task):
         work.may_end.set()
@@ -51,7 +51,7 @@ async def test_work_that_nobody_ends_gives_its_result() -> None:
         assert await task == "done"
 
 
-async def test_what_is_ended_leaves_its_task_as_it_was_and_lets_nothing_begin_after_it() -> None:
+async def test_ending_work_leaves_its_task_usable_and_lets_nothing_begin_later() -> None:
     token, work = CancelToken(Ended), Work()
 
     async def caller() -> str:
@@ -73,7 +73,7 @@ async def test_what_is_ended_leaves_its_task_as_it_was_and_lets_nothing_begin_af
     assert not later.has_begun.is_set()
 
 
-async def test_a_result_that_is_there_as_the_end_comes_is_no_result() -> None:
+async def test_a_result_that_is_ready_as_the_end_comes_does_not_count() -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (work, task):
         work.may_end.set()
@@ -82,7 +82,7 @@ async def test_a_result_that_is_there_as_the_end_comes_is_no_result() -> None:
             await task
 
 
-async def test_a_caller_who_is_cancelled_is_told_that() -> None:
+async def test_a_cancelled_caller_gets_the_cancellation() -> None:
     async with awaited(CancelToken(Ended)) as (work, task):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -91,7 +91,7 @@ async def test_a_caller_who_is_cancelled_is_told_that() -> None:
 
 
 @pytest.mark.parametrize("first", ["ended", "cancelled"])
-async def test_of_both_being_cancelled_counts(first: str) -> None:
+async def test_of_ending_and_cancelling_the_cancellation_wins(first: str) -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (_, task):
         for end in (token.cancel, task.cancel) if first == "ended" else (task.cancel, token.cancel):

@@ -165,7 +165,7 @@ def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer
     assert "another model or codec than the one loaded (model fake, not another fake)" in message
 
 
-def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:
+def test_takes_of_another_key_cannot_be_continued(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("first,second"))
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     with served.client() as client:
@@ -210,7 +210,7 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
         assert db.execute("select count(*) from take_codes").fetchone() == (1,)
 
 
-async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
+async def test_leaving_while_the_stored_sound_is_read_leaves_no_open_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step in a thread goes on after its caller was cancelled, and nothing can be closed before it is over."""

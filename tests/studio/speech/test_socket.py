@@ -134,7 +134,7 @@ def test_a_cancel_after_the_text_is_done_ends_the_session(steered: Steer) -> Non
     served.until(running=0)
 
 
-def test_who_hangs_up_frees_the_row(steered: Steer) -> None:
+def test_hanging_up_frees_the_row(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with open_socket(served) as socket:
@@ -161,7 +161,9 @@ def test_who_hangs_up_frees_the_row(steered: Steer) -> None:
         ('{"type": "input.text", "text": "' + "a" * 17_000 + '"}', "text"),
     ],
 )
-def test_a_bad_message_is_told_and_ends_the_session(steered: Steer, message: str | bytes, param: str | None) -> None:
+def test_a_bad_message_is_reported_and_ends_the_session(
+    steered: Steer, message: str | bytes, param: str | None
+) -> None:
     served, engine = steered()
     with open_socket(served) as socket:
         socket.send(message)

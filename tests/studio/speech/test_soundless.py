@@ -80,7 +80,7 @@ def test_a_part_without_sound_adds_nothing_to_one_that_has_some(steered: Steer) 
 INVISIBLE = ["\u200b", " \n\t\u200b", "\u00ad", "\u2060", "\u00a0\u3000\ufeff", "\ufe0f", "\u3164"]
 
 
-def test_what_nobody_can_see_is_blank(steered: Steer) -> None:
+def test_invisible_text_is_blank(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         for text in INVISIBLE:

@@ -133,7 +133,7 @@ def test_sound_arrives_while_the_rest_is_not_made_yet(steered: Steer) -> None:
     assert frames_of(data) == (44_100, 12 * 2048)
 
 
-def test_a_full_line_is_answered_429_with_a_time_to_come_back(steered: Steer) -> None:
+def test_a_full_queue_is_answered_429_with_a_time_to_come_back(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=1)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:
@@ -149,14 +149,14 @@ def test_a_full_line_is_answered_429_with_a_time_to_come_back(steered: Steer) ->
 
 
 @pytest.mark.parametrize("read", [0, 4000])
-def test_who_hangs_up_before_or_amid_the_sound_frees_the_row(steered: Steer, read: int) -> None:
+def test_hanging_up_before_or_amid_the_sound_frees_the_row(steered: Steer, read: int) -> None:
     served, engine = steered(max_rows=1)
     (engine.later_frames_gate if read else engine.first_frame_gate).clear()
     served.hang_up(SPEECH, {"input": "a b c", "response_format": "wav"}, read, running=1)
     served.until(running=0, cancelled=1)
 
 
-def test_who_hangs_up_in_the_line_leaves_it(steered: Steer) -> None:
+def test_hanging_up_while_queued_leaves_the_queue(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=4)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(1) as pool, served.client() as client:
@@ -168,7 +168,7 @@ def test_who_hangs_up_in_the_line_leaves_it(steered: Steer) -> None:
         assert speaking.result().status_code == 200
 
 
-def test_the_real_engine_frees_the_row_of_who_hangs_up(studio: Served) -> None:
+def test_the_real_engine_frees_the_row_of_a_caller_that_hangs_up(studio: Served) -> None:
     before = studio.load()
     studio.hang_up(SPEECH, {"input": "A long story.", "max_new_tokens": 1500, "response_format": "wav"}, 9000)
     studio.until(running=0, waiting=0)

@@ -47,7 +47,7 @@ def test_a_refusal_that_comes_late_is_an_event(steered: Steer) -> None:
     assert json.loads(data.partition(": ")[2])["error"]["code"] == "request_cancelled"
 
 
-def test_whoever_leaves_while_waiting_is_gone(steered: Steer) -> None:
+def test_a_caller_that_leaves_while_waiting_is_removed(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:

@@ -97,7 +97,7 @@ def test_what_newer_takes_leave_no_room_is_not_written_at_all(
     assert disk.written == 6 and set(outcomes.values()) == {"kept"} and recorder.check() == (0, 0)
 
 
-def test_one_take_larger_than_all_that_may_be_kept_ends_no_recorder(
+def test_a_take_larger_than_the_limit_does_not_end_the_recorder(
     tmp_path: Path, outcomes: dict[str, Outcome | None]
 ) -> None:
     library = Library(tmp_path)
@@ -108,7 +108,7 @@ def test_one_take_larger_than_all_that_may_be_kept_ends_no_recorder(
     assert names(library) == ["req_2"]
 
 
-def test_one_of_many_that_cannot_be_kept_takes_no_other_along(
+def test_one_take_that_cannot_be_stored_does_not_affect_others(
     tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None]
 ) -> None:
     library = Library(tmp_path)

@@ -42,7 +42,7 @@ def metas(studio: Served, **headers: str) -> dict[str, str]:
     return {name: unescape(content) for name, content in pairs}
 
 
-def test_it_comes_compressed_to_whoever_reads_that(studio: Served) -> None:
+def test_the_page_is_compressed_for_browsers_that_accept_it(studio: Served) -> None:
     with studio.client() as client:
         small, plain = (client.get("/", headers={"Accept-Encoding": coding}) for coding in ("gzip", "identity"))
     assert small.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
@@ -76,7 +76,7 @@ def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypat
         assert page() == first and len(pages) == 4 + MAX_CACHED, "the oldest was forgotten"
 
 
-def test_it_is_kept_from_whoever_may_not_come_in(tmp_path: Path) -> None:
+def test_the_page_is_withheld_from_callers_without_access(tmp_path: Path) -> None:
     settings = Settings(model="test/model", home=str(tmp_path), api_keys=read_keys("secret"))
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         known = client.get("/", headers={"Authorization": "Bearer secret"})

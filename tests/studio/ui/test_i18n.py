@@ -90,7 +90,7 @@ def test_the_language_is_the_one_wished_for_most_that_there_is(wishes: str, chos
     assert Phrases.read(PAGE / "words").language_of(wishes, chosen) == language
 
 
-def test_a_phrase_is_put_in_as_it_is_whatever_it_stands_in() -> None:
+def test_a_phrase_is_inserted_unchanged_in_any_context() -> None:
     phrases = Phrases({"en": {"a.b": "It's <b>5</b> & \\ more", "a.many": {"other": "x"}}})
     filled = phrases.fill(b'{"html": "<p>{{a.b}}</p> {{a.many}} {{a.c}} {{s}}"}', "en", s="/page.js")
     assert b"<b>" not in filled and b"'" not in filled

@@ -47,7 +47,7 @@ def test_words_that_are_not_utf_8_cost_only_their_own_voice(tmp_path: Path, capl
     assert "anna.wav cannot be used: the file anna.txt is not UTF-8" in caplog.text
 
 
-def test_a_voice_that_somebody_recorded_anew_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_voice_that_was_recorded_again_stays_as_it_is(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)
     mine = take_in(wav(tone(2.0, hertz=180)), "Mine.").sample("Mine.")
@@ -70,7 +70,7 @@ def write_facts(folder: Path, **anna: object) -> Path:
     return folder
 
 
-def test_what_is_said_of_a_voice_comes_with_it_and_later_and_leaves_its_owners_words_alone(tmp_path: Path) -> None:
+def test_facts_of_a_bundled_voice_come_with_it_and_later_and_spare_its_owners_words(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)  # an older studio, which said nothing
     library.voices.edit("anna", VoiceFields(name="Ann", tags=("mine",)))

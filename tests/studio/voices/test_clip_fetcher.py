@@ -121,16 +121,16 @@ async def test_no_notation_of_a_private_address_is_reached(
      "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::1",
      "2002:a9fe:a9fe::", "2002:101:101::1", "2001:0:a9fe:a9fe::1", "2001:db8::1", "::ffff:0:127.0.0.1"],
 )  # fmt: skip
-def test_what_is_not_of_the_open_internet_is_told_apart(address: str) -> None:
+def test_private_addresses_are_recognised(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111"])
-def test_what_is_of_the_open_internet_is_allowed(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
-async def test_every_redirect_is_checked_anew(site: Site) -> None:
+async def test_every_redirect_is_checked(site: Site) -> None:
     fetcher = ClipFetcher(trusted=HERE)
     targets = [f"http://127.0.0.2:{site.port}/clip", "http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"]
     targets += [f"http://[::ffff:127.0.0.2]:{site.port}/clip", "ftp://127.0.0.1/x", "http://", "//[::1]/clip", ""]
@@ -200,7 +200,7 @@ async def test_files_are_read_from_their_folder_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["gopher://x", "clip.wav", "", "data:audio/wav,hello", "data:;base64,!!!"])
-async def test_what_is_no_address_is_refused_in_words(url: str) -> None:
+async def test_an_invalid_address_is_refused_in_words(url: str) -> None:
     assert "ref_audio" in await refusal(ClipFetcher(), url)
 
 

@@ -221,7 +221,7 @@ NO_SPEECH: dict[str, Change] = {
 
 @pytest.mark.parametrize("case", NO_SPEECH)
 @pytest.mark.parametrize("rate", [8_000, 11_025, 192_000])
-def test_what_is_no_speech_is_judged_without_failing(case: str, rate: int) -> None:
+def test_sound_without_speech_is_judged_without_an_error(case: str, rate: int) -> None:
     pcm = NO_SPEECH[case](speech()[0][: 2 * rate], rate)
     intake = take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
     assert intake.advice.score < 100
@@ -230,7 +230,7 @@ def test_what_is_no_speech_is_judged_without_failing(case: str, rate: int) -> No
 
 @pytest.mark.parametrize("rate", [8_000, 192_000])
 @pytest.mark.parametrize(("level", "loudness", "words"), [(0.5, 0.0, "silent"), (0.0, 1e30, "full scale is 1")])
-def test_what_is_no_recording_is_refused(rate: int, level: float, loudness: float, words: str) -> None:
+def test_a_file_without_sound_is_refused(rate: int, level: float, loudness: float, words: str) -> None:
     pcm = (level + loudness * speech()[0][: 2 * rate]).astype(np.float32)
     with pytest.raises(InvalidClip, match=words):
         take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)

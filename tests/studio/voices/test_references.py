@@ -66,7 +66,7 @@ def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(ste
     assert len(encodings(engine)) == 1
 
 
-def test_another_cut_of_the_same_clip_is_encoded_anew(steered: Callable[..., Steered]) -> None:
+def test_another_cut_of_the_same_clip_is_encoded_separately(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
     library.voices.create(VoiceFields(name="Eve"), [sample()])

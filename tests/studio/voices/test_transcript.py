@@ -221,7 +221,7 @@ def test_a_recogniser_that_fails_says_why(recogniser: type[WhisperModel], steere
     assert answer.status_code == 503 and "no model small" in answer.json()["error"]["message"]
 
 
-def test_without_a_recogniser_it_is_said_and_asking_for_one_stops_the_start(
+def test_a_missing_recogniser_is_reported_and_asking_for_one_stops_the_start(
     monkeypatch: pytest.MonkeyPatch, steered: Steer
 ) -> None:
     served, _ = steered()

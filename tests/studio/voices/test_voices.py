@@ -156,7 +156,7 @@ def test_a_reader_with_the_etag_gets_304_and_a_late_writer_412(client: httpx.Cli
     assert client.patch("/v1/voices/eve", json={}, headers={"If-Match": '"other"'}).status_code == 400
 
 
-def test_of_many_who_take_one_name_at_once_one_gets_it(served: Served) -> None:
+def test_of_many_simultaneous_requests_for_one_name_one_succeeds(served: Served) -> None:
     def attempt(_: int) -> int:
         with served.client() as client:
             return create(client, "Eve").status_code

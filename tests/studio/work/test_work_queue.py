@@ -46,7 +46,7 @@ async def until_waiting(queue: WorkQueue, number: int) -> None:
     await until(lambda: queue.figures["waiting"] == number)
 
 
-async def test_of_those_who_wait_the_caller_with_nothing_running_is_next() -> None:
+async def test_the_waiting_caller_with_nothing_running_is_next() -> None:
     queue, held = queue_of(at_once=2, waiting=14), Held()
     tasks = [asyncio.create_task(queue.run("greedy", held, f"greedy {number}")) for number in range(6)]
     await until_begun(held, 2)
@@ -61,7 +61,7 @@ async def test_of_those_who_wait_the_caller_with_nothing_running_is_next() -> No
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
-async def test_those_who_leave_give_their_places_back_in_whatever_order_that_comes() -> None:
+async def test_leaving_callers_give_their_places_back_in_any_order() -> None:
     queue, held = queue_of(), Held()
     first = asyncio.create_task(queue.run("a", held, "first"))
     await until_begun(held, 1)
@@ -77,7 +77,7 @@ async def test_those_who_leave_give_their_places_back_in_whatever_order_that_com
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
-async def test_a_full_queue_and_a_full_share_are_refused_but_not_the_patient() -> None:
+async def test_a_full_queue_and_a_full_share_refuse_all_but_patient_callers() -> None:
     queue, held = queue_of(at_once=1, waiting=3), Held()
     tasks = [asyncio.create_task(queue.run("a", held, str(number))) for number in range(2)]
     await until_begun(held, 1)
@@ -99,7 +99,7 @@ async def test_a_full_queue_and_a_full_share_are_refused_but_not_the_patient() -
     assert held.begun[-1] == "patient"
 
 
-async def test_work_that_takes_too_long_is_refused_with_the_limit_and_what_to_do() -> None:
+async def test_work_that_takes_too_long_is_refused_with_the_limit_and_the_remedy() -> None:
     queue, held = queue_of(seconds=0.05), Held()
     with pytest.raises(TooCostly, match=r"the clip took longer than 0.05 s to be decoded; send a shorter one"):
         await queue.run("a", held, "slow")

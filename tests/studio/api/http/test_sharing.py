@@ -328,7 +328,7 @@ def test_a_part_gets_no_voice_that_the_projects_owner_cannot_use(
     assert bert.patch(part, json={"voice": voice}).json()["voice"] == voice
 
 
-def test_who_may_edit_takes_a_deletion_back_but_removes_nothing_for_good(
+def test_an_editor_may_undo_a_deletion_but_not_empty_the_trash(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
     ids = of_anna(served, "edit")

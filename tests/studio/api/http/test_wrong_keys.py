@@ -140,7 +140,7 @@ def test_an_address_is_forgotten_a_quarter_of_an_hour_after_its_last_wrong_key()
         (None, "192.0.2.1", False),
     ],
 )
-def test_addresses_are_counted_by_whom_they_belong_to(one: str | None, other: str, are_one: bool) -> None:
+def test_addresses_are_counted_by_network(one: str | None, other: str, are_one: bool) -> None:
     door = Door()
     door.guess(FREE + 1, one)
     assert door.guess(1, other) == ["1" if are_one else "wrong"]

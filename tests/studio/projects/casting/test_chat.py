@@ -130,7 +130,7 @@ def test_proposals_are_shown_and_change_nothing(steered: Steer, chat: tuple[Fake
         (200, None, "did not answer within"),
     ],
 )
-def test_what_goes_wrong_is_said_and_nothing_is_changed(
+def test_an_error_is_shown_and_nothing_is_changed(
     steered: Steer,
     chat: tuple[FakeChat, str],
     monkeypatch: pytest.MonkeyPatch,

@@ -72,7 +72,7 @@ def test_another_spelling_of_the_same_sound_is_not_a_difference(case: str) -> No
 
 
 @pytest.mark.parametrize("case", FAULTS)
-def test_what_was_said_otherwise_is_named(case: str) -> None:
+def test_misread_words_are_named(case: str) -> None:
     typed, heard, expected = FAULTS[case]
     actual = differences(typed, heard)
     if case == "Chinese":

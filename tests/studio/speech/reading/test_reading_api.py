@@ -62,7 +62,7 @@ def test_a_take_keeps_what_was_written_and_what_was_read_and_is_repeated_in_thos
     assert (take["request"]["input"], take["request"]["normalize"]) == (READ, False)
 
 
-def test_words_that_are_too_long_for_a_request_are_read_anew_when_it_is_repeated(steered: Steer) -> None:
+def test_words_too_long_for_the_stored_request_are_read_again_when_it_is_repeated(steered: Steer) -> None:
     served, _ = with_card(steered)
     text = "7777777 " * 800
     with served.client() as client:
@@ -73,7 +73,7 @@ def test_words_that_are_too_long_for_a_request_are_read_anew_when_it_is_repeated
         assert client.post(SPEECH, json=take["request"]).status_code == 200
 
 
-def test_nothing_is_said_of_the_reading_where_it_is_the_text(steered: Steer) -> None:
+def test_the_reading_is_omitted_where_it_equals_the_text(steered: Steer) -> None:
     served, _ = with_card(steered)
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "Nothing to read."})

@@ -96,7 +96,7 @@ def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Stee
 @pytest.mark.parametrize(
     ("endpoint", "why"), [("http://127.0.0.1:9", "127.0.0.1 cannot be reached"), ("hub", "answered 404 for /nowhere/")]
 )
-def test_without_the_hub_it_is_said_and_what_to_do(
+def test_an_unreachable_hub_is_reported_with_the_remedy(
     hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str, why: str
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/nowhere" if endpoint == "hub" else endpoint)
@@ -120,7 +120,7 @@ def test_without_the_hub_it_is_said_and_what_to_do(
         (KeyError("unforeseen"), "it cannot be loaded here: 'unforeseen'"),
     ],
 )
-def test_one_that_cannot_be_loaded_says_why(
+def test_a_model_that_cannot_be_loaded_gives_the_reason(
     hub: Hub,
     steered: Steer,
     tmp_path: Path,
