@@ -180,7 +180,7 @@ async def test_a_take_without_a_replica_ends(monkeypatch: pytest.MonkeyPatch) ->
         await hear(await fleet(line), utterance())
 
 
-async def test_a_full_queue_is_tried_at_one_other_replica() -> None:
+async def test_a_full_queue_is_retried_once_elsewhere() -> None:
     line = FakeTransport(3)
     home = home_of(line, 1)
     line.engines[home].full_times = 1

@@ -68,7 +68,7 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
     assert close(*kept)
 
 
-def test_memory_for_one_position_is_allocated() -> None:
+def test_a_spare_slot_takes_memory_for_one_position() -> None:
     sizes = TransformerSizes(400, 3, 64, 4, 2, 16, 96, True, 1e6, 1e-6)
     held = {
         spare: KVCache(sizes, 4, 256, torch.device("cpu"), torch.bfloat16, spare).keys.untyped_storage().nbytes()

@@ -88,7 +88,7 @@ def test_a_sound_with_high_peaks_meets_each_standard(name: str) -> None:
     assert standard.faults(mastering.before)
 
 
-def test_clips_that_are_too_short_or_noisy_are_left_or_reported() -> None:
+def test_sound_that_is_too_short_or_noisy_is_reported() -> None:
     *_, short = find_mastering(lambda: [tone(0.2)], RATE, STANDARDS["podcast"])
     assert isinstance(short, Mastering) and short.gain == 0
     assert short.standard.faults(short.after) == ["It is too short or too quiet to be measured."]
