@@ -184,7 +184,7 @@ async def test_a_row_in_a_batch_speaks_as_it_does_alone(engine: Engine) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 async def test_reproducible_takes_are_the_same_in_any_company(tiny_checkpoint: Path, dtype: str) -> None:
     """In bfloat16, whose rounding turns draws within few frames where torch computes several rows at once."""
-    utterances = [seeded("Hello there. " * (6 * number + 1), number, 40) for number in range(4)]
+    utterances = [seeded("Hello there. " * (6 * number + 1), number, 20) for number in range(4)]
     with running_engine(tiny_checkpoint, max_rows=4, threads=1, reproducible=True, dtype=dtype) as engine:
         alone = [await hear(engine, utterance) for utterance in utterances]
         together = await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))

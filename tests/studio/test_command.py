@@ -199,9 +199,7 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
         assert db.execute("select count(*) from takes").fetchone()[0] >= 1, "library.db alone has everything"
 
 
-def test_without_its_page_it_needs_no_gradio(
-    quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
-) -> None:
+def test_without_its_page_it_needs_no_gradio(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gradio.py").write_text("raise ImportError('Gradio is not installed')")
     for other in ("uvloop", "httptools"):
         (tmp_path / f"{other}.py").write_text(f"raise SystemExit('{other} was asked for')")

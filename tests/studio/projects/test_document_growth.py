@@ -75,7 +75,7 @@ def test_speakers_are_found_in_linear_time(kind: str) -> None:
         passages = tuple(Passage(paragraph) for paragraph in text.split("\n\n"))
         return divided(Document(passages, prose=True), Casting({}), find_speakers=True)
 
-    check(cast, pieces(DIALOGUE[kind]), 16_384)
+    check(cast, pieces(DIALOGUE[kind]), 4096)
 
 
 PAGES = {

@@ -53,9 +53,9 @@ KINDS = {
 
 
 def texts() -> list[str]:
-    """Each kind three times, beside others."""
+    """Each kind twice, beside others."""
     dice, results = random.Random(5), list[str]()
-    for _ in range(3):
+    for _ in range(2):
         kinds = dice.sample(sorted(KINDS), len(KINDS))
         results += [" ".join(KINDS[kind] for kind in kinds[at : at + 4]) for at in range(0, len(kinds), 4)]
     return results
