@@ -48,8 +48,8 @@ class Machine:
         (self._bin / name).chmod(0o755)
 
     def prepare(self, purpose: str = "run", **variables: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "VENV")}
-        environment = kept | {"PATH": str(self._bin)} | variables
+        inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "VENV")}
+        environment = inherited | {"PATH": str(self._bin)} | variables
         command = [str(self.root / "scripts" / "prepare"), purpose]
         return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 

@@ -43,8 +43,8 @@ async def plain_server(seconds: float = 0.5, sent: float = 1.0) -> AsyncIterator
 
 
 async def test_events_do_not_count_as_audio(studio: Served) -> None:
-    heard = await Address.of(studio.url).listen({"input": "Hello.", "stream_format": "sse"})
-    assert not heard.pieces and '"stream_format": "audio"' in heard.error
+    listener = await Address.of(studio.url).listen({"input": "Hello.", "stream_format": "sse"})
+    assert not listener.pieces and '"stream_format": "audio"' in listener.error
 
 
 async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Pat
 
 async def test_an_answer_that_breaks_off_is_no_take() -> None:
     async with plain_server(sent=0.5) as other:
-        heard = await Address.of(other).listen({"input": "Hello.", "voice": "alloy"})
-    assert heard.error.startswith("ended early after 0.25 s")
+        listener = await Address.of(other).listen({"input": "Hello.", "voice": "alloy"})
+    assert listener.error.startswith("ended early after 0.25 s")
     gone = await main(arguments([other, *FEW]))
     assert "no connection" in gone[other]["why_failed"]
 

@@ -158,9 +158,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         program = find()
     except NoChromium as missing:
         pytest.fail(str(missing), pytrace=False)
-    heard = tmp_path_factory.mktemp("microphone") / "tone.wav"
-    heard.write_bytes(wav(tone(3.0, rate=48_000, hertz=440, level=0.4), 48_000))
-    flags = [*FLAGS, f"--use-file-for-fake-audio-capture={heard}"]
+    recording = tmp_path_factory.mktemp("microphone") / "tone.wav"
+    recording.write_bytes(wav(tone(3.0, rate=48_000, hertz=440, level=0.4), 48_000))
+    flags = [*FLAGS, f"--use-file-for-fake-audio-capture={recording}"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=flags)
         yield browser

@@ -94,8 +94,8 @@ async def test_what_is_done_aside_waits_where_nothing_is_buffered(
         speaking: list[int] = []
 
         def work() -> Iterator[int]:
-            for left in (3, 2, 1):
-                yield left
+            for missing in (3, 2, 1):
+                yield missing
                 speaking.append(engine.stats().running)
 
         alone = await hear(engine, utterance)

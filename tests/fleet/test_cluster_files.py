@@ -64,8 +64,8 @@ def test_the_cluster_files_commands_are_rays() -> None:
 @pytest.mark.ray
 def test_kuberays_start_parameters_are_rays() -> None:
     for group in (CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]):
-        given = " ".join(f"--{name}={value}" for name, value in group["rayStartParams"].items())
-        read_by_ray(f"ray start --address=head:6379 {given}")
+        options = " ".join(f"--{name}={value}" for name, value in group["rayStartParams"].items())
+        read_by_ray(f"ray start --address=head:6379 {options}")
     (command,) = STUDIO["spec"]["containers"][0]["args"]
     assert read_by_ray(command)["address"] == "voice-studio-head-svc:6379", "the name that KubeRay gives the head"
     assert command.endswith("&& exec python app.py")

@@ -73,8 +73,8 @@ async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
 
     def are_there() -> bool:
         replicas = fleet._replicas
-        heard = [name for name, member in replicas.members.items() if not member.is_silent]
-        return len(set(heard) & set(replicas.transport.names())) == 2 and fleet.stats().running == 0
+        answering = [name for name, member in replicas.members.items() if not member.is_silent]
+        return len(set(answering) & set(replicas.transport.names())) == 2 and fleet.stats().running == 0
 
     await until(are_there, CHANGE_SECONDS)
     return dict(fleet.stats().replicas)
@@ -171,9 +171,9 @@ async def test_an_update_under_takes_fails_none_of_them(
         whole = await hear(alone, take(seed, frames))
         moved: list[int] = []
         while not updating.done():
-            heard = await hear(fleet, take(seed, frames))
-            assert np.array_equal(heard.codes, whole.codes), "no frame lost, none twice"
-            moved += sorted({chunk.resumed_at for chunk in heard.chunks if chunk.resumed_at})
+            spoken = await hear(fleet, take(seed, frames))
+            assert np.array_equal(spoken.codes, whole.codes), "no frame lost, none twice"
+            moved += sorted({chunk.resumed_at for chunk in spoken.chunks if chunk.resumed_at})
             await asyncio.sleep(PAUSE_SECONDS)
         return moved
 

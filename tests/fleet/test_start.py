@@ -88,7 +88,7 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with contextlib.ExitStack() as living:
-        kept = start._own_folder(living)
+        folder = start._own_folder(living)
         killed = tmp_path / "fleet-killed"
         killed.mkdir()
         (killed / "owner").touch()
@@ -96,7 +96,7 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
         os.mkfifo(odd / "owner")  # nobody writes to it: to open it in the usual way would wait for ever
         with contextlib.ExitStack() as next_one:
             mine = start._own_folder(next_one)
-            assert {*tmp_path.iterdir()} == {Path(kept).parent, Path(mine).parent}
+            assert {*tmp_path.iterdir()} == {Path(folder).parent, Path(mine).parent}
             assert Path(mine).parent.stat().st_mode & 0o777 == 0o700, "Ray opens its own folder to everybody"
     assert not list(tmp_path.iterdir()), "each is gone with its studio"
 

@@ -41,15 +41,15 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fails(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
     """A method raises these first, in this order, and then does what it did; those still to be raised."""
-    left, does = list(errors), getattr(owner, name)
+    errors_left, does = list(errors), getattr(owner, name)
 
     def method(self: object, *arguments: Any, **more: Any) -> Any:
-        if left:
-            raise left.pop(0)
+        if errors_left:
+            raise errors_left.pop(0)
         return does(self, *arguments, **more)
 
     monkeypatch.setattr(owner, name, method)
-    return left
+    return errors_left
 
 
 def background(served: Served) -> dict[str, dict[str, Any]]:
@@ -67,19 +67,19 @@ def until_well(served: Served, name: str, failures: int) -> None:
 def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_written(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left: list[Exception] = [LibraryUnavailable("locked"), KeyError("unforeseen")]
+    errors: list[Exception] = [LibraryUnavailable("locked"), KeyError("unforeseen")]
 
     class Failing(PartQueue):  # of this studio alone: one of other tests in this process looks at its parts too
         def recover(self, given_up: Collection[str] = ()) -> int:
-            if left:
-                raise left.pop(0)
+            if errors:
+                raise errors.pop(0)
             return super().recover(given_up)
 
     monkeypatch.setattr("studio.library.library.PartQueue", Failing)
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}], start=True)
     until(served, project, "done")
-    assert not left
+    assert not errors
     until_well(served, "projects", 2)
 
 
@@ -87,8 +87,8 @@ def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_wri
 def test_a_part_whose_end_could_not_be_stored_does_not_stay_in_progress(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
 ) -> None:
-    left = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
-    left += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
+    errors = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
+    errors += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
     fails(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
     served, _ = steered()
     project = create_project(served, items=[{"input": "One.", "voice": voice}, {"input": "Two."}], start=True)
@@ -193,14 +193,14 @@ def test_on_a_cpu_voices_are_prepared_between_requests(voices_folder: Path) -> N
 def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    left = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
+    errors = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
 
     def speak() -> bool:
         with served.client() as client:
             answer = client.post("/v1/audio/speech", json={"input": "Two words"})
             return bool(client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["stored"])
 
-    assert not speak() and not left
+    assert not speak() and not errors
     assert background(served)["recorder"] == {"ok": False, "failures": 1}
     assert speak()
     assert background(served)["recorder"] == {"ok": True, "failures": 1}
@@ -254,11 +254,11 @@ def test_expired_deletions_are_removed_without_any_request(steered: Steer, monke
     monkeypatch.setattr("studio.library.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    left = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
+    errors = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
     with library.store.writing() as db:  # as it would be a week after its deletion
-        kept = stored_take("req_1", "secret words", "anna")
+        take = stored_take("req_1", "secret words", "anna")
         audio = library.files.put(b"secret sound")
-        insert_take(db, NewTake(dataclasses.replace(kept, deleted=1.0)), audio)
+        insert_take(db, NewTake(dataclasses.replace(take, deleted=1.0)), audio)
     # A purge that had begun before may have cleared it already.
-    wait_until_true(lambda: not left and not library.files.path(audio).exists())
+    wait_until_true(lambda: not errors and not library.files.path(audio).exists())
     until_well(served, "clearing", 1)

@@ -94,8 +94,8 @@ def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Cli
     listed = client.predict(query="in the history", api_name="/history_list")
     assert [listed_take["id"] for listed_take in listed["data"]] == [take["request_id"]] and not listed["has_more"]
     assert client.predict(starred=True, api_name="/history_list")["data"] == []
-    kept, facts = client.predict(take["request_id"], api_name="/take_get")
-    assert samples(kept) == samples(file) and kept.endswith(".wav")
+    kept_file, facts = client.predict(take["request_id"], api_name="/take_get")
+    assert samples(kept_file) == samples(file) and kept_file.endswith(".wav")
     assert (facts["text"], facts["seed"], facts["request"]["seed"]) == ("Kept in the history.", 9, 9)
     assert client.predict(secret["request_id"], api_name="/take_get")[0] is None
     with pytest.raises(AppError, match="there is no take"):
@@ -183,8 +183,8 @@ def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_p
     assert (changed["description"], changed["favourite"], changed["tags"]) == ("Flat.", True, ["flat", "electric"])
     assert changed["defaults"] == {"temperature": 0.5}
     assert client.predict(voice="tony", description="", api_name="/voice_update")["description"] == ""
-    with wave.open(client.predict(voice="tony", api_name="/voice_preview")) as heard:
-        assert heard.getnframes() == 5 * 44_100
+    with wave.open(client.predict(voice="tony", api_name="/voice_preview")) as preview:
+        assert preview.getnframes() == 5 * 44_100
     pack = client.predict(voice="tony", api_name="/voice_export")
     assert Path(pack).name == "tony.fishvoice"
     assert client.predict(voice="tony", api_name="/voice_delete")["deleted"]

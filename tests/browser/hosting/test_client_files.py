@@ -79,13 +79,13 @@ def kept_in(temporary: Path) -> list[Path]:
 
 def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temporary: Path, tmp_path: Path) -> None:
     with served.client() as client:
-        known = upload(client, "me.wav", CLIP)
+        uploaded = upload(client, "me.wav", CLIP)
         uploads = folder_of(temporary)
         with traps(tmp_path / "traps", uploads) as laid:
-            foreign = [known.rpartition("/")[0], f"../{known}", f"{known}x"]
+            foreign = [uploaded.rpartition("/")[0], f"../{uploaded}", f"{uploaded}x"]
             assert try_everything(client, laid, foreign, uploads, odd_ones=True) > 5 * MANY
-        assert judged(client, known).startswith("event: complete")
-        assert [path.name for path in kept_in(temporary)] == [known.partition("/")[0]], "nothing was copied"
+        assert judged(client, uploaded).startswith("event: complete")
+        assert [path.name for path in kept_in(temporary)] == [uploaded.partition("/")[0]], "nothing was copied"
         assert client.get("/v1/projects").json()["data"] == []
 
 
@@ -292,8 +292,8 @@ def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
     """Nor any that a later version adds."""
     (gradio,) = [route.app for route in served.app.routes if isinstance(route, Mount) and route.path == ""]
     assert isinstance(gradio, FastAPI)
-    known = {*gradio.openapi()["paths"], *(route.path for route in gradio.routes if isinstance(route, Route))}
-    paths = {path.replace(":path}", "}").rstrip("/") or "/" for path in known}
+    routes = {*gradio.openapi()["paths"], *(route.path for route in gradio.routes if isinstance(route, Route))}
+    paths = {path.replace(":path}", "}").rstrip("/") or "/" for path in routes}
     assert paths >= OPEN
     with served.client() as client:
         for path in paths:
@@ -334,8 +334,8 @@ def test_a_call_that_is_cancelled_leaves_no_file(served: Served, temporary: Path
             event = client.post("/gradio_api/queue/join", json=body).json()["event_id"]
             cancel = {"session_hash": name, "fn_index": number, "event_id": event}
             assert client.post("/gradio_api/cancel", json=cancel).status_code == 200
-        known = len(result(client, "/voice_preview", ["anna", 0]))
-        assert known
+        count = len(result(client, "/voice_preview", ["anna", 0]))
+        assert count
         studio = served.app.state.studio
         while len(kept_in(temporary)) > len(studio.client_files._files):
             pass
@@ -348,14 +348,14 @@ def served_page(served: Served) -> Any:
 @pytest.mark.parametrize("planted", ["folder", "link"])
 def test_a_folder_of_another_hand_is_not_used(served: Served, temporary: Path, tmp_path: Path, planted: str) -> None:
     with served.client() as client:
-        known = upload(client, "a.wav", CLIP)
+        uploaded = upload(client, "a.wav", CLIP)
         folder = folder_of(temporary)
         folder.rename(tmp_path / "cleared away")
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         folder.mkdir() if planted == "folder" else folder.symlink_to(elsewhere)
-        (folder / known.partition("/")[0]).write_bytes(b"\0" * len(CLIP))
-        assert client.get(f"/gradio_api/file={known}").status_code == 404
+        (folder / uploaded.partition("/")[0]).write_bytes(b"\0" * len(CLIP))
+        assert client.get(f"/gradio_api/file={uploaded}").status_code == 404
         again = upload(client, "b.wav", CLIP)
         assert client.get(f"/gradio_api/file={again}").content == CLIP
         assert len([*folder.iterdir()]) == 1, "nothing was written there"

@@ -38,8 +38,8 @@ def test_a_take_is_heard_whole_told_sought_heard_again_and_saved_as_it_was(
     server = int(screen.figure("Server").removesuffix(" ms"))
     assert abs(server - float(headers["x-first-audio-ms"])) <= 0.5  # the page rounds halves up, Python to even
     assert screen.figure("Seed") == headers["x-seed"]
-    heard = int(screen.figure("Heard").removesuffix(" ms"))
-    assert heard > float(headers["x-first-audio-ms"])
+    heard_ms = int(screen.figure("Heard").removesuffix(" ms"))
+    assert heard_ms > float(headers["x-first-audio-ms"])
     assert abs(float(screen.figure("RTF")) - record["rtf"]) <= 0.005 + 1e-9
     assert screen.figure("Gaps") == str(screen.heard()["underruns"])
 

@@ -56,8 +56,8 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
 
 def test_the_first_key_is_told_what_it_was_given(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    given = {"adopted": {"takes": 12, "projects": 1, "voices": 2}}
-    screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | given))
+    answer = {"adopted": {"takes": 12, "projects": 1, "voices": 2}}
+    screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | answer))
     open_settings(screen)
     line = "12 takes, one project and 2 voices created before this studio had keys"
     expect(screen.page.locator("#area-settings").get_by_text(line)).to_be_visible()

@@ -54,8 +54,8 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     expect(steps.locator("[data-part=saved-title]")).to_have_text("Lecturer is in the library")
     with studio.client() as client:
         sample = client.get("/v1/voices/lecturer").json()["samples"][0]
-        kept = client.get(f"/v1/voices/lecturer/samples/{sample['id']}/audio").content
-    sound = np.frombuffer(kept[44:], np.int16)
+        stored = client.get(f"/v1/voices/lecturer/samples/{sample['id']}/audio").content
+    sound = np.frombuffer(stored[44:], np.int16)
     assert len(sound) == 45 * 44_100
     assert np.argmax(np.abs(np.fft.rfft(sound[: 10 * 44_100]))) / 10 == pytest.approx(500, abs=1)
 
@@ -92,8 +92,8 @@ def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, ope
     expect(steps.locator("[data-part=saved-title]")).to_have_text("Clean is in the library")
     with studio.client() as client:
         sample = client.get("/v1/voices/clean").json()["samples"][0]
-        heard = client.post("/v1/voices/denoise", files={"audio_sample": (tmp_path / "me.wav").read_bytes()}).content
-        assert client.get(f"/v1/voices/clean/samples/{sample['id']}/audio").content == heard
+        denoised = client.post("/v1/voices/denoise", files={"audio_sample": (tmp_path / "me.wav").read_bytes()}).content
+        assert client.get(f"/v1/voices/clean/samples/{sample['id']}/audio").content == denoised
     press(screen, "Create another voice")
     bring(screen, tmp_path, tone(3))
     expect(switch).not_to_be_checked()

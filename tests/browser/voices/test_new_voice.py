@@ -95,9 +95,9 @@ def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
         screen.speak.click()
     assert posted(request.value)["voice"] == "toni"
     screen.until_over()
-    kept = studio.client().get("/v1/voices/toni").json()
-    assert kept["tags"] == ["flat", "electric"] and kept["samples"][0]["text"] == "A tone, and nothing else."
-    assert kept["consent"] and kept["language"] == "en"
+    voice = studio.client().get("/v1/voices/toni").json()
+    assert voice["tags"] == ["flat", "electric"] and voice["samples"][0]["text"] == "A tone, and nothing else."
+    assert voice["consent"] and voice["language"] == "en"
 
 
 def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and_unprocessed(

@@ -323,8 +323,8 @@ def test_whose_a_voice_is_can_be_said_the_studio_shows_it_and_no_name_is_run(stu
     expect(picked(screen)).to_have_value("Cleo · female · Irish")
     expect(screen.page.locator("#about-voice")).to_have_text("Low and slow.")
     with studio.client() as client:
-        kept = client.get("/v1/voices/cleo").json()
-    assert (kept["gender"], kept["accent"], kept["colour"]) == ("female", "Irish", "")
+        voice = client.get("/v1/voices/cleo").json()
+    assert (voice["gender"], voice["accent"], voice["colour"]) == ("female", "Irish", "")
     inspector = inspect(screen, attack)
     expect(library(screen)).to_contain_text(attack)
     expect(inspector.get_by_label("Description")).to_have_value(attack)

@@ -116,9 +116,9 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
     got = asyncio.run(bring())
     clips.stop()
     assert isinstance(got[3], asyncio.CancelledError)
-    heard = {int(encoded.codes[0, 0]): encoded.codes for encoded in got if isinstance(encoded, EncodedClip)}
-    assert sorted(heard) == [1, 2, 3, 5, 6, 7]
-    assert heard[3].shape == (3, -(-441 // CONFIG.frame_samples))
+    codes_by_mark = {int(encoded.codes[0, 0]): encoded.codes for encoded in got if isinstance(encoded, EncodedClip)}
+    assert sorted(codes_by_mark) == [1, 2, 3, 5, 6, 7]
+    assert codes_by_mark[3].shape == (3, -(-441 // CONFIG.frame_samples))
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 has left), then one too long for company, 7
 
 

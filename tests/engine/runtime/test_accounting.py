@@ -65,8 +65,8 @@ async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_kno
         for number, voice in enumerate(voices):
             utterances = (seeded("Say this.", seed, 2, (voice,)) for seed in range(4))
             await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))
-            kept = engine._loop._runner.prefixes
-            assert engine.stats().prefix_bytes == held(kept) <= budget, f"after voice {number}"
+            prefixes = engine._loop._runner.prefixes
+            assert engine.stats().prefix_bytes == held(prefixes) <= budget, f"after voice {number}"
         hits = engine.stats().prefix_hits
         await hear(engine, seeded("Say this.", 5, 2, (voices[-1],)))
         assert engine.stats().prefix_hits == hits + 1

@@ -13,12 +13,12 @@ TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enu
 
 
 async def test_takes_drawn_ahead_are_those_drawn_in_step(tiny_checkpoint: Path) -> None:
-    heard = []
+    runs = []
     for ahead in (False, True):
         with running_engine(tiny_checkpoint, max_rows=2) as engine:
             engine._loop._runner.ahead = ahead
-            heard.append(await asyncio.gather(*(hear(engine, take) for take in TAKES)))
-    for in_step, drawn_ahead in zip(*heard, strict=True):
+            runs.append(await asyncio.gather(*(hear(engine, take) for take in TAKES)))
+    for in_step, drawn_ahead in zip(*runs, strict=True):
         assert np.array_equal(in_step.codes, drawn_ahead.codes)
         assert np.allclose(in_step.pcm, drawn_ahead.pcm, atol=1e-5)
         assert in_step.reason == drawn_ahead.reason

@@ -48,13 +48,13 @@ class Streams:
 
 
 def test_a_chunk_that_is_awaited_does_not_wait_for_others_but_for_its_own_takes() -> None:
-    heard: list[tuple[str, int]] = []
+    chunks: list[tuple[str, int]] = []
     first_of_b = threading.Event()
 
     def row(name: str) -> Row:
         def sink(item: AudioChunk | EngineError) -> None:
             assert isinstance(item, AudioChunk)
-            heard.append((name, item.first_frame))
+            chunks.append((name, item.first_frame))
             if name == "b":
                 first_of_b.set()
 
@@ -69,10 +69,10 @@ def test_a_chunk_that_is_awaited_does_not_wait_for_others_but_for_its_own_takes(
     assert streams.begun.wait(60)
     threads.put(CodecJob(a, codes, 1, "stop"), CodecJob(b, codes, 0, None))
     assert first_of_b.wait(60), "b waits for nobody's sound but its own"
-    assert heard == [("b", 0)]
+    assert chunks == [("b", 0)]
     streams.let_go.set()
     threads.stop()
-    assert heard[1:] == [("a", 0), ("a", 1)]
+    assert chunks[1:] == [("a", 0), ("a", 1)]
     assert streams.names() == [b]
 
 

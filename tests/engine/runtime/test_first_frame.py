@@ -80,19 +80,19 @@ async def test_a_newcomers_take_and_those_beside_it_are_unchanged(
     with running_engine(quick_checkpoint, max_rows=4) as engine:
         drawn = draw_first_frames_apart(engine)
         chunks, first = await first_chunk(engine, SPEAKING)
-        heard = []
+        takes = []
         for at in range(0, len(TAKES), at_once):
             with standing_still(engine):
                 coming = [asyncio.create_task(hear(engine, take)) for take in TAKES[at : at + at_once]]
                 await until(lambda: engine._loop._commands.qsize() == len(coming))  # noqa: B023
-            heard += await asyncio.gather(*coming)
-        left, _ = await first_chunk(engine, TAKES[-1])
-        await left.aclose()
+            takes += await asyncio.gather(*coming)
+        leaving, _ = await first_chunk(engine, TAKES[-1])
+        await leaving.aclose()
         codes = np.concatenate([first.codes, *[chunk.codes async for chunk in chunks]], axis=1)
         await until(lambda: engine.stats().running == 0)
         assert drawn == [1, *{1: [1] * 6, 2: [2] * 3, 3: []}[at_once], 1]
         assert engine.stats().book_errors == 0
-    for one, other in zip(expected, heard, strict=True):
+    for one, other in zip(expected, takes, strict=True):
         assert np.array_equal(one.codes, other.codes)
         assert one.reason == other.reason
         assert [chunk.first_frame for chunk in other.chunks] == sorted(chunk.first_frame for chunk in other.chunks)

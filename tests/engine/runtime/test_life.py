@@ -252,9 +252,9 @@ async def test_an_event_loop_that_is_closed_in_the_middle_does_not_hurt_the_engi
         chunks = one_row.speak(greedy(frames=40))
         loop.run_until_complete(anext(chunks))
         loop.close()
-        left.append(chunks)  # kept, so that nobody closes it for us
+        abandoned.append(chunks)  # kept, so that nobody closes it for us
 
-    left: list[object] = []
+    abandoned: list[object] = []
     await asyncio.to_thread(abandon)
     assert (await hear(one_row, greedy(frames=3))).codes.shape[1] == 3
 

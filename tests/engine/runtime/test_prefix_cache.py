@@ -38,11 +38,11 @@ async def test_another_text_in_a_known_voice_is_what_it_would_be_without_the_kep
 ) -> None:
     reference = clip(engine, 1)
     await hear(engine, seeded("Say this.", 7, references=(reference,)))
-    known = await hear(engine, seeded("And now something else.", 8, references=(reference,)))
+    take_of_known = await hear(engine, seeded("And now something else.", 8, references=(reference,)))
     with running_engine(tiny_checkpoint, prefix_bytes=0) as forgetful:
         fresh = await hear(forgetful, seeded("And now something else.", 8, references=(reference,)))
         assert forgetful.stats().prefix_hits == 0
-    assert np.array_equal(known.codes, fresh.codes)
+    assert np.array_equal(take_of_known.codes, fresh.codes)
 
 
 async def test_an_edited_transcript_or_clip_is_another_voice(engine: Engine) -> None:

@@ -45,12 +45,12 @@ class OneStream:
 
 @pytest.mark.parametrize("ends", [True, False], ids=["whole takes", "takes without an end"])
 def test_jobs_sent_before_a_stop_are_decoded(ends: bool) -> None:
-    heard: list[tuple[str, int]] = []
+    chunks: list[tuple[str, int]] = []
 
     def row(name: str) -> Row:
         def sink(item: AudioChunk | EngineError) -> None:
             assert isinstance(item, AudioChunk)
-            heard.append((name, item.first_frame))
+            chunks.append((name, item.first_frame))
 
         return Row(Prompt(np.zeros(1), np.zeros((1, 1))), Sampling(), 3, sink)
 
@@ -67,7 +67,7 @@ def test_jobs_sent_before_a_stop_are_decoded(ends: bool) -> None:
     stopping.start()
     stopping.join(60)
     assert not stopping.is_alive(), "what no stream is free for must not keep a stop waiting"
-    assert heard == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
+    assert chunks == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 
 
 async def test_a_clip_that_arrives_while_the_engine_stops_gets_an_error(tiny_checkpoint: Path) -> None:

@@ -236,12 +236,12 @@ def test_a_process_that_is_asked_to_end_is_replaced_when_its_streams_have_ended(
 def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[int] = []
+    pids_seen: list[int] = []
     handle = SpeechProcess._handle
 
     def noted(process: SpeechProcess, message: Message) -> None:
         if (tmp_path / "stops").exists():
-            heard.append(process._process.pid)
+            pids_seen.append(process._process.pid)
         handle(process, message)
 
     monkeypatch.setattr(SpeechProcess, "_handle", noted)
@@ -249,6 +249,6 @@ def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
     with several(settings, lambda: partial(reluctant, str(tmp_path)), count=1) as studio:
         leaving = studio.pids[0]
         os.kill(leaving, signal.SIGTERM)
-        wait_until_true(lambda: heard.count(leaving) > 1 or leaving not in studio.pids)
+        wait_until_true(lambda: pids_seen.count(leaving) > 1 or leaving not in studio.pids)
         (tmp_path / "may-stop").touch()
-        assert heard.count(leaving) > 1
+        assert pids_seen.count(leaving) > 1

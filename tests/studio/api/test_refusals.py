@@ -131,8 +131,8 @@ def test_a_form_in_another_charset_is_refused_before_it_is_decoded(steered: Stee
     served, _ = steered()
     body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n' + b"a" * 60_000 + b"\r\n--x--\r\n"
     with served.client() as client:
-        for given, status in ((charset, 415), ("utf-8", 400)):
-            form = {"Content-Type": f"multipart/form-data; boundary=x; charset={given}"}
+        for encoding, status in ((charset, 415), ("utf-8", 400)):
+            form = {"Content-Type": f"multipart/form-data; boundary=x; charset={encoding}"}
             assert_envelope(client.post("/v1/audio/voices", content=body, headers=form), status)
 
 

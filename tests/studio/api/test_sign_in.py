@@ -115,8 +115,8 @@ def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: 
     with first.client() as client:
         sign_in(client, "schlüssel")
         cookies = dict(client.cookies)
-    kept = (tmp_path / "home" / "sessions.json").read_text("utf-8")
-    assert not any(value in kept for value in cookies.values())
+    sessions = (tmp_path / "home" / "sessions.json").read_text("utf-8")
+    assert not any(value in sessions for value in cookies.values())
     again, _ = steered(api_keys=KEYS, **home)
     with again.client(cookies=cookies) as client:
         assert client.get("/v1/takes").status_code == 200

@@ -197,14 +197,16 @@ def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voi
     pcm, rate = samples_of(spoken())
     long = file_of(np.tile(pcm, 12), rate)
     with serve(settings, FakeEngine.start) as served, served.client() as client:
-        heard = client.post("/v1/asr", files={"audio": ("a.wav", long)}).json()
-        pieces = [int(text) for text in heard["text"].split()]
+        transcript = client.post("/v1/asr", files={"audio": ("a.wav", long)}).json()
+        pieces = [int(text) for text in transcript["text"].split()]
         assert (
-            len(pieces) > 1 and max(pieces) <= 30 and sum(pieces) == pytest.approx(heard["duration"], abs=len(pieces))
+            len(pieces) > 1
+            and max(pieces) <= 30
+            and sum(pieces) == pytest.approx(transcript["duration"], abs=len(pieces))
         )
-        ends = [segment["end"] for segment in heard["segments"]]
-        assert [segment["start"] for segment in heard["segments"]] == [0.0, *ends[:-1]]
-        assert ends[-1] == pytest.approx(heard["duration"], abs=0.01)
+        ends = [segment["end"] for segment in transcript["segments"]]
+        assert [segment["start"] for segment in transcript["segments"]] == [0.0, *ends[:-1]]
+        assert ends[-1] == pytest.approx(transcript["duration"], abs=0.01)
         voice = client.post("/model", data={"title": "Long", "texts": "a"}, files={"voices": ("a.wav", long)}).json()
         assert 5 < int(voice["samples"][0]["text"]) <= 15
 

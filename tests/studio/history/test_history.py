@@ -82,10 +82,10 @@ def test_what_is_kept_is_what_was_made_and_not_the_file_that_was_sent(steered: S
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client, seed=3, response_format="mp3", sample_rate=16_000)
-        kept = client.get(f"{TAKES}/{take_id}/audio")
+        answer = client.get(f"{TAKES}/{take_id}/audio")
     sound = np.concatenate([tone(3, frame) for frame in range(12)])
-    assert kept.headers["content-type"] == "audio/wav"
-    assert decoded(kept.content).tolist() == np.rint(sound * 32767).astype(int).tolist()
+    assert answer.headers["content-type"] == "audio/wav"
+    assert decoded(answer.content).tolist() == np.rint(sound * 32767).astype(int).tolist()
 
 
 def test_speed_is_heard_in_what_is_kept(steered: Steer) -> None:
@@ -300,8 +300,8 @@ def test_a_disk_that_refuses_ends_no_speech_and_is_counted(steered: Steer, home:
     served, _ = steered(**home)
     library = library_of(served)
     with served.client() as client:
-        kept = speak(client, "Kept.")
-        assert client.get(f"{TAKES}/{kept}").json()["stored"]
+        take_id = speak(client, "Kept.")
+        assert client.get(f"{TAKES}/{take_id}").json()["stored"]
         with library.store.writing() as db:
             db.execute("create trigger full before insert on takes begin select raise(abort, 'disk full'); end")
         lost = speak(client, "Lost.")

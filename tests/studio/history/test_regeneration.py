@@ -200,7 +200,7 @@ def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: 
         refused(new_take(client, **clip), 409, "make a voice of the clip", "take_id")
         refused(new_take(client, voice="random"), 409, "chosen by its seed", "take_id")
         refused(new_take(client, "One.\nHe: Two.", cast={"He": "bert"}, voice="random"), 409, "chosen by its seed")
-        kept = client.get(TAKES).json()["data"]
+        rows = client.get(TAKES).json()["data"]
         engine.spoilt = ["silent"]
         refused(take, 500, "silent")
         taken = new_take(client, voice="anna")
@@ -211,7 +211,7 @@ def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: 
         assert_envelope(mend(client, together, 10, 11), 409, "take_id")
         assert mend(client, together, 0, 1).status_code == 201, "bert has only another name"
         stored = [row["id"] for row in client.get(TAKES).json()["data"] if row["stored"]]
-        assert stored[1:] == [together, taken, *(row["id"] for row in kept if row["stored"])]
+        assert stored[1:] == [together, taken, *(row["id"] for row in rows if row["stored"])]
 
 
 def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: Path) -> None:

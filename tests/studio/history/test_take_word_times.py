@@ -99,8 +99,8 @@ def test_a_kept_take_is_aligned_when_somebody_asks_and_never_again(steered: Stee
         words = times_of(client, take)
         assert engine.aligned == ["It was three dollars and fifty cents. Really."]
         assert [word["text"] for word in words] == ["It", "was", "$3.50", "Really"]
-        kept = client.get(f"{TAKES}/{take.headers['x-request-id']}").json()
-        assert words[-1]["end"] <= kept["seconds"] and all(word["start"] < word["end"] for word in words)
+        record = client.get(f"{TAKES}/{take.headers['x-request-id']}").json()
+        assert words[-1]["end"] <= record["seconds"] and all(word["start"] < word["end"] for word in words)
         assert times_of(client, take, of="word") == words
         assert [sentence["text"] for sentence in times_of(client, take, of="sentence")] == ["It was $3.50.", "Really."]
         assert len(engine.aligned) == 1

@@ -148,8 +148,8 @@ def test_a_take_that_was_mended_is_kept_whole_or_refused(tmp_path: Path, steered
         assert_envelope(refused, 503)
         assert "no room left on its disk" in refused.text
         full_when(lambda: False)
-        kept = [row for row in client.get(TAKES).json()["data"] if row["stored"]]
-        assert (kept, files(tmp_path / "home")) == (before[0]["data"], before[1])
+        rows = [row for row in client.get(TAKES).json()["data"] if row["stored"]]
+        assert (rows, files(tmp_path / "home")) == (before[0]["data"], before[1])
 
 
 @pytest.mark.parametrize("room", [None, 0, 1000, 6000])
@@ -205,19 +205,19 @@ if can_mount():
     def test_on_a_full_disk_takes_are_heard_listed_and_deleted(disk: Path, steered: Steer) -> None:
         home = disk / "home"
         served, _ = steered(home=str(home))
-        kept = [speak(served) for _ in range(8)]
+        ids = [speak(served) for _ in range(8)]
         with served.client() as client:
-            assert [take["id"] for take in client.get(TAKES).json()["data"] if take["stored"]] == kept[::-1]
+            assert [take["id"] for take in client.get(TAKES).json()["data"] if take["stored"]] == ids[::-1]
             fill(disk)
             lost = speak(served)
-            for path in (f"{TAKES}?limit=50", "/v1/voices", "/v1/settings", f"{TAKES}/{kept[0]}/audio", "/health"):
+            for path in (f"{TAKES}?limit=50", "/v1/voices", "/v1/settings", f"{TAKES}/{ids[0]}/audio", "/health"):
                 assert client.get(path).status_code == 200, path
             refused = create_voice(client)
             assert_envelope(refused, 503)
             assert "no room left on its disk" in refused.text and str(home) not in refused.text
             assert client.get(f"{TAKES}/{lost}").json()["stored"] is False
             assert [name for name in files(home) if name.endswith(".part")] == []
-            for take_id in kept[:7]:
+            for take_id in ids[:7]:
                 assert client.delete(f"{TAKES}/{take_id}").status_code == 200
             assert client.get(f"{TAKES}/{speak(served, 'One')}").json()["stored"], "deleting has made room"
             assert create_voice(client).status_code == 200

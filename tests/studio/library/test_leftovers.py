@@ -146,7 +146,7 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
         endpoints = client.get("/gradio_api/info").json()["named_endpoints"]
         good = GOOD | {"/take_get": {"take_id": take}, "/analyze_reference": {"audio": uploaded, "text": WORDS}}
         everything = {"audio": uploaded, "pack": uploaded, "document": uploaded}
-        given = 0
+        count = 0
         for name, endpoint in endpoints.items():
             arguments = endpoint["parameters"]
             for values in [{}, everything | good.get(name, {})]:
@@ -157,9 +157,9 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
                 answer = called(client, name, data)
                 assert "event: complete" in answer or "event: error" in answer, answer
                 paths = [line for line in answer.splitlines() if "gradio.FileData" in line]
-                given += len(paths)
+                count += len(paths)
                 assert "secret" not in "".join(json.loads(line[6:])[0]["path"] for line in paths)
-        assert given >= 5
+        assert count >= 5
         wait_until(lambda files: files == before, lambda: files_of(temporary))
         assert orphans(served) == set()
         monkeypatch.setattr(client_files, "RESULT_SECONDS", 600)

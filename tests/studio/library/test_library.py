@@ -224,8 +224,8 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
     library.takes.add(take(9, "The quick brown fox SPRANG over it"))
     assert ids("quick brown fox sprang OVER") == ["req_9"] and ids("quick brown fox springs") == []
     assert library.takes.delete(TakeFilter(ids=("req_9",))) == ["req_9"]
-    kept = library.takes.get("req_0")
-    assert kept.audio and library.files.read(kept.audio) == b"sound" and kept.queue_ms == 1.5
+    stored_row = library.takes.get("req_0")
+    assert stored_row.audio and library.files.read(stored_row.audio) == b"sound" and stored_row.queue_ms == 1.5
     library.takes.delete(TakeFilter(ids=("req_0",)))
     assert ids("fish") == ["req_1"] and len(files(library)) == 1
     assert library.trash.empty(None) == 2 and files(library) == set()
@@ -320,8 +320,8 @@ def test_the_audit_trail_grows_with_every_deed_and_cannot_be_rewritten(library: 
 def test_codes_once_kept_are_not_replaced(library: Library) -> None:
     library.codes.put("cut", "codec", np.zeros((10, 2), np.int16))
     library.codes.put("cut", "codec", np.ones((10, 2), np.int16))
-    kept = library.codes.get("cut", "codec")
-    assert kept is not None and not kept.any()
+    cached = library.codes.get("cut", "codec")
+    assert cached is not None and not cached.any()
 
 
 def test_a_damaged_audio_file_is_noticed(library: Library) -> None:

@@ -28,14 +28,14 @@ def test_a_killed_studio_resumes_its_projects(
         project = httpx.post(url + PROJECTS, json={"items": items, "start": True}, timeout=60).json()
         before = until(Served(url, None), project, done=3, speaking=2, queued=1)  # type: ignore[arg-type]
         assert before["state"] == "running"
-        kept = parts_of(Served(url, None), project)  # type: ignore[arg-type]
+        parts_before = parts_of(Served(url, None), project)  # type: ignore[arg-type]
         process.kill()
     served, engine = steered(home=str(tmp_path), max_rows=4)
     until(served, project, "done")
     assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop.", "Six."]
     parts = parts_of(served, project)
-    assert [part["chosen"] for part in parts if part["chosen"] in {old["chosen"] for old in kept}] == [
-        kept[index]["chosen"] for index in (0, 1, 3)
+    assert [part["chosen"] for part in parts if part["chosen"] in {old["chosen"] for old in parts_before}] == [
+        parts_before[index]["chosen"] for index in (0, 1, 3)
     ]
     assert all(len(part["takes"]) == 1 for part in parts)
     with served.client() as client:

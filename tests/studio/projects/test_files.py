@@ -206,9 +206,9 @@ def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Serve
             assert (row["text"], row["voice"], row["seed"]) == (part["text"], part["voice"] or "", "3")
     with served.client() as client:
         again = client.post(PROJECTS, files={"file": ("manifest.csv", manifest)}, data={"title": "Again"}).json()
-    kept = ("text", "chapter", "voice", "pause")
-    assert [[part[name] for name in kept] for part in parts_of(served, again)] == [
-        [part[name] for name in kept] for part in parts
+    columns = ("text", "chapter", "voice", "pause")
+    assert [[part[name] for name in columns] for part in parts_of(served, again)] == [
+        [part[name] for name in columns] for part in parts
     ]
 
 

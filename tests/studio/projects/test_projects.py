@@ -96,8 +96,8 @@ def test_a_project_is_called_as_its_document_says_else_as_its_file(steered: Stee
     with served.client() as client:
         for name, (data, title) in files.items():
             assert client.post(PROJECTS, files={"file": (name, data)}).json()["title"] == title
-        given = client.post(PROJECTS, files={"file": ("x.txt", b"Hello.")}, data={"title": "Mine"})
-        assert given.json()["title"] == "Mine"
+        answer = client.post(PROJECTS, files={"file": ("x.txt", b"Hello.")}, data={"title": "Mine"})
+        assert answer.json()["title"] == "Mine"
         pasted = create_project(served, input="Hello.\nYou.")
         assert (pasted["title"], pasted["skipped"]) == ("Hello.", [])
 

@@ -122,8 +122,8 @@ def test_one_take_that_cannot_be_stored_does_not_affect_others(
     recorder.stop()
     assert names(library) == [f"req_{number}" for number in reversed(range(8)) if number != 3]
     assert outcomes["req_3"] == "lost" and list(outcomes.values()).count("kept") == 7
-    kept = {take.audio for take in library.takes.page(limit=500)}
-    assert {name for name, _ in library.files.everything()} == kept
+    files = {take.audio for take in library.takes.page(limit=500)}
+    assert {name for name, _ in library.files.everything()} == files
 
 
 def test_a_start_of_another_studio_costs_no_sound_that_is_being_written(tmp_path: Path, disk: Disk) -> None:

@@ -79,9 +79,9 @@ def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypat
 def test_the_page_is_withheld_from_callers_without_access(tmp_path: Path) -> None:
     settings = Settings(model="test/model", home=str(tmp_path), api_keys=read_keys("secret"))
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
-        known = client.get("/", headers={"Authorization": "Bearer secret"})
+        answer = client.get("/", headers={"Authorization": "Bearer secret"})
         stranger = client.get("/")
-    assert known.status_code == 200 and "gradio_config" in known.text
+    assert answer.status_code == 200 and "gradio_config" in answer.text
     assert "gradio_config" not in stranger.text
 
 
@@ -139,5 +139,5 @@ def test_while_nothing_happens_the_server_sleeps(studio: Served, monkeypatch: py
 
     monkeypatch.setattr(selector, "select", noted)
     assert are_enough.wait(60)
-    known = [nap for nap in naps if nap is not None]
-    assert sum(known) / len(known) > 0.002  # seconds; on a busy machine it is often late, and asks for none
+    lengths = [nap for nap in naps if nap is not None]
+    assert sum(lengths) / len(lengths) > 0.002  # seconds; on a busy machine it is often late, and asks for none

@@ -122,12 +122,12 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
     body = {"input": "Two words.", "voice": "eve", "seed": 3, "response_format": "wav"}
     with served.client() as client, client.stream("POST", SPEECH, json=body) as answer:
         pieces = answer.iter_raw()
-        heard = next(pieces)
+        piece = next(pieces)
         library.voices.delete("eve")
         library.trash.empty(None)
         engine.later_frames_gate.set()
-        heard += b"".join(pieces)
-    assert heard == whole
+        piece += b"".join(pieces)
+    assert piece == whole
     with served.client() as client:
         refused = client.post(SPEECH, json=body)
     assert refused.status_code == 400 and refused.json()["error"]["code"] == "voice_not_found"

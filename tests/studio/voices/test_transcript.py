@@ -154,11 +154,11 @@ def test_a_voice_without_words_as_openais_client_sends_it_gets_those_that_are_he
     with openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as sdk:
         voice = sdk.audio.voices.create(name="Eve", audio_sample=("me.wav", spoken()), consent="I agree.")
         with served.client() as client:
-            kept = client.get(f"/v1/voices/{voice.id}").json()
+            voice_record = client.get(f"/v1/voices/{voice.id}").json()
             data = {"end": "2", "language": "de-AT"}
             files = {"audio_sample": ("me.wav", spoken(2))}
             assert client.post("/v1/voices/eve/samples", data=data, files=files).status_code == 200
-        assert [sample["text"] for sample in kept["samples"]] == ["The birch canoe slid on the smooth planks."]
+        assert [sample["text"] for sample in voice_record["samples"]] == ["The birch canoe slid on the smooth planks."]
         assert [language for _, language in recogniser.heard] == [None, "de"]
         assert len(recogniser.heard[1][0]) == 2 * 16_000, "the cut alone is heard"
         recogniser.silent = True

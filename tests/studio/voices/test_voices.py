@@ -179,8 +179,8 @@ def test_samples_are_added_heard_changed_and_removed_and_revisions_stay(client: 
     edited = client.patch(url, json={"text": "Edited.", "cut": {"start": 0.5}}).json()
     assert edited["revision"] == 3 and edited["samples"][1]["text"] == "Edited."
     assert edited["samples"][1]["seconds"] < second["seconds"]
-    with wave.open(io.BytesIO(client.get("/v1/voices/eve/preview", params={"sample": 1}).content)) as heard:
-        assert abs(heard.getnframes() / heard.getframerate() - edited["samples"][1]["seconds"]) < 0.01
+    with wave.open(io.BytesIO(client.get("/v1/voices/eve/preview", params={"sample": 1}).content)) as preview:
+        assert abs(preview.getnframes() / preview.getframerate() - edited["samples"][1]["seconds"]) < 0.01
     assert client.delete(url).json()["revision"] == 4
     assert client.get("/v1/voices/eve@3").json()["samples"] == edited["samples"]
     assert [voice["revision"] for voice in client.get("/v1/voices/eve/revisions").json()["data"]] == [4, 3, 2, 1]

@@ -103,6 +103,6 @@ def test_settings_changed_at_the_same_moment_are_all_kept(steered: Steer) -> Non
     changes = {"author": "Ann", "narrator": "Zoë", "year": 2026, "bitrate": 192, "loudness": "acx", "language": "en"}
     with ThreadPoolExecutor(len(changes)) as pool:
         list(pool.map(lambda name: settings(served, project, **{name: changes[name]}), changes))
-    kept = settings(served, project)
-    assert {name: kept["settings"][name] for name in changes} == changes
+    updated = settings(served, project)
+    assert {name: updated["settings"][name] for name in changes} == changes
     assert texts(served, project)[0][1] == "A Book, Ann, Zoë, 2026."

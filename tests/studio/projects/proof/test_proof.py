@@ -196,8 +196,8 @@ def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Ste
     assert len({utterance.sampling.seed for utterance in engine.utterances}) == 4
     assert [utterance.sampling.temperature for utterance in engine.utterances[1:]] == [0.4] * 3, "as directed"
     script.texts = ["one two", "two three"]
-    kept = proof(served, project, "POST", "/regenerate", part=part["id"], tries=2)
-    assert (kept["replaced"], kept["weight"], len(kept["part"]["takes"])) == (False, 0, 3), "none is as good"
+    report = proof(served, project, "POST", "/regenerate", part=part["id"], tries=2)
+    assert (report["replaced"], report["weight"], len(report["part"]["takes"])) == (False, 0, 3), "none is as good"
 
 
 def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:

@@ -172,9 +172,9 @@ def test_a_part_hears_of_tagged_ones_only_those_with_its_own_tag(paged: Steered)
     text = "One is plain. [whisper] Two is soft. Three is plain. [whisper] Four is soft."
     with served.client() as client:
         client.post("/v1/audio/speech", json={"input": text, "voice": "anna"})
-    heard = [[turn.text for turn in utterance.history] for utterance in engine.utterances[-4:]]
+    histories = [[turn.text for turn in utterance.history] for utterance in engine.utterances[-4:]]
     one, two, three = "One is plain.", "[whisper] Two is soft.", "Three is plain."
-    assert heard == [[], [one], [one], [one, two, three]]
+    assert histories == [[], [one], [one], [one, two, three]]
 
 
 def test_a_model_that_names_no_tags_has_them_all_in_one_part(steered: Callable[..., Steered]) -> None:

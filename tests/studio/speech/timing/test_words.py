@@ -36,8 +36,8 @@ def test_words_are_what_is_said_without_tags_and_the_points_around(text: str, wo
 
 
 def test_what_is_read_otherwise_has_the_time_of_all_that_is_read_for_it() -> None:
-    heard = read_aloud("Lunch was $34.50, salt & pepper (50%) at 5:30 pm.")
-    timed = {word.text: (word.start, word.end) for word in heard}
+    words = read_aloud("Lunch was $34.50, salt & pepper (50%) at 5:30 pm.")
+    timed = {word.text: (word.start, word.end) for word in words}
     assert timed == {
         "Lunch": (0, 1),
         "was": (1, 2),

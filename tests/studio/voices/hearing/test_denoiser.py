@@ -46,15 +46,15 @@ def test_noise_goes_and_the_voice_stays_at_every_step_to_a_voice(steered: Steer)
         after = client.post("/v1/voices/advise", data=form | {"denoise": "true"}, files=files).json()
         assert after["figures"]["snr_db"] > before["figures"]["snr_db"] + 10
         assert after["cut"] == before["cut"] and after["seconds"] == before["seconds"] == 3
-        heard = client.post("/v1/voices/denoise", data=form, files=files)
-        assert heard.headers["content-type"] == "audio/wav"
+        preview = client.post("/v1/voices/denoise", data=form, files=files)
+        assert preview.headers["content-type"] == "audio/wav"
         untouched = client.post("/v1/voices/denoise", files={"audio_sample": ("me.wav", file_of(pcm, rate))}).content
         form |= {"name": "Humless", "denoise": "true"}
         voice = client.post("/v1/audio/voices", data=form, files=files).json()
-        kept = client.get(f"/v1/voices/{voice['id']}").json()["samples"][0]
-        stored = client.get(f"/v1/voices/{voice['id']}/samples/{kept['id']}/audio").content
-    assert stored == heard.content  # what is kept is what was heard
-    assert kept["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None} and kept["seconds"] == 3
+        sample = client.get(f"/v1/voices/{voice['id']}").json()["samples"][0]
+        stored = client.get(f"/v1/voices/{voice['id']}/samples/{sample['id']}/audio").content
+    assert stored == preview.content  # what is kept is what was heard
+    assert sample["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None} and sample["seconds"] == 3
     sound, wav_rate = samples_of(stored)
     assert wav_rate == RATE and len(sound) == 3 * RATE
     assert si_sdr(sound, meant[RATE:]) > 10 + 5

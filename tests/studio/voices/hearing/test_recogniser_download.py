@@ -65,8 +65,8 @@ def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
         hub.gate.set()
         after = until(client, lambda status: status["fetching"] is None)
         assert after["error"] is None and client.get("/health").json()["transcriber"] == after["name"]
-        heard = client.post("/v1/voices/transcribe", files=files).json()
-        assert heard["text"] == "The birch canoe slid."
+        transcript = client.post("/v1/voices/transcribe", files=files).json()
+        assert transcript["text"] == "The birch canoe slid."
         assert client.post(ROUTE).status_code == 202  # which changes nothing
     assert hub.paths.count(f"/{MODEL}/resolve/{COMMIT}/model.bin") == 1
     assert files_in(tmp_path) == {"faster-whisper-base", *(path.name for path in hub.folder.iterdir())}
@@ -100,11 +100,11 @@ def test_an_unreachable_hub_is_reported_with_the_remedy(
     hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str, why: str
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/nowhere" if endpoint == "hub" else endpoint)
-    left = tmp_path / "models" / ".faster-whisper-base-crashed"
-    left.mkdir(parents=True)
-    os.utime(left, (0, 0))
+    leftover = tmp_path / "models" / ".faster-whisper-base-crashed"
+    leftover.mkdir(parents=True)
+    os.utime(leftover, (0, 0))
     served, _ = steered(home=str(tmp_path))
-    assert not left.exists()
+    assert not leftover.exists()
     with served.client() as client:
         client.post(ROUTE)
         assert why in until(client, lambda status: status["fetching"] is None)["error"]
