@@ -14,7 +14,7 @@ import pytest
 
 BEGIN_FIRST = (
     {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
-    | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py"}
+    | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py", "test_wheel.py"}
 )
 """Files that take longest of those which would come late: at the end, one worker would wait for another's."""
 
