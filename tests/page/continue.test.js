@@ -14,15 +14,15 @@ function cutTake() {
 }
 
 test("the rest is asked of the server by the take's id, and only where there is one", async () => {
-  const asked = [];
+  const requests = [];
   globalThis.fetch = async (url, options) => {
-    asked.push([new URL(url, "http://studio").pathname, JSON.parse(options.body)]);
+    requests.push([new URL(url, "http://studio").pathname, JSON.parse(options.body)]);
     return new Response(JSON.stringify({ error: { message: "no" } }), { status: 409 });
   };
-  const heard = { begun: () => {}, heard: () => {}, kept: () => {} };
+  const listener = { begun: () => {}, heard: () => {}, kept: () => {} };
   const cut = cutTake();
-  for (const take of [new Take({ ...cut.continued, number: 2 }), new Take({ number: 3, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} })]) await assert.rejects(generateTake(take, null, heard));
-  assert.deepEqual(asked, [
+  for (const take of [new Take({ ...cut.continued, number: 2 }), new Take({ number: 3, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} })]) await assert.rejects(generateTake(take, null, listener));
+  assert.deepEqual(requests, [
     ["/v1/takes/t1/continue", { response_format: "wav" }],
     ["/v1/audio/speech", { input: "Hello", voice: "clara" }],
   ]);

@@ -97,9 +97,9 @@ test("an answer that breaks off, or is somebody else's, is told as a lost connec
     globalThis.fetch = async () => answer();
     for (const read of [ask, readJson]) await assert.rejects(read("/v1/voices"), (problem) => problem instanceof Refusal && problem.isLost);
   }
-  const heard = soundOf(broken(new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer())));
-  assert.equal((await heard.next()).value?.pcm.length, 1);
-  await assert.rejects(heard.next(), Refusal);
+  const sound = soundOf(broken(new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer())));
+  assert.equal((await sound.next()).value?.pcm.length, 1);
+  await assert.rejects(sound.next(), Refusal);
 });
 
 test("an older look at the engine does not take back what a newer one has told", async ({ mock }) => {
@@ -108,22 +108,22 @@ test("an older look at the engine does not take back what a newer one has told",
   globalThis.fetch = call;
   const health = new EngineHealth();
   health.look();
-  const told = [];
-  health.watch(({ status }) => told.push(status));
+  const statuses = [];
+  health.watch(({ status }) => statuses.push(status));
   calls[1].resolve(new Response('{"status": "ready"}'));
   await settled();
   calls[0].reject(new TypeError("Failed to fetch"));
   await settled();
-  assert.deepEqual(told, ["ready"]);
+  assert.deepEqual(statuses, ["ready"]);
 });
 
 test("who leaves a sound ends its request", async () => {
   const bytes = new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer());
-  const left = Promise.withResolvers();
-  const heard = soundOf(new Response(new ReadableStream({ start: (stream) => stream.enqueue(bytes), cancel: left.resolve })));
-  await heard.next();
-  await heard.return();
-  await left.promise;
+  const cancelled = Promise.withResolvers();
+  const sound = soundOf(new Response(new ReadableStream({ start: (stream) => stream.enqueue(bytes), cancel: cancelled.resolve })));
+  await sound.next();
+  await sound.return();
+  await cancelled.promise;
 });
 
 test("a clip that is still being read is not sent as the next one, and is read once", async () => {
@@ -168,13 +168,13 @@ function desk() {
 
 test("of two sounds the one that was asked for last is heard, whichever is made or opened first", async () => {
   const { nowPlaying, orders, calls, opened } = desk();
-  const { calls: made, call } = held();
+  const { calls: requests, call } = held();
   globalThis.fetch = call;
   const [slow, fast, shown] = ["1", "2", "3"].map((name) => new Recorded({ name, source: name }));
   const plays = [nowPlaying.play(slow), nowPlaying.play(fast)];
-  made[1].resolve(wavAnswer(1, 2));
+  requests[1].resolve(wavAnswer(1, 2));
   await opened(0);
-  made[0].resolve(wavAnswer(1, 2));
+  requests[0].resolve(wavAnswer(1, 2));
   await Promise.all(plays);
   assert.equal(nowPlaying.current, fast);
   assert.deepEqual([orders.splice(0), calls.length], [["0 pause", "0 append", "0 play"], 1]);
@@ -188,19 +188,19 @@ test("of two sounds the one that was asked for last is heard, whichever is made 
 
 test("a take that is asked for silences the one before, and its first sound does not silence what is heard instead", async () => {
   const { nowPlaying, bar, orders, calls, opened, report } = desk();
-  const { calls: made, call } = held();
+  const { calls: requests, call } = held();
   globalThis.fetch = call;
   const [before, preview] = ["1", "2"].map((name) => new Recorded({ name, source: name }));
   const take = Object.assign(new Recorded({ name: "take" }), { sampleRate: 24000 });
   const first = nowPlaying.play(before);
-  made[0].resolve(wavAnswer(1));
+  requests[0].resolve(wavAnswer(1));
   await opened(0);
   await first;
   nowPlaying.show(take);
   report("over"); // of the one before
   assert.deepEqual([orders.splice(0).at(-1), bar.state], ["0 pause", "waiting"]);
   const second = nowPlaying.play(preview);
-  made[1].resolve(wavAnswer(1));
+  requests[1].resolve(wavAnswer(1));
   await opened(1);
   await second;
   await nowPlaying.open(take);

@@ -63,10 +63,10 @@ test("every sample is heard once and in order, over a buffer that has to grow", 
   const all = ramp(RATE * 31);
   for (let at = 0; at < all.length; at += 1000) playing.append(...all.slice(at, at + 1000));
   playing.order({ order: "complete" });
-  const heard = [];
-  while (playing.source.state !== "over") heard.push(...playing.block());
-  assert.deepEqual(heard.slice(0, all.length), [...Float32Array.from(all)]);
-  assert.ok(heard.slice(all.length).every((value) => value === 0));
+  const samples = [];
+  while (playing.source.state !== "over") samples.push(...playing.block());
+  assert.deepEqual(samples.slice(0, all.length), [...Float32Array.from(all)]);
+  assert.ok(samples.slice(all.length).every((value) => value === 0));
   assert.deepEqual([playing.last.state, playing.last.rendered, playing.last.underruns], ["over", all.length, 0]);
 });
 
@@ -93,9 +93,9 @@ test("sound begins so long after the first samples came, and it tells how long w
   assert.equal(playing.block()[0], Float32Array.of(1 / 4096)[0]);
   playing.append(...ramp(128, 385)); // as it is due
   for (let i = 0; i < 2; i += 1) playing.order({ order: "complete" });
-  const told = playing.source.port.sent.filter(({ needed }) => needed !== undefined);
-  assert.equal(told.length, 1);
-  assert.ok(Math.abs(told[0].needed - 0.128) < 1e-9);
+  const messages = playing.source.port.sent.filter(({ needed }) => needed !== undefined);
+  assert.equal(messages.length, 1);
+  assert.ok(Math.abs(messages[0].needed - 0.128) < 1e-9);
   for (let i = 0; i < 4; i += 1) playing.block();
   assert.equal(playing.last.underruns, 0);
 });

@@ -10,11 +10,11 @@ const CHUNKS = [1, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
 /** What a take needs whose engine works so long for a second of sound, each chunk late by up to `jitter` seconds. */
 function needed(pace, jitter = () => 0) {
-  let [heard, late] = [0, -Infinity];
+  let [framesHeard, late] = [0, -Infinity];
   for (const [i, frames] of CHUNKS.entries()) {
-    const came = pace * (heard + frames - 1) * FRAME + jitter(); // after the first chunk
-    if (i) late = Math.max(late, came - heard * FRAME);
-    heard += frames;
+    const came = pace * (framesHeard + frames - 1) * FRAME + jitter(); // after the first chunk
+    if (i) late = Math.max(late, came - framesHeard * FRAME);
+    framesHeard += frames;
   }
   return late;
 }

@@ -6,18 +6,18 @@ import test from "node:test";
 import { bySentence, placed, replaced, sameWordAt, wordsOf } from "../../assets/page/player/words.js";
 
 const times = (...words) => words.map((text, i) => ({ text, start: i, end: i + 1 }));
-const told = (text, ...words) => placed(text, times(...words)).map((piece) => (piece.start === undefined ? piece.text : [piece.text, piece.start]));
+const placedWords = (text, ...words) => placed(text, times(...words)).map((piece) => (piece.start === undefined ? piece.text : [piece.text, piece.start]));
 
 test("words stand where they were typed, each once, and all between them stays", () => {
-  assert.deepEqual(told("“An apple, an egg.” [pause:1s] An end", "An", "apple", "an", "egg", "An", "end"), [
+  assert.deepEqual(placedWords("“An apple, an egg.” [pause:1s] An end", "An", "apple", "an", "egg", "An", "end"), [
     "“", ["An", 0], " ", ["apple", 1], ", ", ["an", 2], " ", ["egg", 3], ".” [pause:1s] ", ["An", 4], " ", ["end", 5],
   ]);
-  assert.deepEqual(told("Cut off here", "Cut"), [["Cut", 0], " off here"]);
+  assert.deepEqual(placedWords("Cut off here", "Cut"), [["Cut", 0], " off here"]);
 });
 
 test("a text without times has no pieces, and a word that is not there is left out", () => {
   assert.deepEqual(placed("Hello", []), []);
-  assert.deepEqual(told("a b", "a", "x", "b"), [["a", 0], " ", ["b", 2]]);
+  assert.deepEqual(placedWords("a b", "a", "x", "b"), [["a", 0], " ", ["b", 2]]);
 });
 
 test("pieces come by sentences: tags and quotation marks before the first word of one are its own", () => {
@@ -33,7 +33,7 @@ test("the words of a sentence for editing have its quotation marks, and no speak
   const text = "Sie rief: „Nein.“ [whisper] „Doch.“\nAnna: Two.";
   const pieces = placed(text, times("Sie", "rief", "Nein", "Doch", "Two"));
   const sentences = bySentence(pieces, [0, 3, 4].map((start) => ({ start }))).map(wordsOf);
-  assert.deepEqual(sentences.map((each) => each.text), ["Sie rief: „Nein.“", "[whisper] „Doch.“", "Two."]);
+  assert.deepEqual(sentences.map((sentence) => sentence.text), ["Sie rief: „Nein.“", "[whisper] „Doch.“", "Two."]);
   for (const { at, text: words } of sentences) assert.equal(text.slice(at, at + words.length), words);
 });
 

@@ -45,9 +45,9 @@ test("it fails if no key is given, or if the given one is refused too", async (c
 test("whether a request changes something is known to the one who asks", async (context) => {
   studio(context);
   /** @type {boolean[]} */
-  const asked = [];
-  askForKeysBy(async (isRead) => (asked.push(isRead), false));
+  const kinds = [];
+  askForKeysBy(async (isRead) => (kinds.push(isRead), false));
   await readJson("/v1/queue");
   await readJson("/v1/part", json("PATCH"));
-  assert.deepEqual(asked, [true, false]);
+  assert.deepEqual(kinds, [true, false]);
 });

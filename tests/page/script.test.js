@@ -96,7 +96,7 @@ test("a text without letters is told", () => {
 });
 
 test("a cast has voices of its names' usual gender, in turn where a name tells nothing, and not the narrator's", () => {
-  const voices = ["alan male", "angus male", "clara female", "otto male", "nora female"].map((each) => each.split(" ")).map(([id, gender]) => ({ id, gender }));
+  const voices = ["alan male", "angus male", "clara female", "otto male", "nora female"].map((voice) => voice.split(" ")).map(([id, gender]) => ({ id, gender }));
   const deal = (...names) => dealVoices(names, voices, [], "clara").map(([, id]) => id);
   assert.deepEqual(deal("Anna", "Ben", "Captain Reyes", "Mrs. Hill"), ["nora", "alan", "angus", "otto"]);
   assert.deepEqual(deal("The Fish", "The Crab"), ["alan", "nora"]);

@@ -22,8 +22,8 @@ test("every step that engine and fleet tell has words", () => {
   assert.ok(steps.has("capturing graphs") && steps.has("starting engines: 2 of 2 ready") && steps.size > 8, [...steps].join());
   for (const step of steps) {
     if (step.startsWith("memory:")) continue; // figures
-    const found = patterns.find(([pattern]) => pattern.test(step));
-    assert.ok(found && phraseIfKnown(found[1]), step);
+    const match = patterns.find(([pattern]) => pattern.test(step));
+    assert.ok(match && phraseIfKnown(match[1]), step);
   }
 });
 

@@ -22,7 +22,7 @@ const RECORD = {
   seconds: 3,
   audio: true,
 };
-const made = () => new Take({ number: 2, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} });
+const newTake = () => new Take({ number: 2, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} });
 
 test("a take of the server's list", () => {
   const take = Take.of(RECORD);
@@ -46,10 +46,10 @@ test("a take that a limit cut can be gone on with, as a new one without that lim
     isRepeatable: true,
   });
   assert.match(cut.endingWords, /Press Continue/);
-  const told = made();
-  assert.equal(told.canContinue, false);
-  told.settle({ rtf: 0.5, finish_reason: "length", can_continue: true });
-  assert.deepEqual([told.canContinue, told.ending, told.continues], [true, "length", null]);
+  const take = newTake();
+  assert.equal(take.canContinue, false);
+  take.settle({ rtf: 0.5, finish_reason: "length", can_continue: true });
+  assert.deepEqual([take.canContinue, take.ending, take.continues], [true, "length", null]);
 });
 
 test("a clip of one's own was not kept, so it cannot be asked for again", () => {
@@ -58,7 +58,7 @@ test("a clip of one's own was not kept, so it cannot be asked for again", () => 
 });
 
 test("what comes becomes a file, and samples again", async () => {
-  const take = made();
+  const take = newTake();
   take.begin(new Headers({ "x-request-id": "r1", "x-seed": "12", "x-first-audio-ms": "80" }));
   take.add(24000, Int16Array.of(1, 2));
   take.add(24000, Int16Array.of(3));
@@ -72,22 +72,22 @@ test("what comes becomes a file, and samples again", async () => {
 });
 
 test("a file that the player offers stays while it does, though the take goes from its list", () => {
-  const [heard, other] = [made(), made()];
-  for (const take of [heard, other]) {
+  const [playing, other] = [newTake(), newTake()];
+  for (const take of [playing, other]) {
     take.add(24000, Int16Array.of(1));
     take.close("stop");
   }
-  heard.hold();
-  for (const take of [heard, other]) take.drop();
-  assert.notEqual(resolveObjectURL(heard.url), undefined);
+  playing.hold();
+  for (const take of [playing, other]) take.drop();
+  assert.notEqual(resolveObjectURL(playing.url), undefined);
   assert.equal(resolveObjectURL(other.url), undefined);
-  heard.leave();
-  assert.equal(resolveObjectURL(heard.url), undefined);
+  playing.leave();
+  assert.equal(resolveObjectURL(playing.url), undefined);
 });
 
-test("of a take that broke off nobody is asked when its words are heard", () => {
+test("the words of a take that broke off are not aligned", () => {
   const endings = ["stop", "length", "stopped", "broken", "failed"].map((ending) => {
-    const take = Object.assign(made(), { id: "r1" });
+    const take = Object.assign(newTake(), { id: "r1" });
     take.add(24000, Int16Array.of(1));
     take.close(ending);
     take.drop();
@@ -97,7 +97,7 @@ test("of a take that broke off nobody is asked when its words are heard", () => 
 });
 
 test("a blind take tells neither voice nor figures", () => {
-  const take = Object.assign(made(), { isBlind: true, seed: "12" });
+  const take = Object.assign(newTake(), { isBlind: true, seed: "12" });
   assert.equal(take.fileName, "take-2.wav");
   assert.deepEqual(figuresOf(take), []);
 });

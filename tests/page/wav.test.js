@@ -21,12 +21,12 @@ function answer(bytes, size) {
 }
 
 async function read(response) {
-  const found = { rate: 0, samples: [] };
+  const sound = { rate: 0, samples: [] };
   for await (const { sampleRate, pcm } of readWav(response)) {
-    found.rate = sampleRate;
-    found.samples.push(...pcm);
+    sound.rate = sampleRate;
+    sound.samples.push(...pcm);
   }
-  return found;
+  return sound;
 }
 
 test("a file is read back as it was written, however it is cut", async () => {
