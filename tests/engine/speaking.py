@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,23 @@ def running_engine(folder: Path, **settings: Any) -> Iterator[Engine]:
         yield engine
     finally:
         engine.stop()
+
+
+@contextmanager
+def standing_still(engine: Engine) -> Iterator[None]:
+    """All rows that arrive meanwhile start in one turn."""
+    stands, goes_on = threading.Event(), threading.Event()
+
+    def stand() -> None:
+        stands.set()
+        goes_on.wait(60)
+
+    engine._loop._commands.put(stand)
+    assert stands.wait(60)
+    try:
+        yield
+    finally:
+        goes_on.set()
 
 
 async def hear(engine: SpeechEngine, utterance: Utterance) -> Take:

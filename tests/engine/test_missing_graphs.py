@@ -22,7 +22,7 @@ from engine.runtime.runner import Runner
 from engine.types import Sampling
 from tests.engine.kernels.interpreter import DEVICE
 from tests.engine.runtime.test_codec_streams import PlainBatches
-from tests.engine.speaking import hear, running_engine, seeded, until
+from tests.engine.speaking import hear, running_engine, seeded, standing_still, until
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 pytest.importorskip("engine.fused.frame")
@@ -99,9 +99,10 @@ async def test_what_is_done_aside_waits_where_nothing_is_buffered(
                 speaking.append(engine.stats().running)
 
         alone = await hear(engine, utterance)
-        take = asyncio.ensure_future(hear(engine, utterance))
-        await until(lambda: engine.stats().running == 1)
-        engine._loop.run_in_gaps(work())
+        with standing_still(engine):  # in whose next turn both begin
+            take = asyncio.ensure_future(hear(engine, utterance))
+            await until(lambda: engine._loop._commands.qsize() == 1)
+            engine._loop.run_in_gaps(work())
         assert np.array_equal((await take).codes, alone.codes)
         await until(lambda: engine.stats().graphs_left == 0)
         assert speaking == [0 if frame_seconds is None else 1] * 3

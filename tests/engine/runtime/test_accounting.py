@@ -17,7 +17,7 @@ from engine.config import TransformerSizes
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import Prompt
 from engine.runtime.prefix_cache import PrefixCache
-from tests.engine.speaking import hear, running_engine, seeded, until
+from tests.engine.speaking import first_chunk, hear, running_engine, seeded, until
 
 SIZES = TransformerSizes(
     vocab_size=8, n_layer=2, dim=2, n_head=1, n_kv_head=1, head_dim=2, intermediate_size=2, qk_norm=False,
@@ -92,8 +92,9 @@ async def test_wrong_counts_are_reported_and_corrected_when_the_engine_idles(
         assert engine.stats().prefix_bytes == right
         for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] held", "codec streams: 1 were open"):
             assert words in caplog.text
-        takes = [seeded("Say this.", seed, 40, (voice,)) for seed in (3, 4)]
-        both = asyncio.gather(*(hear(engine, take) for take in takes))
-        await until(lambda: engine.stats().running == 2)
-        await both
+        takes = [(await first_chunk(engine, seeded("Say this.", seed, 2000, (voice,))))[0] for seed in (3, 4)]
+        assert engine.stats().running == 2
+        for take in takes:
+            await take.aclose()
+        await until(lambda: engine.stats().running == engine.stats().codec_streams == 0)
         assert engine.stats().book_errors == 3

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from torch import Tensor
 from engine import Engine
 from engine.model.prompt import PrefillChunk
 from engine.runtime.plain_frame import PlainFrame
-from tests.engine.speaking import Take, first_chunk, hear, running_engine, seeded, until
+from tests.engine.speaking import Take, first_chunk, hear, running_engine, seeded, standing_still, until
 
 TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 30, 5, 1))]
 SPEAKING = seeded("Speaks all the time.", seed=9, frames=150)
@@ -42,23 +40,6 @@ def draw_first_frames_apart(engine: Engine) -> list[int]:
 
     runner._frame, runner._read, runner._draw_first, runner.ahead = frame, read, draw, True
     return drawn
-
-
-@contextmanager
-def standing_still(engine: Engine) -> Iterator[None]:
-    """All rows that arrive meanwhile start in one turn."""
-    stands, goes_on = threading.Event(), threading.Event()
-
-    def stand() -> None:
-        stands.set()
-        goes_on.wait(60)
-
-    engine._loop._commands.put(stand)
-    assert stands.wait(60)
-    try:
-        yield
-    finally:
-        goes_on.set()
 
 
 @pytest.fixture(scope="module")

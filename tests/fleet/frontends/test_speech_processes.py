@@ -165,10 +165,10 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
         with connect(url, proxy=None, additional_headers=head) as socket:
             socket.send(pack({"event": "start", "request": {"text": "hello", "format": "wav", "reference_id": voice}}))
             socket.send(pack({"event": "flush"}))
-            assert unpack(socket.recv(20, decode=False))["audio"][:4] == b"RIFF"
+            assert unpack(socket.recv(60, decode=False))["audio"][:4] == b"RIFF"
             (request_id,) = states_in_queue(other)
             assert one.delete(f"/v1/requests/{request_id}").json()["cancelled"]
-            while (message := unpack(socket.recv(20, decode=False)))["event"] == "audio":
+            while (message := unpack(socket.recv(60, decode=False)))["event"] == "audio":
                 pass
             assert message["reason"] == "error" and "cancelled" in message["message"]
 

@@ -247,7 +247,7 @@ def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
                     "audio.start",
                     "audio.done",
                 ):
-                    reply = socket.recv(10)
+                    reply = socket.recv(60)
                 assert json.loads(reply)["type"] in ("error", "session.done")
 
 
@@ -270,7 +270,7 @@ def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None
                     socket.send(pack({"event": "stop"}))
                 event: Any = {"event": "audio"}
                 while event["event"] == "audio":
-                    event = unpack(socket.recv(10, decode=False))
+                    event = unpack(socket.recv(60, decode=False))
                 assert event["event"] == "finish"
                 if text in (NASTY["NUL"], NASTY["half a surrogate pair"]):
                     assert event["reason"] == "error"

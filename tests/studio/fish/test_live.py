@@ -19,6 +19,7 @@ from studio.api_key import read_keys
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
+from tests.waiting import wait_until_true
 
 Steer = Callable[..., Steered]
 
@@ -37,7 +38,7 @@ def start(socket: ClientConnection, **request: Any) -> None:
 
 
 def receive(socket: ClientConnection) -> dict[str, Any]:
-    data = socket.recv(20)
+    data = socket.recv(60)
     assert isinstance(data, bytes)
     message: dict[str, Any] = unpack(data)
     return message
@@ -172,7 +173,7 @@ def test_a_mistake_ends_with_a_finish_that_says_why(steered: Steer, messages: li
         _, finish = until_finish(socket)
         assert finish["reason"] == "error" and words in finish["message"]
         with pytest.raises(ConnectionClosed) as closed:
-            socket.recv(10)
+            socket.recv(60)
         assert closed.value.rcvd and closed.value.rcvd.code == 1008
     served.until(running=0, waiting=0)
 
@@ -215,7 +216,7 @@ def test_after_a_finish_the_socket_waits_for_another_start_and_closes_in_the_end
             send(socket, "stop")
             assert until_finish(socket)[1]["reason"] == "stop"
         with pytest.raises(ConnectionClosedOK) as closed:
-            socket.recv(20)
+            socket.recv(60)
         assert closed.value.rcvd and closed.value.rcvd.code == 1000
 
 
@@ -240,12 +241,12 @@ def test_a_client_that_stops_reading_is_left_and_its_row_is_free(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.api.text_socket.SEND_SECONDS", 0.3)
-    served, _ = steered()
+    served, engine = steered()
     slow = socket_with_small_buffer(served)
     with open_live(served, sock=slow, max_queue=1) as socket:
         start(socket, text="word " * 3000, format="wav")
         send(socket, "stop")
-        served.until(running=1)
+        wait_until_true(lambda: engine.utterances)
         served.until(running=0, waiting=0)
         socket.socket.close()
     assert spoken(served)

@@ -84,7 +84,7 @@ def another_studio(home: Path, voices: Path, lease: float) -> Iterator[tuple[Ser
 def test_a_studio_takes_over_what_a_killed_one_was_speaking(
     steered: Steer, voices_folder: Path, tmp_path: Path
 ) -> None:
-    with another_studio(tmp_path, voices_folder, lease=1.0) as (killed, process):
+    with another_studio(tmp_path, voices_folder, lease=2.5) as (killed, process):
         project = create_project(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
         until(killed, project, speaking=2)
         served, engine = steered(home=str(tmp_path))

@@ -28,10 +28,10 @@ def send(socket: ClientConnection, kind: str, **fields: object) -> None:
 
 def sentence(socket: ClientConnection) -> tuple[dict[str, Any], bytes, dict[str, Any]]:
     """The next sentence: its start, its bytes, its end."""
-    start = json.loads(socket.recv(10))
+    start = json.loads(socket.recv(60))
     assert start["type"] == "audio.start", start
     audio = b""
-    while isinstance(message := socket.recv(10), bytes):
+    while isinstance(message := socket.recv(60), bytes):
         audio += message
     return start, audio, json.loads(message)
 
@@ -51,9 +51,9 @@ def test_sentences_are_spoken_as_soon_as_they_are_complete(steered: Steer) -> No
         send(socket, "input.done")
         start, audio, _ = sentence(socket)
         assert (start["sentence_index"], start["sentence_text"]) == (1, "And that is it")
-        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 2}
+        assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 2}
         with pytest.raises(ConnectionClosed) as closed:
-            socket.recv(10)
+            socket.recv(60)
         assert closed.value.rcvd and closed.value.rcvd.code == 1000
     assert [turn.text for turn in engine.utterances[1].history] == ["It costs 3.50 in all."]
 
@@ -98,7 +98,7 @@ def test_pauses_that_stand_alone_are_heard_before_the_next_sentence(steered: Ste
         assert frames_of(audio) == (44_100, 22_050 + 6 * 2048)
         send(socket, "input.text", text="[pause:1s]\n[pause:1s]")
         send(socket, "input.done")
-        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 3}
+        assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 3}
     assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Three"]
 
 
@@ -107,9 +107,9 @@ def test_a_cancel_stops_the_voice_and_drops_the_rest_and_the_session_goes_on(ste
     engine.later_frames_gate.clear()
     with open_socket(served) as socket:
         send(socket, "input.text", text="One two. Three four. Five")
-        assert json.loads(socket.recv(10))["type"] == "audio.start"
+        assert json.loads(socket.recv(60))["type"] == "audio.start"
         send(socket, "input.cancel")
-        while isinstance(message := socket.recv(10), bytes):
+        while isinstance(message := socket.recv(60), bytes):
             pass
         assert json.loads(message) == {"type": "audio.cancelled", "sentence_index": 0}
         served.until(running=0, cancelled=1)
@@ -118,7 +118,7 @@ def test_a_cancel_stops_the_voice_and_drops_the_rest_and_the_session_goes_on(ste
         send(socket, "input.done")
         start, _, _ = sentence(socket)
         assert (start["sentence_index"], start["sentence_text"]) == (1, "Six seven")
-        assert json.loads(socket.recv(10))["type"] == "session.done"
+        assert json.loads(socket.recv(60))["type"] == "session.done"
 
 
 def test_a_cancel_after_the_text_is_done_ends_the_session(steered: Steer) -> None:
@@ -129,8 +129,8 @@ def test_a_cancel_after_the_text_is_done_ends_the_session(steered: Steer) -> Non
         send(socket, "input.done")
         served.until(running=1)
         send(socket, "input.cancel")
-        assert json.loads(socket.recv(10))["type"] == "audio.cancelled"
-        assert json.loads(socket.recv(10))["type"] == "session.done"
+        assert json.loads(socket.recv(60))["type"] == "audio.cancelled"
+        assert json.loads(socket.recv(60))["type"] == "session.done"
     served.until(running=0)
 
 
@@ -167,10 +167,10 @@ def test_a_bad_message_is_reported_and_ends_the_session(
     served, engine = steered()
     with open_socket(served) as socket:
         socket.send(message)
-        event = json.loads(socket.recv(10))
+        event = json.loads(socket.recv(60))
         assert event["type"] == "error" and event["error"]["param"] == param
         with pytest.raises(ConnectionClosed) as closed:
-            socket.recv(10)
+            socket.recv(60)
         assert closed.value.rcvd and closed.value.rcvd.code == 1008
     assert not engine.utterances
 
@@ -183,7 +183,7 @@ def test_settings_are_refused_after_others_and_after_text(steered: Steer, before
         for kind in before:
             send(socket, kind, **({"text": "Hello. "} if kind == "input.text" else {}))
         send(socket, "session.config", speed=2)
-        while json.loads(event := socket.recv(10))["type"] != "error":
+        while json.loads(event := socket.recv(60))["type"] != "error":
             continue
         assert "before any text" in str(event)
     engine.first_frame_gate.set()
@@ -198,7 +198,7 @@ def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steere
         for _ in range(4):
             send(socket, "input.text", text=("a" * 3998 + ". "))
         send(socket, "input.text", text="b" * 500)
-        event = json.loads(socket.recv(10))
+        event = json.loads(socket.recv(60))
         assert event["type"] == "error" and "16384 characters" in event["error"]["message"]
     engine.first_frame_gate.set()
     with open_socket(served) as socket:
@@ -209,7 +209,7 @@ def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steere
             send(socket, "input.flush")
         send(socket, "input.text", text="The last one.")
         send(socket, "input.done")
-        while isinstance(message := socket.recv(10), bytes) or json.loads(message)["type"] != "session.done":
+        while isinstance(message := socket.recv(60), bytes) or json.loads(message)["type"] != "session.done":
             assert isinstance(message, bytes) or json.loads(message)["type"] != "error", message
 
 
@@ -226,4 +226,4 @@ def test_only_known_keys_and_origins_come_in(steered: Steer) -> None:
     for origin in (None, "https://good.example", served.url):
         with open_socket(served, additional_headers=key, origin=origin) as socket:
             send(socket, "input.done")
-            assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 0}
+            assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 0}

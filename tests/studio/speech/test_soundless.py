@@ -65,7 +65,7 @@ def test_a_sentence_without_sound_is_silence_on_the_socket_and_an_invisible_one_
         start, audio, _ = sentence(socket)
         assert start["sentence_text"] == "Hm..." and len(audio) == 4800
         send(socket, "input.done")
-        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 1}
+        assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 1}
 
 
 def test_a_part_without_sound_adds_nothing_to_one_that_has_some(steered: Steer) -> None:
@@ -123,5 +123,5 @@ def test_signs_that_stand_alone_in_a_stream_are_skipped(steered: Steer) -> None:
         assert sentence(socket)[0]["sentence_index"] == 0
         send(socket, "input.done")
         assert sentence(socket)[0]["sentence_index"] == 1
-        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 2}
+        assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 2}
     assert len(engine.utterances) == 2 and engine.utterances[0].text == "One two."

@@ -91,7 +91,7 @@ def streamed(steered: Steered, text: str, size: int) -> None:
         for at in range(0, len(text), size):
             send(socket, "input.text", text=text[at : at + size])
         send(socket, "input.done")
-        while isinstance(message := socket.recv(10), bytes) or json.loads(message)["type"] != "session.done":
+        while isinstance(message := socket.recv(60), bytes) or json.loads(message)["type"] != "session.done":
             assert isinstance(message, bytes) or json.loads(message)["type"] != "error", message
 
 
