@@ -15,11 +15,13 @@ from typing import Any
 import httpx
 import pytest
 
+from engine import EngineConfig
 from studio.projects import import_previews
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.matter import sections_of
 from studio.projects.import_previews import MAX_PER_CALLER, ImportPreviews
 from studio.settings import Settings
+from studio.speech import quality
 from studio.work import child_process, work_queue
 from tests.studio.answers import assert_envelope
 from tests.studio.documents import epub, page, png
@@ -39,8 +41,16 @@ BOOKS = tuple(itertools.chain(*KINDS))
 
 @pytest.fixture(scope="module")
 def served(voices_folder: Path) -> Iterator[Served]:
+    """Its engine speaks a frame a word, since nothing depends on the sound."""
+
+    def start(config: EngineConfig, progress: object) -> FakeEngine:
+        engine = FakeEngine(config)
+        engine.frames_a_word = 1
+        return engine
+
     settings = Settings(model="test/model", voices=str(voices_folder))
-    with serve(settings, FakeEngine.start) as served:
+    with pytest.MonkeyPatch.context() as patch, serve(settings, start) as served:
+        patch.setattr(quality, "LETTERS_A_SECOND", 1000.0)
         yield served
 
 
