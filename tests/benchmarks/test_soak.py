@@ -25,7 +25,7 @@ WRONG = (
 )
 
 
-def test_what_stands_still_passes_and_what_grew_is_named() -> None:
+def test_steady_figures_pass_and_growing_ones_are_named() -> None:
     assert verdict(STEADY) == verdict(UNEVEN) == []
     for looks, message in WRONG:
         assert verdict(looks) == [message]

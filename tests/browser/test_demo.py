@@ -67,7 +67,7 @@ def test_a_visitor_learns_how_to_run_such_a_model(steered: Steer, new_page: NewP
     expect(more(screen)).to_be_focused()
 
 
-def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
+def test_a_clone_is_announced_where_it_is_made_and_once_where_it_is_first_heard(
     steered: Steer, open_page: Open, tmp_path: Path
 ) -> None:
     studio = steered(with_card(DEMO))

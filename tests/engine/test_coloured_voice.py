@@ -68,7 +68,7 @@ async def test_the_inline_engine_makes_the_same_vector_and_the_same_sound(folder
     np.testing.assert_allclose(sounds[0], sounds[1], atol=1e-5)
 
 
-async def test_a_codec_without_a_timbre_part_makes_no_vector_and_heeds_none(tiny_checkpoint: Path) -> None:
+async def test_a_codec_without_a_timbre_part_makes_no_vector_and_ignores_one(tiny_checkpoint: Path) -> None:
     engine = Engine.start(EngineConfig(str(tiny_checkpoint), device="cpu"))
     try:
         reference = await engine.encode_reference(clip(0), 44_100, "Some words.")

@@ -12,7 +12,7 @@ from engine import Engine, EngineConfig, Gpu
 
 
 @pytest.mark.parametrize("has_gpu", [True, False])
-def test_an_engine_on_a_cpu_tells_the_machines_gpu(
+def test_an_engine_on_a_cpu_reports_the_machines_gpu(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, has_gpu: bool
 ) -> None:
     card = SimpleNamespace(name="A card", total_memory=24 * 2**30)

@@ -51,7 +51,7 @@ def test_a_card_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) ->
         ("pipeline_tag: text-to-speech", "", ()),
     ],
 )
-def test_a_readmes_header_tells_licence_and_languages(
+def test_the_header_of_a_readme_gives_licence_and_languages(
     tmp_path: Path, header: str, licence: str, languages: tuple[str, ...]
 ) -> None:
     (tmp_path / "README.md").write_text(f"---\n{header}\n---\nlicense: none\nlanguage: xx\n")
@@ -62,7 +62,7 @@ def test_a_readmes_header_tells_licence_and_languages(
     assert ModelCard.read(tmp_path).licence == ""
 
 
-def test_the_bundled_model_tells_what_it_speaks_and_obeys() -> None:
+def test_the_bundled_models_card_lists_its_languages_and_tags() -> None:
     card = ModelCard.read(ROOT / "assets/fry")
     assert card.normalize and card.demo and card.languages == ("en",)
     assert card.tags is not None and "whisper" in card.tags

@@ -35,7 +35,7 @@ def fleet(line: FakeTransport, head: str | None = None) -> Iterator[tuple[FleetE
         engine.stop()
 
 
-async def test_it_has_the_rows_of_all() -> None:
+async def test_a_fleet_has_the_rows_of_all_replicas() -> None:
     with fleet(FakeTransport(3)) as (engine, _):
         assert (engine.info.max_rows, engine.info.max_waiting) == (12, 6)
         assert engine.info.device == "3 × cpu"

@@ -99,7 +99,7 @@ async def test_the_line_opens_though_a_replica_says_nothing() -> None:
     await RayTransport(cast(Any, SilentHandle())).discover()
 
 
-async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
+async def test_a_fleet_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
     mine, theirs = await asyncio.gather(
         *(asyncio.gather(*(hear(engine, take(seed, 20)) for seed in range(4))) for engine in (alone, fleet))
     )

@@ -239,7 +239,7 @@ async def test_an_invalid_utterance_is_refused_without_another_try() -> None:
     assert len(line.opened) == 1
 
 
-async def test_leaving_reaches_the_replica() -> None:
+async def test_leaving_cancels_the_take_at_the_replica() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
     async with aclosing(RoutedUtterance(replicas, utterance(frames=1000)).chunks()) as chunks:

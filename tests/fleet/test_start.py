@@ -83,7 +83,7 @@ def test_more_engines_than_cores(monkeypatch: pytest.MonkeyPatch, gpus: Callable
         starting(3)
 
 
-def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
+def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

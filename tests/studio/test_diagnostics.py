@@ -13,7 +13,7 @@ Steer = Callable[..., Steered]
 HEADERS = {"Authorization": "Bearer top-secret"}
 
 
-def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> None:
+def test_every_setting_is_listed_with_its_source_and_without_keys(steered: Steer) -> None:
     keys = read_keys("top-secret")
     served, _ = steered(api_keys=keys, max_waiting=3)
     with served.client(headers=HEADERS) as client:

@@ -206,7 +206,7 @@ def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch:
     assert background(served)["recorder"] == {"ok": True, "failures": 1}
 
 
-async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(tmp_path: Path) -> None:
+async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: Path) -> None:
     recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
     take = stored_take("req_1", "words", "anna")
     lost, open_one = recorder.open(take, "a model"), recorder.open(take, "a model")

@@ -109,7 +109,7 @@ def test_with_keys_no_caller_reaches_anothers_files(settings: Settings, tmp_path
         assert nobody.post("/gradio_api/upload", files={"files": ("a.wav", CLIP)}).status_code == 401
 
 
-def test_nor_behind_the_path_of_a_proxy(
+def test_no_foreign_file_is_reached_behind_the_path_of_a_proxy(
     settings: Settings, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
@@ -123,7 +123,9 @@ def test_nor_behind_the_path_of_a_proxy(
             assert client.get(sound["url"]).content[:4] == b"RIFF"
 
 
-def test_nor_through_a_speech_process(voices_folder: Path, temporary: Path, tmp_path: Path) -> None:
+def test_no_foreign_file_is_reached_through_a_speech_process(
+    voices_folder: Path, temporary: Path, tmp_path: Path
+) -> None:
     settings = Settings(
         model="test/model",
         voices=str(voices_folder),
@@ -362,7 +364,7 @@ def test_a_folder_of_another_hand_is_not_used(served: Served, temporary: Path, t
     assert folder.exists(), "nor is it removed"
 
 
-def test_what_a_killed_studio_left_is_cleared_away(settings: Settings, temporary: Path) -> None:
+def test_leftovers_of_a_killed_studio_are_removed(settings: Settings, temporary: Path) -> None:
     killed, foreign = temporary / "studio-files-killed", temporary / "studio-files-other"
     for folder in (killed, foreign):
         folder.mkdir()

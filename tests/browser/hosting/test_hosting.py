@@ -177,7 +177,7 @@ NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
 """As a browser does it that lets another site's frame keep nothing, or no site."""
 
 
-def test_the_page_speaks_where_the_browser_lets_nothing_be_kept(
+def test_the_page_speaks_in_a_browser_without_storage(
     steered: Callable[..., Served], new_page: Callable[[], Page]
 ) -> None:
     page = new_page()

@@ -177,7 +177,7 @@ def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: S
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
 
 
-def test_readings_tags_and_languages_are_those_of_the_model_and_told_before_speaking(
+def test_readings_tags_and_languages_are_those_of_the_model_and_shown_before_speaking(
     steered: Steer, open_page: Open
 ) -> None:
     studio = steered(with_card(ModelCard(languages=("en",), tags=("whisper",), normalize=True)))

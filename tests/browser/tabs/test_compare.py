@@ -183,9 +183,7 @@ def test_what_cannot_be_compared_is_said_and_stop_frees_every_place(compare: Scr
     expect(cell(compare, "B")).to_contain_text("stopped", ignore_case=True)
 
 
-def test_a_first_sound_that_comes_late_takes_the_player_from_nobody(
-    steered: Callable[..., Served], open_page: Open
-) -> None:
+def test_a_late_first_sound_does_not_interrupt_the_player(steered: Callable[..., Served], open_page: Open) -> None:
     studio = steered()
     gate = studio.app.state.studio.speech.host.engine().first_frame_gate
     gate.clear()

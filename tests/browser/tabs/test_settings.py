@@ -54,7 +54,7 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     expect(screen.page.get_by_label("Theme")).to_have_value("system")
 
 
-def test_the_first_key_is_told_what_it_was_given(served: Served, open_page: Open) -> None:
+def test_the_first_key_is_shown_what_it_adopted(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     answer = {"adopted": {"takes": 12, "projects": 1, "voices": 2}}
     screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | answer))

@@ -147,7 +147,9 @@ def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and
     assert halves[1] == pytest.approx(halves[0], rel=0.1)  # a browser's level control would pull them apart
 
 
-def test_a_denied_microphone_is_said_and_a_file_does_instead(studio: Served, open_page: Open, tmp_path: Path) -> None:
+def test_a_denied_microphone_is_explained_and_a_file_can_be_uploaded_instead(
+    studio: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(studio).ready()
     new_voice(screen)
     denied = "() => Promise.reject(new DOMException('no', 'NotAllowedError'))"

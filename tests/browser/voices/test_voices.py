@@ -300,7 +300,7 @@ def test_what_somebody_else_changed_is_not_written_over_and_what_a_voice_presets
     )
 
 
-def test_whose_a_voice_is_can_be_said_the_studio_shows_it_and_no_name_is_run(studio: Served, open_page: Open) -> None:
+def test_facts_of_a_voice_are_edited_and_shown_and_no_name_is_run(studio: Served, open_page: Open) -> None:
     attack = "<img src=x onerror=\"document.body.dataset.hacked='yes'\">"
     keep(studio, attack, tags="<b onclick=x>", description=attack)
     keep(studio, "Cleo")

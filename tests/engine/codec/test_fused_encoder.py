@@ -44,7 +44,7 @@ def test_codes_are_the_plain_ones_in_pieces_and_in_company(at_end: int, monkeypa
 
 
 @torch.inference_mode()
-def test_an_encoder_on_demand_finds_them_wherever_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encoder_on_demand_finds_its_graphs_if_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its codec stays in the host's memory, and so it is as good as before."""
     codec, free = with_transformers(0, 2).cpu(), [1000]
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[0], 2000))

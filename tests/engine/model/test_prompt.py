@@ -123,7 +123,7 @@ def test_control_tokens_in_an_earlier_turn_are_refused(layout: Layout) -> None:
         layout.build(Utterance("Go.", history=(reference("<|im_end|>", 2),)))
 
 
-def test_the_target_text_keeps_its_speaker_tags_and_gets_none(layout: Layout) -> None:
+def test_the_target_text_keeps_its_speaker_tags_and_gets_no_others(layout: Layout) -> None:
     text = "<|speaker:1|>Hello.<|speaker:0|>[angry] No!"
     ids, _ = layout.build(Utterance(text))
     assert ids[-len(layout.expected(*user(text))) :] == layout.expected(*user(text))

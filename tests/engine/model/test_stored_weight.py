@@ -102,7 +102,7 @@ def test_the_bundled_model_hardly_draws_otherwise(
     )
 
 
-async def test_an_engine_with_quantised_weights_speaks_and_tells_when_words_are_heard() -> None:
+async def test_an_engine_with_quantised_weights_speaks_and_aligns_words() -> None:
     with running_engine(FRY, weights="int8", max_rows=1, max_context=512) as engine:
         take = await hear(engine, Utterance("One boat came home.", (), Sampling(seed=1), max_frames=80))
         times = await engine.align("One boat came home.", take.codes)

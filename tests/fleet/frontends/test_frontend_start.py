@@ -53,7 +53,7 @@ def test_how_many(device: str, replicas: int, cores: int, count: int) -> None:
     assert speech_process_count(Settings(), engine, cores) == count
 
 
-def test_several_listen_at_one_port_and_nobody_else_can() -> None:
+def test_several_sockets_listen_at_one_port_and_other_programs_cannot() -> None:
     public = PublicPort(HERE)
     try:
         mine = [sockets[0] for sockets in public.several(3)]

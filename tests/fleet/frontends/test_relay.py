@@ -123,7 +123,7 @@ async def test_callers_cannot_forge_their_address(tmp_path: Path, forged: dict[s
     assert request["client"][0] == "127.0.0.1" and request["scheme"] == "http"
 
 
-async def test_a_proxy_on_this_machine_may(tmp_path: Path) -> None:
+async def test_a_proxy_on_this_machine_may_name_the_caller(tmp_path: Path) -> None:
     """As in a studio of one process."""
     async with relayed(tmp_path, Studio()) as client:
         headers = {"X-Forwarded-For": "9.8.7.6", "X-Forwarded-Proto": "https"}
@@ -131,7 +131,7 @@ async def test_a_proxy_on_this_machine_may(tmp_path: Path) -> None:
     assert request["client"][0] == "9.8.7.6" and request["scheme"] == "https"
 
 
-async def test_an_answer_comes_as_it_is_made(tmp_path: Path) -> None:
+async def test_an_answer_is_passed_on_as_it_is_made(tmp_path: Path) -> None:
     studio = Studio()
     async with relayed(tmp_path, studio) as client, client.stream("GET", "/slow") as answer:
         pieces = answer.aiter_raw()
@@ -148,7 +148,7 @@ async def test_hanging_up_ends_the_request(tmp_path: Path) -> None:
         await asyncio.wait_for(studio.left.wait(), 30)
 
 
-async def test_without_the_studio_it_says_so(tmp_path: Path) -> None:
+async def test_a_relay_without_its_studio_answers_503(tmp_path: Path) -> None:
     with socket.socket() as public:
         public.bind(("127.0.0.1", 0))
         relay = Relay(own, lambda scope: scope["path"] == SOUND, str(tmp_path / "gone"))

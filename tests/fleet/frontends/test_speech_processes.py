@@ -185,7 +185,7 @@ def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key
             assert client.post(SPEECH, json=speech_body(), headers={"cookie": cookie}).status_code == 401
 
 
-def test_a_process_that_dies_takes_its_own_streams_along_and_nobody_elses(studio: Several, key: str) -> None:
+def test_a_process_that_dies_ends_its_own_streams_only(studio: Several, key: str) -> None:
     victim = studio.pids[0]
     with under_way(studio, key, 0) as (broken, lost), under_way(studio, key, 1) as (_, kept):
         heard = kept.iter_raw()

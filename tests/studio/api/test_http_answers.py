@@ -117,7 +117,7 @@ def test_a_number_beyond_all_limits_is_refused_by_the_name_of_its_field(steered:
     assert_envelope(answer, 400, name)
 
 
-def test_a_file_that_is_too_large_is_told_by_its_field_and_in_mib(steered: Steer) -> None:
+def test_a_file_that_is_too_large_is_refused_with_its_field_and_size_in_mib(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         files = {"audio_sample": ("clip.wav", bytes(12 * 2**20))}
@@ -225,7 +225,7 @@ def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.
         assert get_range("bytes=5-9", **{"If-None-Match": tag}).status_code == 304
 
 
-def test_the_document_tells_how_to_show_a_key_and_what_each_answer_is(steered: Steer) -> None:
+def test_the_document_describes_keys_and_every_answer(steered: Steer) -> None:
     open_studio, _ = steered()
     closed_studio, _ = steered(api_keys=read_keys("secret"))
     closed: dict[str, Any] = closed_studio.app.openapi()

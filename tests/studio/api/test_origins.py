@@ -66,7 +66,7 @@ def test_a_page_of_another_origin_cannot_change_anything(
         assert not engine.utterances
 
 
-def test_nor_with_a_form_or_through_gradio(with_page: Served) -> None:
+def test_a_page_of_another_origin_cannot_use_a_form_or_gradio(with_page: Served) -> None:
     clip = {"audio_sample": ("clip.wav", wav(tone(2)))}
     with with_page.client(headers={"Origin": EVIL}) as client:
         assert client.post("/v1/audio/voices", data={"name": "forged", "ref_text": "hi"}, files=clip).status_code == 403

@@ -194,7 +194,7 @@ def test_no_string_of_any_route_breaks_the_server_or_a_list(
     assert sent > 150
 
 
-def test_nor_does_a_huge_number_or_a_long_list_of_a_query(
+def test_huge_numbers_and_long_lists_of_a_query_are_refused(
     served: Served, document: Json, known: dict[str, str]
 ) -> None:
     names = set[str]()
@@ -218,7 +218,7 @@ def test_nor_does_a_huge_number_or_a_long_list_of_a_query(
 
 
 @pytest.mark.parametrize("name", [b'name="a\0b"; filename="a.txt"', b'name="odd"; filename="a\0b.txt"'])
-def test_nor_does_one_in_the_names_of_a_forms_files(served: Served, name: bytes) -> None:
+def test_no_string_in_the_names_of_a_forms_files_breaks_the_server(served: Served, name: bytes) -> None:
     """Also of a file that no route reads."""
     part = b"--x\r\nContent-Disposition: form-data; " + name + b"\r\n\r\nHi.\r\n"
     wanted = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nHi.\r\n'
@@ -230,7 +230,7 @@ def test_nor_does_one_in_the_names_of_a_forms_files(served: Served, name: bytes)
         assert "NUL" in answer.text and client.get("/v1/projects").json()["data"] == before
 
 
-def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
+def test_no_string_of_a_message_breaks_the_socket(served: Served) -> None:
     url = served.url.replace("http", "ws") + "/v1/audio/speech/stream"
     for text in NASTY.values():
         for message in (
@@ -251,7 +251,7 @@ def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
                 assert json.loads(reply)["type"] in ("error", "session.done")
 
 
-def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None:
+def test_no_string_of_a_message_breaks_fish_audios_socket(served: Served) -> None:
     url = served.url.replace("http", "ws") + "/v1/tts/live"
     start: Json = {"event": "start", "request": {"text": "", "format": "pcm"}}
     for text in NASTY.values():
@@ -277,7 +277,7 @@ def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None
 
 
 @pytest.mark.parametrize("path", ["call/synthesize", "run/synthesize", "queue/join", "reset"])
-def test_nor_does_a_body_without_bounds_reach_gradio(served: Served, path: str) -> None:
+def test_a_body_without_bounds_does_not_reach_gradio(served: Served, path: str) -> None:
     """Which would parse it in the event loop: 40 MB of empty lists held up every stream for minutes."""
     head = {"Content-Type": "application/json"}
     with served.client() as client:
@@ -287,7 +287,7 @@ def test_nor_does_a_body_without_bounds_reach_gradio(served: Served, path: str) 
 
 
 @pytest.mark.parametrize("kind", ["half a surrogate pair", "NUL"])
-def test_nor_does_one_in_an_endpoint_of_gradio(served: Served, kind: str) -> None:
+def test_no_string_breaks_an_endpoint_of_gradio(served: Served, kind: str) -> None:
     with served.client() as client:
         endpoints = client.get("/gradio_api/info").json()["named_endpoints"]
         assert len(endpoints) > 10
@@ -323,7 +323,7 @@ def test_a_library_that_holds_such_a_string_already_can_be_read_and_mended(steer
         assert client.patch(f"/v1/projects/{project}", json={"voice": "bert"}).json()["settings"]["voice"] == "bert"
 
 
-def test_a_search_with_a_nul_is_refused_wherever_it_is_asked(served: Served) -> None:
+def test_a_search_with_a_nul_is_refused_everywhere(served: Served) -> None:
     with served.client() as client:
         for method, path in (("GET", "/v1/takes"), ("GET", "/v1/takes/export"), ("DELETE", "/v1/takes")):
             answer = client.request(method, f"{path}?q=a%00b&confirm=true")

@@ -21,7 +21,7 @@ VALUE: dict[str, Any] = {
 }
 
 
-def test_what_is_packed_is_read_again() -> None:
+def test_packed_values_are_read_back() -> None:
     assert unpack(pack(VALUE)) == VALUE
     assert unpack(b"\x81\xa1a\xca\x3f\x00\x00\x00") == {"a": 0.5}  # a float of four bytes, as JavaScript packs it
 

@@ -42,7 +42,7 @@ def times_of(client: httpx.Client, take: httpx.Response, **query: str) -> list[d
     return times
 
 
-def test_a_stream_tells_words_or_sentences_before_its_last_event(steered: Steer) -> None:
+def test_a_stream_gives_the_times_of_words_or_sentences_before_its_last_event(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         *_, times, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
@@ -91,7 +91,7 @@ def test_sound_alone_and_an_engine_that_cannot_say_so_before_they_speak(steered:
     assert len(engine.utterances) == 1
 
 
-def test_a_kept_take_is_aligned_when_somebody_asks_and_never_again(steered: Steer) -> None:
+def test_a_stored_take_is_aligned_once_when_its_times_are_requested(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         take = speak(client, "It was $3.50. Really.", normalize=True, chunk_length=100)
@@ -139,7 +139,7 @@ def test_a_take_that_was_cut_has_the_words_that_were_begun_and_the_rest_once_it_
         assert times_of(client, went_on) == every
 
 
-def test_times_go_with_their_take_and_a_take_from_before_has_none(steered: Steer) -> None:
+def test_times_are_deleted_with_their_take_and_older_takes_have_none(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         take, other = speak(client, "Hello there."), speak(client, "Good bye.")

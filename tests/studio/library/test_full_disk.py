@@ -62,7 +62,7 @@ def test_a_file_that_could_not_be_written_whole_leaves_nothing(tmp_path: Path, f
     assert files(tmp_path) == set()
 
 
-def test_a_voice_of_which_one_clip_had_no_room_leaves_none_of_its_clips(tmp_path: Path, full_when: Full) -> None:
+def test_a_voice_whose_clips_do_not_all_fit_on_the_disk_leaves_none(tmp_path: Path, full_when: Full) -> None:
     library = Library(tmp_path)
     shared = new_sample(CLIP, "shared words")
     library.voices.create(VoiceFields(name="Anna"), [shared])

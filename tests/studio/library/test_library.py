@@ -106,7 +106,7 @@ def test_a_change_of_nothing_makes_no_revision(library: Library) -> None:
     assert library.voices.revise("anna", lambda now: now) == voice
 
 
-def test_editing_what_is_said_of_a_voice_leaves_its_revision_but_not_its_version(library: Library) -> None:
+def test_editing_the_fields_of_a_voice_changes_its_version_but_not_its_revision(library: Library) -> None:
     voice = library.voices.create(VoiceFields(name="Anna", description="old"), [new_sample()])
     edited = library.voices.edit("anna", VoiceFields(name="Berta", favourite=True), voice.version)
     assert (edited.slug, edited.description, edited.favourite) == ("berta", "old", True)
@@ -331,7 +331,7 @@ def test_a_damaged_audio_file_is_noticed(library: Library) -> None:
         library.files.read(voice.samples[0].clip)
 
 
-def test_entries_of_an_earlier_version_are_told_from_new_ones(tmp_path: Path) -> None:
+def test_entries_of_an_earlier_version_are_distinguished_from_new_ones(tmp_path: Path) -> None:
     library = Library(tmp_path)
     entries = [Pronunciation("US", "U S", match_case=True), Pronunciation("=us", "equals us")]
     library.pronunciations.merge(GLOBAL, entries[:1], replacing=False)

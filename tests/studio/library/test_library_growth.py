@@ -86,7 +86,7 @@ def test_an_entry_of_a_project_costs_the_same_in_any_dictionary(tmp_path: Path, 
     assert costs[1] <= TIMES * (costs[0] + 2 * listed), costs
 
 
-def test_settings_that_no_part_is_spoken_with_read_none(tmp_path: Path) -> None:
+def test_settings_that_no_part_was_spoken_with_read_no_part(tmp_path: Path) -> None:
     library = Library(tmp_path)
     projects, costs = [project_of(library, count, "Some words. " * 20) for count in (10, 2000)], []
     for project in projects:

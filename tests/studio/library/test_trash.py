@@ -111,7 +111,7 @@ def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: 
     assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
 
 
-def test_nobody_sees_restores_or_removes_what_is_not_theirs(library: Library) -> None:
+def test_the_trash_of_others_is_neither_seen_restored_nor_removed(library: Library) -> None:
     one_of_each(library)
     items = all_items(library)
     assert all_items(library, "you") == []
@@ -193,7 +193,7 @@ def test_a_deletion_counts_though_what_has_expired_cannot_be_removed_now(
     assert library.takes.delete(TakeFilter()) == ["req_1"] and len(all_items(library)) == 1
 
 
-def test_another_program_does_not_remove_by_its_own_days_what_it_only_reads(library: Library) -> None:
+def test_a_program_that_only_reads_the_library_does_not_empty_its_trash(library: Library) -> None:
     one_of_each(library)
     aged(library, DAY)
     other = Library(library.home, trash_days=0.5)

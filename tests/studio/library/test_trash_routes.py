@@ -20,7 +20,7 @@ def listed(client: httpx.Client, **question: Any) -> list[tuple[str, str]]:
     return [(item["kind"], item["id"]) for item in client.get(TRASH, params=question).json()["data"]]
 
 
-def test_what_is_deleted_is_listed_restored_and_removed(steered: Steer) -> None:
+def test_deleted_items_are_listed_restored_and_removed(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}])
     at = f"/v1/projects/{project['id']}"

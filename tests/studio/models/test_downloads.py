@@ -64,7 +64,7 @@ def test_a_cancelled_download_leaves_nothing_unfinished(hub: Hub, snapshot: Path
         assert client.post(f"{LIST}/bundled/download").status_code == 404
 
 
-def test_what_a_killed_program_has_left_is_continued(
+def test_a_download_of_a_killed_program_is_continued(
     hub: Hub, snapshot: Path, cache: Path, studio_of: StudioOf
 ) -> None:
     """Killed is `fish-voice-studio models download`; while it runs, a studio does not download beside it."""

@@ -151,7 +151,7 @@ def test_a_title_may_stand_below_a_bare_heading() -> None:
     assert [line for line in [*titles, *prose] if is_title(line)] == titles
 
 
-def test_signs_around_a_heading_are_none_of_it() -> None:
+def test_signs_around_a_heading_do_not_belong_to_it() -> None:
     lines = ["# Act One", "## Any Title ##", "_CHAPTER I._", "=== Part 2 ===", "**Prologue**", "- Chapter 1 -"]
     assert [undecorated(line) for line in lines] == [
         "Act One", "Any Title", "CHAPTER I.", "Part 2", "Prologue", "Chapter 1",

@@ -48,7 +48,7 @@ def test_every_page_is_framed_by_the_studio_alone(tmp_path: Path, voices_folder:
         (("*", "https://home.example"), True, "'self' https://home.example https://huggingface.co https://*.hf.space"),
     ],
 )
-def test_named_origins_and_the_hub_may_frame_it_and_everybody_may_not(
+def test_named_origins_and_the_hub_may_frame_the_page_and_others_may_not(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, origins: tuple[str, ...], is_space: bool, expected: str
 ) -> None:
     if is_space:

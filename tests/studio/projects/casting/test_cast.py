@@ -100,7 +100,7 @@ def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: 
     assert before["“Very.”"] == ("bert", "new")
 
 
-def test_unsure_lines_are_listed_until_somebody_decides(steered: Steer) -> None:
+def test_unsure_lines_are_listed_until_they_are_decided(steered: Steer) -> None:
     served, _ = steered()
     _, at, cast = novel(served)
     with served.client() as client:

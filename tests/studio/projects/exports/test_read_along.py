@@ -251,7 +251,7 @@ def test_a_title_that_is_not_read_is_shown_and_its_chapter_stays(book: tuple[Ser
     assert heading.text == "One: <the> Start"
 
 
-def test_what_is_missing_or_wrong_is_refused_and_no_file_is_left(steered: Steer) -> None:
+def test_missing_or_wrong_fields_are_refused_and_no_file_is_left(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two.", "voice": "nobody"}])
     url = f"{PROJECTS}/{project['id']}"

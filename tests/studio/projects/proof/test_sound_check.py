@@ -49,7 +49,7 @@ def test_level_and_end() -> None:
         assert figures(nothing).speech_s == 0 and figures(nothing).level == -np.inf
 
 
-def test_what_is_said_twice_in_a_row_is_found() -> None:
+def test_repeated_words_are_found() -> None:
     first, word, last = speech(1, 1), speech(0.4, 2), speech(1, 3)
     (start, end), *_ = repeated_spans(np.concatenate([first, word, word, last]))
     assert start == pytest.approx(1.4, abs=0.1) and end == pytest.approx(1.8, abs=0.1)

@@ -128,7 +128,7 @@ def test_a_project_that_is_read_otherwise_has_to_be_spoken_again(steered: Steer)
         assert client.patch(f"/v1/projects/{project['id']}", json={"normalize": None}).json()["parts"]["stale"] == 0
 
 
-def test_how_a_text_would_be_read_is_told_and_nothing_is_spoken(steered: Steer) -> None:
+def test_the_reading_of_a_text_is_returned_and_nothing_is_spoken(steered: Steer) -> None:
     served, engine = with_card(steered)
     with served.client() as client:
         reading = client.post(READING, json={"input": WRITTEN}).json()
@@ -140,7 +140,7 @@ def test_how_a_text_would_be_read_is_told_and_nothing_is_spoken(steered: Steer) 
     assert not engine.utterances
 
 
-def test_what_becomes_of_brackets_and_pasted_signs_is_told(steered: Steer) -> None:
+def test_brackets_and_pasted_signs_are_explained(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
     text = "# Head\n[Whisper] Tom &amp; Jer\u00adry [1] cast [Fireball] **now** \\[whisper]."
@@ -183,13 +183,15 @@ def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
     ("text", "language"),
     [("The cat is on the mat.", "en"), ("Das ist nicht von mir.", "de"), ("你好，世界", "zh"), ("Hm.", None)],
 )
-def test_the_language_of_a_text_is_told_where_it_is_plain(steered: Steer, text: str, language: str | None) -> None:
+def test_the_language_of_a_text_is_recognised_where_it_is_plain(
+    steered: Steer, text: str, language: str | None
+) -> None:
     served, _ = steered()
     with served.client() as client:
         assert client.post(READING, json={"input": text}).json()["language"] == language
 
 
-def test_the_listing_tells_what_the_model_says_of_itself(steered: Steer) -> None:
+def test_the_listing_contains_the_models_card(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, card=ModelCard(True, ("en",), ("whisper",), demo=True))
     with served.client() as client:

@@ -37,7 +37,7 @@ KEPT_SIGNS = [
 
 
 @pytest.mark.parametrize(("written", "clean"), [*SIGNS, *((text, text) for text in KEPT_SIGNS)])
-def test_signs_that_nobody_can_say_are_left_out_or_spelt_out(written: str, clean: str) -> None:
+def test_unpronounceable_signs_are_left_out_or_spelt_out(written: str, clean: str) -> None:
     assert clean_signs(written) == clean.replace("\u1100\u1161", "\uac00")
     assert clean_signs(clean_signs(written)) == clean_signs(written)
 

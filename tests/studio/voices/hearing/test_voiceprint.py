@@ -21,7 +21,7 @@ def recording(name: str) -> tuple[np.ndarray, int]:
     return samples_of((VOICES / f"{name}.wav").read_bytes())
 
 
-def test_a_persons_other_words_are_alike_and_another_persons_are_not(prints: Voiceprints) -> None:
+def test_other_words_of_the_same_person_are_similar_and_another_persons_are_not(prints: Voiceprints) -> None:
     def print_of(pcm: np.ndarray, rate: int) -> np.ndarray:
         return mean_print(prints.spans(pcm, rate))
 
