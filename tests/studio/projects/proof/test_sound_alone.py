@@ -16,7 +16,7 @@ from studio.speech.reading import normalised
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
 from tests.studio.projects.proof.test_proof import checked, proof, spoken, spots
 from tests.studio.projects.proof.test_sound_check import RATE, speech
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, parts_of, until
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, parts_of, post_verb, until
 from tests.studio.server import Served
 
 COUNTING = "Six ten one two, six ten one two, six ten one two, six ten one two."
@@ -118,7 +118,7 @@ def test_a_runaway_is_found_with_a_recogniser_too_and_does_not_spoil_the_pace(st
     text = "Four five six seven eight nine ten eleven twelve thirteen."
     project = spoken(served, *[text] * 9, language="en")
     engine.frames_a_word = 60
-    ask(served, project, "speak", parts=[parts_of(served, project)[4]["id"]])
+    post_verb(served, project, "speak", parts=[parts_of(served, project)[4]["id"]])
     until(served, project, "done")
     script.texts = [text] * 9
     checked(served, project)
