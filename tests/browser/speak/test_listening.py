@@ -46,6 +46,7 @@ def test_after_a_take_space_plays_and_by_keys_the_focus_goes_to_stop_and_back(st
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
     page, speech = screen.page, screen.asked_for_speech()
+    screen.script.fill("Two words")
     engine.later_frames_gate.clear()
     screen.speak.press("Enter")
     expect(screen.stop).to_be_focused()
@@ -80,6 +81,7 @@ def test_after_a_take_space_plays_and_by_keys_the_focus_goes_to_stop_and_back(st
 def test_the_player_covers_nothing_that_is_used_and_can_be_closed(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page, dock = screen.page, screen.page.locator("#dock")
+    screen.script.fill("Two words")
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
     screen.until_over()
