@@ -28,6 +28,7 @@ from tests.fleet.frontends.several import several
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
+from tests.waiting import wait_until_true
 
 CLIP = wav(tone(2))
 WORDS = "A steady tone."
@@ -230,8 +231,7 @@ def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(client_files, "UPLOAD_SECONDS", 0)
     with served.client() as client:
         reference = upload(client, "a.wav", CLIP)
-        while client.get(f"/gradio_api/file={reference}").status_code == 200:
-            pass
+        wait_until_true(lambda: client.get(f"/gradio_api/file={reference}").status_code != 200)
         assert "upload it to /gradio_api/upload first" in judged(client, reference)
         assert kept_in(temporary) == []
 

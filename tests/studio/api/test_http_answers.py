@@ -13,6 +13,7 @@ import pytest
 from studio.api_key import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
+from tests.waiting import wait_until
 
 SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
@@ -168,8 +169,7 @@ def sound(client: httpx.Client) -> str:
 
 def project_sound(client: httpx.Client) -> str:
     project = client.post("/v1/projects", json={"input": "Two words.", "start": True}).json()["id"]
-    while client.get(f"/v1/projects/{project}").json()["state"] != "done":
-        pass
+    wait_until(lambda now: now["state"] == "done", lambda: client.get(f"/v1/projects/{project}").json())
     part = client.get(f"/v1/projects/{project}/parts").json()["data"][0]
     return f"/v1/projects/{project}/takes/{part['takes'][0]['id']}/audio"
 
