@@ -45,6 +45,9 @@ COMPRESSIONS = {
     # Blocks of 1024 samples instead of 4608, so that the first chunk gives bytes already.
     "flac": Compression("audio/flac", "flac", "flac", "s16", codec_options={"frame_size": "1024"}),
 }
+FLAC_LENGTH = slice(18, 26)
+"""Bytes of a FLAC file whose last 36 bits are its number of samples; 0: unknown."""
+MAX_FLAC_LENGTH = (1 << 36) - 1
 
 
 class CompressedEncoder:
@@ -53,8 +56,14 @@ class CompressedEncoder:
     costly = True
 
     def __init__(
-        self, compression: Compression, source_rate: int, sample_rate: int, metadata: Mapping[str, str] | None = None
+        self,
+        compression: Compression,
+        source_rate: int,
+        sample_rate: int,
+        metadata: Mapping[str, str] | None = None,
+        samples: int | None = None,
     ) -> None:
+        """``samples``: the total length at the source rate if known. A FLAC then states it, so that players show it."""
         self.media_type = compression.media_type
         self.sample_rate = sample_rate
         self._compression, self._metadata = compression, metadata or {}
@@ -62,10 +71,12 @@ class CompressedEncoder:
         self._sink = Sink()
         self._opened: tuple[OutputContainer, AudioStream] | None = None
         self._written = 0
+        length = -(-(samples or 0) * sample_rate // source_rate)
+        self._length = length if compression.container == "flac" and length <= MAX_FLAC_LENGTH else 0
 
     def write(self, pcm: np.ndarray) -> bytes:
         self._encode(self._resampler.write(pcm))
-        return self._sink.take()
+        return self._take()
 
     def finish(self) -> bytes:
         self._encode(self._resampler.finish())
@@ -73,7 +84,15 @@ class CompressedEncoder:
         for packet in stream.encode(None):
             file.mux(packet)
         file.close()
-        return self._sink.take()
+        return self._take()
+
+    def _take(self) -> bytes:
+        data = self._sink.take()
+        if self._length and data:  # the muxer, which cannot seek back, leaves the length out
+            fields = int.from_bytes(data[FLAC_LENGTH], "big") | self._length
+            data = data[: FLAC_LENGTH.start] + fields.to_bytes(8, "big") + data[FLAC_LENGTH.stop :]
+            self._length = 0
+        return data
 
     def _open(self) -> tuple[OutputContainer, AudioStream]:
         """Opens the encoder at the first use, so that a thread bears the cost: LAME takes milliseconds."""

@@ -73,4 +73,4 @@ def open_encoder(
     compression = COMPRESSIONS[name]
     if bit_rate is not None:
         compression = replace(compression, bit_rate=bit_rate)
-    return CompressedEncoder(compression, source_rate, rate, metadata)
+    return CompressedEncoder(compression, source_rate, rate, metadata, samples)

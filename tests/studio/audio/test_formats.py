@@ -47,6 +47,14 @@ def test_a_file_is_what_its_name_says_and_holds_the_sound(name: str) -> None:
     assert strongest * rate / len(middle) == pytest.approx(440, abs=2)
 
 
+@pytest.mark.parametrize("sample_rate", [44_100, 24_000])
+def test_a_flac_of_known_length_states_it(sample_rate: int) -> None:
+    pcm = tone(1.3)[:-7]
+    data = b"".join(encoded("flac", pcm, sample_rate=sample_rate, samples=len(pcm)))
+    samples = soundfile.info(io.BytesIO(data)).frames
+    assert samples == -(-len(pcm) * sample_rate // 44_100) == len(decoded(data, "flac")[1])
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_bytes_come_with_the_sound_and_not_at_its_end(name: str) -> None:
     pieces = encoded(name, tone(3))

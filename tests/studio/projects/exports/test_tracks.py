@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import soundfile
 
 from studio.projects.exports import track_export
 from tests.studio.answers import assert_envelope
@@ -39,9 +40,10 @@ def test_the_tracks_add_up_to_the_whole(spoken: tuple[Served, Json]) -> None:
         assert archive.testzip() is None
         assert archive.namelist() == ["labels.txt", "chapters.txt", "01 anna.flac", "02 bert.flac"]
         tracks = [np.rint(decoded(archive.read(name), "flac")[1] * 32768) for name in archive.namelist()[2:]]
+        stated = [soundfile.info(io.BytesIO(archive.read(name))).frames for name in archive.namelist()[2:]]
         labels = [line.split("\t") for line in archive.read("labels.txt").decode().splitlines()]
         chapters = archive.read("chapters.txt").decode().splitlines()
-    assert all(len(track) == len(whole) for track in tracks)
+    assert all(len(track) == len(whole) for track in tracks) and stated == [len(whole)] * 2
     assert np.array_equal(np.add(*tracks), whole) and not np.any((tracks[0] != 0) & (tracks[1] != 0))
     assert [label[2] for label in labels[::2]] == ["anna: One two.", "anna: Five."]
     assert labels[1][2].startswith("bert: Three. four and so on") and labels[1][2].endswith("…")
