@@ -14,6 +14,7 @@ import { ListeningNote } from "./listening-note.js";
 import { SpotRow } from "./spot-row.js";
 
 const AGAIN = 1000; // ms between two looks while the check runs
+const GROWING = 3000; // while parts are generated, which the figures count
 const BEFORE = 0.5; // s that are heard before a spot
 const MOST = 100; // spots that are shown; the next ones follow as these are settled
 
@@ -41,14 +42,15 @@ export class Proof extends EventTarget {
   /** @type {any} */
   #last = null; // the last state
 
-  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal }} project signal: aborted when the project is left */
-  constructor({ id, playback, signal }) {
+  /** @param {Pick<import("../longform/panels.js").ProjectContext, "id" | "playback" | "signal" | "project">} context */
+  constructor({ id, playback, signal, project }) {
     super();
     const { nowPlaying } = playback;
     this.id = id;
     this.playback = playback;
     this.nowPlaying = nowPlaying;
     this.signal = signal;
+    this.project = project;
     this.offer = new RecogniserOffer();
     this.offer.addEventListener("ready", () => this.look());
     this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#do(() => startProof(id))) });
@@ -100,7 +102,8 @@ export class Proof extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (isLatest()) this.state.textContent = problem.why;
     }
-    if (this.#isUnderWay && this.#isOpen && !this.signal.aborted) this.#timer = setTimeout(() => this.look(), AGAIN);
+    const wait = this.#isUnderWay ? AGAIN : this.project()?.state === "running" ? GROWING : 0;
+    if (wait && this.#isOpen && !this.signal.aborted) this.#timer = setTimeout(() => this.look(), wait);
   }
 
   get #isUnderWay() {
@@ -138,9 +141,11 @@ export class Proof extends EventTarget {
     if (this.state.textContent !== words) this.state.textContent = words;
   }
 
-  #words({ state, error, parts, compared, seconds, wrong_per_1000: share, eta_s: eta }, checked) {
+  #words({ state, error, parts, compared, seconds, spots, wrong_per_1000: share, eta_s: eta }, checked) {
     if (!parts) return phrase("proof.nothing");
     const facts = [phrase("proof.checked", { checked, count: parts }), checked ? duration(seconds) : ""];
+    const count = Object.values(spots).reduce((sum, some) => sum + some, 0);
+    if (checked) facts.push(count ? phrase("proof.found", { count }) : phrase("proof.none"));
     if (compared < checked) facts.push(phrase("proof.sound"));
     if (share !== null) facts.push(phrase("proof.wrong", { share: numeral(share, 1) }));
     if (eta !== null) facts.push(phrase("longform.left", { duration: duration(eta) }));

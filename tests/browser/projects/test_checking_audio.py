@@ -38,7 +38,7 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     script.texts = ["one mango three", "the end is", "all is well here"]
     area.get_by_role("button", name="Check the audio").click()
     expect(area.locator(".proof")).to_contain_text("3 of 3 parts with audio checked")
-    expect(area.locator(".proof")).to_contain_text("181.8 wrong words per 1,000")
+    expect(area.locator(".proof")).to_contain_text("2 doubtful spots · 181.8 wrong words per 1,000")
     spots = area.get_by_role("list", name="Doubtful spots").get_by_role("listitem")
     expect(spots).to_have_count(2)
     expect(spots.nth(0)).to_contain_text("Part 2, 0:01.0 · Ends too early")
@@ -71,6 +71,7 @@ def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
     expect(spots).to_be_focused()
     page.keyboard.press("a")
     expect(spots).to_have_count(0)
+    expect(area.locator(".proof")).to_contain_text("no doubtful spots")
     page.get_by_role("button", name="Undo").press("Enter")
     expect(spots).to_have_count(1)
 
@@ -132,3 +133,20 @@ def test_sound_is_checked_before_a_recogniser_is_fetched(
         area.get_by_role("button", name="Check the audio").click()
         expect(area.locator(".proof")).to_contain_text("wrong words per 1,000")
         expect(area.locator(".proof")).not_to_contain_text("by sound alone")
+
+
+def test_figures_follow_parts_that_are_being_generated(steered: Steer, open_page: Open) -> None:
+    served = steered()
+    screen = open_page(served).ready()
+    area = area_of(screen)
+    gate = served.app.state.studio.speech.host.engine().first_frame_gate
+    gate.clear()
+    import_file(area, table("text,voice\nOne.,anna\nTwo.,anna\n"))
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    area.get_by_role("button", name="Check", exact=True).click()
+    expect(area.locator(".proof")).to_contain_text("there is no audio to check yet")
+    gate.set()
+    expect(area.locator(".proof")).to_contain_text("0 of 2 parts with audio checked")
+    area.get_by_role("button", name="Check the audio").click()
+    expect(area.locator(".proof")).to_contain_text("2 of 2 parts with audio checked")
