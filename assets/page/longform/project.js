@@ -27,6 +27,7 @@ export class Project extends EventTarget {
   #timer = 0;
   #looks = new Latest();
   #leave = new AbortController();
+  #unread = ""; // why it could not be read last
   /** @type {any} */
   #project = null;
 
@@ -71,6 +72,8 @@ export class Project extends EventTarget {
     try {
       const [project] = await Promise.all([readProject(this.id), this.parts.look()]);
       if (!isLatest()) return;
+      if (this.part("told").textContent === this.#unread) this.part("told").textContent = "";
+      this.#unread = "";
       this.#project = project;
       this.#showProject(project);
       this.parts.show(project);
@@ -79,7 +82,7 @@ export class Project extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
       if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: phrase("project.gone") } }));
-      this.part("told").textContent = problem.why;
+      this.part("told").textContent = this.#unread = problem.why;
     }
     if (!isLatest()) return;
     const wait = this.#project?.state === "running" ? BUSY : IDLE;
