@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Annotated, BinaryIO
-from urllib.parse import quote
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
@@ -15,6 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from studio.api.http.hangup import streamed, until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import file_reader, range_response, read_span
+from studio.api.routes.projects.download_names import saved_as
 from studio.api.schemas.field_types import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.formats import check_bit_rate
@@ -37,7 +36,6 @@ from studio.projects.proof.proof_report import ProofReport
 from studio.projects.timeline import Timeline
 from studio.speech.timing.timestamps import Unit
 from studio.threads import in_threads
-from studio.unicode_text import safe_file_name
 from studio.work.work_queues import WorkQueues
 
 SUBTITLES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
@@ -102,7 +100,7 @@ class ProjectFiles:
         _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
-        headers = _saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
+        headers = saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
         files = self._library.files
         if format == "wav" and mastering is None:
             wav = ConcatenatedWav(timeline, files)
@@ -141,7 +139,7 @@ class ProjectFiles:
         _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._whole(project_id, request, partial)
         zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
-        headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
+        headers = saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
         return await self._streamed(request, zipping, "application/zip", headers)
 
     async def tracks(
@@ -159,7 +157,7 @@ class ProjectFiles:
         timeline, tags = await self._whole(project_id, request, partial)
         cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
         zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
-        headers = _saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
+        headers = saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
         return await self._streamed(request, zipping, "application/zip", headers)
 
     async def sample(
@@ -186,7 +184,7 @@ class ProjectFiles:
         mastering = await self._mastering(request, timeline, standard)
         tags = replace(tags, chapters=())
         pieces = encoded(timeline, self._library.files, format, tags, mastering, bitrate)
-        return await self._streamed(request, pieces, FORMATS[format], _saved_as(f"{tags.title} sample", format))
+        return await self._streamed(request, pieces, FORMATS[format], saved_as(f"{tags.title} sample", format))
 
     async def epub(
         self,
@@ -204,7 +202,7 @@ class ProjectFiles:
         book = EpubMetadata(project.id, tags, project.changed, project.settings.chapter_pause)
         library = self._library
         writing = write_epub(timeline, library.files, library.takes.word_times, book, library.home, mastering, bitrate)
-        headers = _saved_as(tags.title, "epub") | {"X-Missing-Parts": str(timeline.missing)}
+        headers = saved_as(tags.title, "epub") | {"X-Missing-Parts": str(timeline.missing)}
         return await self._written(request, writing, EPUB_TYPE, headers)
 
     async def _finish(
@@ -264,7 +262,7 @@ class ProjectFiles:
         report = await to_thread.run_sync(ProofReport, self._library, project_id, owner_filter)
         names = await to_thread.run_sync(self._library.cast.names, project_id, owner_filter)
         pieces = zipped(timeline, self._library.files, names, report.files)
-        return await self._streamed(request, pieces, "application/zip", _saved_as(report.title, "zip"))
+        return await self._streamed(request, pieces, "application/zip", saved_as(report.title, "zip"))
 
     async def subtitles(
         self,
@@ -289,15 +287,9 @@ class ProjectFiles:
 
         work = self._queues.exports.run(request.state.caller, write)
         title, text = await until_hangup(request, work)
-        return Response(text, media_type=SUBTITLES[format], headers=_saved_as(title, format))
+        return Response(text, media_type=SUBTITLES[format], headers=saved_as(title, format))
 
 
 def _check_streamed(name: str, files: str) -> None:
     if name not in STREAMED:
         raise InvalidRequest(f"{name[:20]!r} is not a format of {files}; use one of {', '.join(STREAMED)}", "format")
-
-
-def _saved_as(title: str, extension: str) -> dict[str, str]:
-    name = safe_file_name(title, extension, "project")
-    plain = re.sub(r"[^\w .-]", "_", name, flags=re.ASCII)
-    return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}

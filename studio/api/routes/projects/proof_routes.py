@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, sends
+from studio.api.routes.projects.download_names import saved_as
 from studio.api.schemas.projects import part_json
 from studio.api.schemas.proof import ImproveBody, NoteBody, ProofBody, SpotBody, proof_json, spot_json
 from studio.library import Library
@@ -119,13 +120,12 @@ class ProofRoutes:
     ) -> Response:
         """All doubtful spots in the order of the book, as CSV or JSON, or a summary in plain text."""
 
-        def write() -> str:
+        def write() -> tuple[str, str]:
             report = ProofReport(self._library, project_id, request.state.owner_filter)
-            return {"csv": report.as_csv, "json": report.as_json, "txt": report.as_text}[format]()
+            return report.title, {"csv": report.as_csv, "json": report.as_json, "txt": report.as_text}[format]()
 
-        text = await until_hangup(request, self._exports.run(request.state.caller, write))
-        name = f"proof.{format}"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        title, text = await until_hangup(request, self._exports.run(request.state.caller, write))
+        headers = saved_as(f"{title} check", format)
         return Response(text, media_type=f"{REPORTS[format]}; charset=utf-8", headers=headers)
 
     async def _answer(self, project_id: str, request: Request, status: int = 200) -> JSONResponse:

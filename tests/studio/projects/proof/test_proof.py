@@ -292,7 +292,9 @@ def test_reports_and_the_zip(steered: Steer, script: Script) -> None:
         ]
         report = client.get(f"{at}/proof/report?format=json").json()
         assert report["wrong"] == 1 and report["spots"][0]["kind"] == "left_out"
-        text = client.get(f"{at}/proof/report?format=txt").text
+        response = client.get(f"{at}/proof/report?format=txt")
+        assert f'filename="{project["title"]} check.txt"' in response.headers["content-disposition"]
+        text = response.text
         assert "wrong: 1 (200.0 per 1,000)" in text and "Part 1, 0.3 s: left out: “two”" in text
         archive = zipfile.ZipFile(io.BytesIO(client.get(f"{at}/zip").content))
         assert archive.namelist() == ["manifest.csv", "proof.csv", "proof.txt", "00001.wav", "00002.wav"]
