@@ -42,7 +42,7 @@ export class Proof extends EventTarget {
   /** @type {any} */
   #last = null; // the last state
 
-  /** @param {Pick<import("../longform/panels.js").ProjectContext, "id" | "playback" | "signal" | "project">} context */
+  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} context signal: aborted when the project is left; project: as the API gave it last */
   constructor({ id, playback, signal, project }) {
     super();
     const { nowPlaying } = playback;
