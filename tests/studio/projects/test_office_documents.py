@@ -41,6 +41,29 @@ def test_a_word_document_is_read_as_it_is_seen() -> None:
     ]  # fmt: skip
 
 
+TABLE = [
+    (["Day", "High water", ""], ["Day, High water"]),
+    (["Tuesday:", "4:15", "3.2 m"], ["Tuesday: 4:15, 3.2 m"]),
+    (["ROMEO.", "But soft"], ["ROMEO.", "But soft"]),
+    (["Chapter 1", "7"], ["Chapter 1", "7"]),
+    (["a", "long " * 13], ["a", ("long " * 13).strip()]),
+]
+
+
+def test_the_short_cells_of_a_row_are_one_line() -> None:
+    cell = "<w:tc>{}</w:tc>".format
+    rows = "".join(f"<w:tr>{''.join(cell(p(text)) for text in row)}</w:tr>" for row, _ in TABLE)
+    two = f"<w:tr>{cell(p('left') + p('below'))}{cell(p('right'))}</w:tr>"
+    nested = f"<w:tr>{cell(f'<w:tbl>{two}</w:tbl>' + p('x'))}{cell(p('y'))}</w:tr>"
+    table = f"{p('Before.')}<w:tbl>{rows}{two}</w:tbl><w:tbl>{nested}</w:tbl>"
+    lines = [line for _, lines in TABLE for line in lines]
+    found = [each.text for each in read_document(docx(table), "docx").passages]
+    assert found == ["Before.", *lines, "left", "below", "right", "left", "below", "right", "x, y"]
+    text = "\n".join(f"| {' | '.join(row + [''] * (3 - len(row)))} |" for row, _ in TABLE)
+    markdown = text.replace("\n", "\n|---|---|---|\n", 1)
+    assert [each.text for each in read_document(markdown.encode(), "md").passages] == lines
+
+
 def test_a_word_documents_verse_keeps_its_lines() -> None:
     lines = ["And he who leaves the quiet harbour in the night", "Must find", "his way.", "The way is long."]
     verse = "</w:t><w:br/><w:t>".join(lines[:3]) + "</w:t><w:cr/><w:t>" + lines[3]
@@ -157,7 +180,7 @@ def test_markdown_is_read_as_it_is_spoken() -> None:
     assert document.title == "x"
     assert [part.chapter for part in parts] == ["The title", "", "Next", ""]
     assert parts[1].text == "Some link,  and [whispering] code.\n\none\n\ntwo"
-    assert parts[3].text.split() == ["quoted", "a", "b", "c", "d"]
+    assert parts[3].text == "quoted\n\na, b\n\nc, d"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Shared by the readers of EPUB and Word: note marks and list numbers."""
+"""Shared by the readers of EPUB, Word and Markdown: note marks, list numbers, rows of tables."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from studio.projects.documents.books.table_rows import row_text
 from studio.projects.documents.headings import is_heading, is_scene_break
 from studio.projects.documents.markdown.markdown_header import split_header
 from studio.projects.documents.passages import Document, Passage, Skipped, decode_text, with_pauses
@@ -33,13 +34,13 @@ _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 
 
 def read_markdown(data: bytes, with_notes: bool = False) -> Document:
-    """Paragraphs, list items with their numbers, quotes and table cells; not code, HTML, images or URLs.
+    """Paragraphs, list items with their numbers, quotes and rows of tables; not code, HTML, images or URLs.
 
     With ``with_notes``, footnotes follow the paragraphs that refer to them. Raises InvalidDocument.
     """
     header, text = split_header(decode_text(data))
     text, notes = _without_notes(text.split("\n"))
-    tokens = _PARSER.parse(text)
+    tokens = list(_with_rows(_PARSER.parse(text)))
     levels = _chapter_levels(tokens)
     skipped = Skipped()
     if not with_notes:
@@ -91,6 +92,26 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str], notes: dict[str, s
             number = ""
             for label in _NOTE_MARK.findall(token.content) if notes else ():
                 yield from _passages(_PARSER.parse(notes.pop(label, "")), _NO_LEVELS, {})
+
+
+def _with_rows(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The tokens with one for a row of a table, instead of one for each cell, where `row_text` joins them."""
+    row: list[Token] | None = None
+    for token in tokens:
+        if token.type == "tr_close":
+            cells = [cell for cell in row or () if _words(cell).strip()]
+            line = row_text([_words(cell).strip() for cell in cells])
+            if line is not None:
+                content = " ".join(cell.content for cell in cells)  # with the note marks
+                cells = [Token("inline", "", 0, content=content, children=[Token("text", "", 0, content=line)])]
+            yield from cells
+            row = None
+        if row is None:
+            yield token
+        elif token.type == "inline":
+            row.append(token)
+        if token.type == "tr_open":
+            row = []
 
 
 def _words(inline: Token) -> str:

@@ -13,7 +13,7 @@ from studio.projects.documents.passages import Document, Passage, Skipped, valid
 from studio.projects.documents.titles import chapter_levels, is_same_words
 from studio.projects.documents.word.numbering import LEVELS, Numbering
 from studio.projects.documents.word.styles import Styles
-from studio.projects.documents.word.word_body import WordParagraph, word_paragraphs
+from studio.projects.documents.word.word_body import WordParagraph, with_rows, word_paragraphs
 from studio.projects.documents.word.word_xml import MalformedPart, tree
 from studio.unzip import InvalidArchive, opened
 
@@ -58,7 +58,7 @@ class _DocxReader:
         self._has_contents = False
 
     def document(self) -> Document:
-        body = list(word_paragraphs(self._archive, BODY, MAX_BODY))
+        body = list(with_rows(word_paragraphs(self._archive, BODY, MAX_BODY), self._is_text))
         notes = self._notes() if self._with_notes else {}
         title = self._about.get("title", "") or self._title(body)
         levels = chapter_levels(
@@ -104,6 +104,12 @@ class _DocxReader:
         """The first paragraph in the style Title."""
         titles = (paragraph.text for paragraph in body if self._styles.find(paragraph.style).name == "title")
         return next((" ".join(title.split()) for title in titles if title), "")
+
+    def _is_text(self, paragraph: WordParagraph) -> bool:
+        """Whether it is neither a heading nor the title, an entry of the contents or a list item."""
+        style = self._styles.find(paragraph.style)
+        is_named = style.name == "title" or style.name.startswith("toc ")
+        return not (is_named or style.list_id or paragraph.list_id or self._level(paragraph))
 
     def _level(self, paragraph: WordParagraph) -> int:
         """The level of a heading; 0 for body text."""

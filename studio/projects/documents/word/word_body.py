@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from studio.errors import InvalidDocument
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
+from studio.projects.documents.books.table_rows import row_text
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT
 from studio.projects.documents.plain import unwrap
 from studio.projects.documents.word.word_xml import FALLBACK, name_of, number, outline_level, steps, value
@@ -36,6 +38,9 @@ class WordParagraph:
     """Notes that it refers to; footnote 3 is "footnote3"."""
     note: str = ""
     """The note that it belongs to."""
+    row: int = 0
+    """Number of its row of a table; 0 outside tables, and in a table within another."""
+    cell: int = 0
 
     @property
     def text(self) -> str:
@@ -46,7 +51,7 @@ class WordParagraph:
 
 def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator[WordParagraph]:
     """The paragraphs of a file; those of text boxes come before their anchor. Raises as `steps` does."""
-    characters = count = ignored = is_open = 0
+    characters = count = ignored = is_open = row = cell = depth = 0
     note = ""
     ancestors: list[Element] = []
     for begins, element in steps(archive, name, limit):
@@ -54,9 +59,12 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
         change = 1 if begins else -1
         ignored += change * (kind in _IGNORED)
         is_open += change * (kind == "p")
+        depth += change * (kind == "tbl")
         if begins:
             ancestors.append(element)
             count += kind == "p"
+            row += kind == "tr"
+            cell += kind == "tc"
             if count > MAX_PASSAGES:
                 raise InvalidDocument(f"the document has more than {MAX_PASSAGES} paragraphs; split it", "file")
             if kind in ("footnote", "endnote"):
@@ -65,6 +73,8 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
         ancestors.pop()
         if kind == "p" and not ignored:
             paragraph = _paragraph(element, note)
+            if depth == 1:
+                paragraph.row, paragraph.cell = row, cell
             characters += sum(map(len, paragraph.texts))
             if characters > MAX_TEXT:
                 raise InvalidDocument(f"the document has more than {MAX_TEXT} characters of text; split it", "file")
@@ -74,6 +84,21 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
             element.clear()
         if ancestors and not is_open:
             ancestors[-1].clear()  # frees memory
+
+
+def with_rows(paragraphs: Iterable[WordParagraph], is_text: Callable[[WordParagraph], bool]) -> Iterator[WordParagraph]:
+    """Join the cells of a table's row where `row_text` does. ``is_text``: whether a paragraph is body text."""
+    for row, cells in groupby(paragraphs, lambda paragraph: paragraph.row):
+        if not row:
+            yield from cells
+            continue
+        inside = list(cells)
+        is_simple = len({paragraph.cell for paragraph in inside}) == len(inside) and all(map(is_text, inside))
+        line = row_text([text for paragraph in inside if (text := paragraph.text)]) if is_simple else None
+        if line is None:
+            yield from inside
+        else:
+            yield WordParagraph([line], notes=[note for paragraph in inside for note in paragraph.notes])
 
 
 def _paragraph(root: Element, note: str) -> WordParagraph:

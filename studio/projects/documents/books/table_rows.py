@@ -1,0 +1,27 @@
+"""Joins the short cells of a row of a table, which are heard as one line, without pauses between paragraphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from studio.projects.documents.headings import is_heading
+
+MAX_CELL = 60
+"""Characters; in longer cells, and in those with sentences, a table only arranges paragraphs."""
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
+
+
+def row_text(cells: Sequence[str]) -> str | None:
+    """A row with commas between its cells; None if each cell is a paragraph. ``cells``: those with text."""
+    if len(cells) < 2 or not all(map(_is_item, cells)):
+        return None
+    line = cells[0]
+    for cell in cells[1:]:
+        line += f" {cell}" if line[-1] in ",;:" else f", {cell}"
+    return None if is_heading(line) else line
+
+
+def _is_item(cell: str) -> bool:
+    is_line = "\n" not in cell and len(cell) <= MAX_CELL
+    return is_line and not _SENTENCE_END.search(cell) and not is_heading(cell)
