@@ -9,7 +9,7 @@ import pytest
 
 from studio.errors import InvalidDocument
 from studio.projects.documents import into_parts, read_document
-from tests.studio.documents import docx, pdf
+from tests.studio.documents import docx, epub, page, pdf
 
 
 def p(text: str, style: str = "", more: str = "") -> str:
@@ -59,6 +59,10 @@ def test_the_short_cells_of_a_row_are_one_line() -> None:
     lines = [line for _, lines in TABLE for line in lines]
     found = [each.text for each in read_document(docx(table), "docx").passages]
     assert found == ["Before.", *lines, "left", "below", "right", "left", "below", "right", "x, y"]
+    html = "".join(f"<tr>{''.join(f'<td><p>{text}</p></td>' for text in row)}</tr>" for row, _ in TABLE)
+    html += "<tr><td><p>left</p><p>below</p></td><td>right</td></tr><tr><td><h3>one</h3></td><td>two</td></tr>"
+    book = read_document(epub({"a.xhtml": page(f"<h1>T</h1><table>{html}</table>")}), "epub")
+    assert [each.text for each in book.passages][1:] == [*lines, "left", "below", "right", "one", "two"]
     text = "\n".join(f"| {' | '.join(row + [''] * (3 - len(row)))} |" for row, _ in TABLE)
     markdown = text.replace("\n", "\n|---|---|---|\n", 1)
     assert [each.text for each in read_document(markdown.encode(), "md").passages] == lines

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
+from studio.projects.documents.books.table_rows import row_text
 from studio.projects.documents.epub.list_numbers import ListNumbers
 from studio.projects.documents.epub.markup_parser import MarkupParser, types_of
 from studio.projects.documents.epub.page_kinds import (
@@ -130,6 +132,8 @@ class PageReader(MarkupParser):
         self._earlier_ids: list[str] = []
         """Ids of earlier elements without text."""
         self._lists = ListNumbers()
+        self._cells: list[int] = []
+        """Index of the first paragraph of each cell of the open row of a table."""
 
     def read(self, text: str) -> PageText:
         # The newline completes the last text; close() would take quadratic time on unfinished tags.
@@ -185,6 +189,8 @@ class PageReader(MarkupParser):
             self._flush()
             self._heading = ""
             self._lists.end(tag)
+            if tag == "tr":
+                self._end_row()
 
     def handle_data(self, data: str) -> None:
         if not self._mute:
@@ -250,6 +256,10 @@ class PageReader(MarkupParser):
             self._text.append(_LINE)
             return
         self._flush()
+        if tag == "tr":
+            self._cells.clear()
+        elif tag in ("td", "th"):
+            self._cells.append(len(self.page.paragraphs))
         self._heading = tag if tag in _HEADINGS and not is_empty else ""
         if tag == "hr" and PAGE_BREAKS.isdisjoint(types_of(values)):
             self._keep(Paragraph(""))
@@ -260,6 +270,17 @@ class PageReader(MarkupParser):
         """Whether a block is a line of the open heading; a heading that was never closed ends at a paragraph."""
         length = sum(map(len, self._text))
         return length < MAX_HEADING_TEXT and not (tag == "p" and "".join(self._text).strip())
+
+    def _end_row(self) -> None:
+        """Make one paragraph of the row's cells where `row_text` joins them."""
+        paragraphs = self.page.paragraphs
+        starts, self._cells = [*self._cells, len(paragraphs)], []
+        cells = paragraphs[starts[0] :]
+        is_simple = all(end - begin < 2 for begin, end in pairwise(starts))
+        if is_simple and not any(cell.level or cell.linked or cell.opens_with_mark or not cell.text for cell in cells):
+            line = row_text([cell.text for cell in cells])
+            if line is not None:
+                paragraphs[starts[0] :] = [Paragraph(line, ids=tuple(name for cell in cells for name in cell.ids))]
 
     def _leave_link(self) -> None:
         """Close the link, and drop its text if it is a note mark."""
