@@ -29,7 +29,7 @@ export class ModelsDialog {
     this.part("path-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#path = event.target.elements.path.value.trim();
-      this.#list();
+      this.#list().then(() => this.part("list").lastElementChild?.scrollIntoView({ block: "nearest" })); // the answer, above the form
     });
     root.addEventListener("close", () => {
       this.#looks.end();

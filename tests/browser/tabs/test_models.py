@@ -106,6 +106,7 @@ def test_a_folder_is_looked_up_and_one_that_breaks_gives_way(
     dialog.get_by_label("A folder or file").fill(str(large))
     dialog.get_by_role("button", name="Check").click()
     there = dialog.get_by_role("listitem").filter(has_text=str(large))
+    expect(there.locator(".models-wrong")).to_be_in_viewport()
     expect(there).to_contain_text("does not fit")
     expect(there.get_by_role("button", name="Use")).to_be_disabled()
     dialog.get_by_label("A folder or file").fill(str(cut))
