@@ -293,18 +293,14 @@ class SpeechService:
         """
         if not await self.host.wait_until_ready():
             return
-        engine, favourites, troubles = self.host.engine(), 0, 0
-        if engine.info.card.normalize:
+        favourites, troubles = 0, 0
+        if self.host.engine().info.card.normalize:
             await to_thread.run_sync(normalised, "It is 5 pm.")  # compiles its rules
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
-            await self._give_way(engine)
+            await self._give_way()
             try:
-                references = await self.voices.references(engine, voice, self.queues.encodings)
-                if voice.favourite and favourites <= WARMED:
-                    # One frame of each favourite: the engine then remembers its state after the reference.
-                    async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
-                        pass
+                await self._prepare(voice, voice.favourite and favourites <= WARMED)
             except LibraryUnavailable:
                 raise
             except (StudioError, InvalidUtterance) as error:
@@ -313,10 +309,18 @@ class SpeechService:
         if not troubles:
             self.warming.report_success()
 
-    async def _give_way(self, engine: SpeechEngine) -> None:
+    async def _prepare(self, voice: Voice, is_cached: bool) -> None:
+        """Encode a voice; ``is_cached``: the engine also remembers its state after the reference."""
+        engine = self.host.engine()
+        references = await self.voices.references(engine, voice, self.queues.encodings)
+        if is_cached:
+            async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                pass
+
+    async def _give_way(self) -> None:
         """Wait while a model is being changed or, on a CPU, while there are requests: encoding a clip takes seconds
-        there, and all cores."""
-        while self.status.state == "starting" or (engine.info.device == "cpu" and self.in_use):
+        there, and all cores. Holds no engine meanwhile, as the previous one is freed before the next one is loaded."""
+        while self.status.state == "starting" or (self.in_use and self.host.engine().info.device == "cpu"):
             await asyncio.sleep(GIVE_WAY_SECONDS)
 
     async def _references_of(

@@ -90,6 +90,7 @@ def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
     expect(screen.page).to_have_title("Voice Studio")
     go(screen.page, "Voices")
     screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(screen.page.get_by_role("region", name="Voices")).to_be_visible()
     expect(screen.page).to_have_title("Voices · Voice Studio")
     screen.page.keyboard.press("Alt+4")

@@ -46,7 +46,11 @@ async def collected(chunks: AsyncGenerator[AudioChunk, None]) -> list[AudioChunk
     return [chunk async for chunk in chunks]
 
 
-@pytest.fixture(params=[None, forked], ids=["here", "in a fork"])
+ALONE = pytest.param(forked, id="in a fork", marks=pytest.mark.alone)
+"""Alone: a fork never gets a lock that a thread of another test's studio holds at that moment."""
+
+
+@pytest.fixture(params=[pytest.param(None, id="here"), ALONE])
 def direct(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[DirectEngine]:
     config = EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, max_waiting=1)
     engine = DirectEngine.start(config, on_gpu=request.param)
