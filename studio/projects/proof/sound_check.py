@@ -38,7 +38,7 @@ class SoundFigures:
     level: float
     """RMS of the windows that are not silent; -inf if all are."""
     silences: tuple[tuple[float, float], ...]
-    """From second to second, before the first sound and after the last one too; none if there is no sound."""
+    """Start and end of each in seconds, also before the first sound and after the last; empty without sound."""
     is_cut: bool
     """Whether it ends at the level of speech."""
 
