@@ -76,9 +76,11 @@ class FusedLayer:
 
     @classmethod
     def of(cls, block: Block, twelve_bits: TwelveBits) -> FusedLayer:
-        """Share a block's weights; its w1 and w3 become views of the joined tensor, so that memory has only one
-        copy."""
+        """Share a block's weights: in eight bits they become pairs, and its w1 and w3 views of the joined tensor, so
+        that memory has only one copy."""
         attention, ffn = block.attention, block.feed_forward
+        for part in (attention.wqkv, attention.wo, ffn.w1, ffn.w3, ffn.w2):
+            set_weight(part, weight_of(part).paired())
         gate_up = weight_of(ffn.w1).joined(weight_of(ffn.w3))
         for part, half in zip((ffn.w1, ffn.w3), gate_up.halves(), strict=True):
             set_weight(part, half)

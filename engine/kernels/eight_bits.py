@@ -1,8 +1,12 @@
-"""Weights in eight bits as kernels read them: whole numbers from -127 to 127 that become floats before their scales.
+"""Weights in eight bits as kernels read them: pairs of whole numbers that become floats before their scales.
 
 A GPU converts whole numbers at an eighth of the speed at which it multiplies. By `PTX` a byte, made positive, becomes
 instead the last bits of a float between two powers of two, from which a subtraction takes it: "Who Says Elephants Can't
 Run: Bringing Large Scale MoE Models into Cloud Scale Production" (Kim et al. 2022), section 3. Both ways are exact.
+
+A word holds a weight and the one PAIR after it (`StoredWeight.paired`), because tensor cores take 16-bit operands: a
+thread of a matrix product then loads the words that it needs with `ldmatrix`, and each word becomes two of its own
+operands. Single bytes are loaded and shifted into place one by one, which takes three quarters of all instructions.
 """
 
 from __future__ import annotations
@@ -11,6 +15,10 @@ import torch
 import triton
 import triton.language as tl
 
+from engine.model.stored_weight import PAIR as _PAIR
+
+PAIR: tl.constexpr = tl.constexpr(_PAIR)
+
 
 def converts_by_ptx(device: torch.device) -> bool:
     """Whether kernels on this device may hold PTX; Triton's interpreter runs on a CPU, and ROCm has none."""
@@ -18,43 +26,41 @@ def converts_by_ptx(device: torch.device) -> bool:
 
 
 @triton.jit
-def as_float16(whole, PTX: tl.constexpr):
-    """Weights as float16; of int8, 0x64 before a byte is 1024 plus that byte, and 0x6480 is 1152."""
-    if PTX and whole.dtype == tl.int8:
-        return tl.inline_asm_elementwise(
-            "{ .reg .b32 t, m; xor.b32 t, $2, 0x80808080; mov.b32 m, 0x64806480;"
-            " prmt.b32 $0, t, 0x64646464, 0x4140; prmt.b32 $1, t, 0x64646464, 0x4342;"
-            " sub.f16x2 $0, $0, m; sub.f16x2 $1, $1, m; }",
-            "=r,=r,r", [whole], dtype=tl.float16, is_pure=True, pack=4,
-        )  # fmt: skip
-    return whole.to(tl.float16)
+def paired_weights(words, kind: tl.constexpr, PTX: tl.constexpr):
+    """Words (lines, depth / 2) as weights (lines, depth) of this type; float16 takes the fewest steps."""
+    if PTX and kind == tl.float16:
+        first, second = _float16(words)
+    else:
+        first, second = pair_as_float32(words, PTX)
+        first, second = first.to(kind), second.to(kind)
+    LINES: tl.constexpr = words.shape[0]
+    GROUPS: tl.constexpr = words.shape[1] // PAIR
+    both = tl.join(first.reshape(LINES, GROUPS, PAIR), second.reshape(LINES, GROUPS, PAIR))
+    return both.permute(0, 1, 3, 2).reshape(LINES, 2 * words.shape[1])
 
 
 @triton.jit
-def as_bfloat16(whole, PTX: tl.constexpr):
-    """Weights as bfloat16, whose seven bits are one too few for a byte: of int8, 0x4300 with the last seven bits is 128
-    plus these, and 0xC300 with the first bit is -128, or -256 where the weight is negative."""
-    if PTX and whole.dtype == tl.int8:
-        return tl.inline_asm_elementwise(
-            "{ .reg .b32 a, b, c, d, one; mov.b32 one, 0x3F803F80;"
-            " prmt.b32 a, $2, 0, 0x4140; prmt.b32 b, $2, 0, 0x4342;"
-            " and.b32 c, a, 0x00800080; and.b32 d, b, 0x00800080; and.b32 a, a, 0x007F007F; and.b32 b, b, 0x007F007F;"
-            " or.b32 c, c, 0xC300C300; or.b32 d, d, 0xC300C300; or.b32 a, a, 0x43004300; or.b32 b, b, 0x43004300;"
-            " fma.rn.bf16x2 $0, a, one, c; fma.rn.bf16x2 $1, b, one, d; }",
-            "=r,=r,r", [whole], dtype=tl.bfloat16, is_pure=True, pack=4,
-        )  # fmt: skip
-    return whole.to(tl.bfloat16)
-
-
-@triton.jit
-def as_float32(whole, PTX: tl.constexpr):
-    """Weights as float32; of int8, 0x4B0000 before a byte is 2^23 plus that byte, and 0xCB000080 is -(2^23 + 128)."""
-    if PTX and whole.dtype == tl.int8:
+def pair_as_float32(words, PTX: tl.constexpr):
+    """The first weights of words and the second, as float32: 0x4B000000 plus a byte is 2^23 plus that byte, and
+    0xCB000080 is -(2^23 + 128)."""
+    if PTX:
         return tl.inline_asm_elementwise(
             "{ .reg .b32 t; .reg .f32 m; xor.b32 t, $4, 0x80808080; mov.b32 m, 0xCB000080;"
-            " prmt.b32 $0, t, 0x4B000000, 0x7440; prmt.b32 $1, t, 0x4B000000, 0x7441;"
-            " prmt.b32 $2, t, 0x4B000000, 0x7442; prmt.b32 $3, t, 0x4B000000, 0x7443;"
+            " prmt.b32 $0, t, 0x4B000000, 0x7440; prmt.b32 $1, t, 0x4B000000, 0x7442;"
+            " prmt.b32 $2, t, 0x4B000000, 0x7441; prmt.b32 $3, t, 0x4B000000, 0x7443;"
             " add.f32 $0, $0, m; add.f32 $1, $1, m; add.f32 $2, $2, m; add.f32 $3, $3, m; }",
-            "=f,=f,=f,=f,r", [whole], dtype=tl.float32, is_pure=True, pack=4,
+            "=f,=f,=f,=f,r", [words], dtype=(tl.float32, tl.float32), is_pure=True, pack=2,
         )  # fmt: skip
-    return whole.to(tl.float32)
+    return words.to(tl.int8, bitcast=False).to(tl.float32), (words >> 8).to(tl.float32)
+
+
+@triton.jit
+def _float16(words):
+    """The first weights of words and the second, as float16: 0x6400 plus a byte is 1024 plus that byte, and 0x6480 is
+    1152."""
+    return tl.inline_asm_elementwise(
+        "{ .reg .b32 t, m; xor.b32 t, $2, 0x80808080; mov.b32 m, 0x64806480;"
+        " prmt.b32 $0, t, 0x64646464, 0x4240; prmt.b32 $1, t, 0x64646464, 0x4341;"
+        " sub.f16x2 $0, $0, m; sub.f16x2 $1, $1, m; }",
+        "=r,=r,r", [words], dtype=(tl.float16, tl.float16), is_pure=True, pack=2,
+    )  # fmt: skip

@@ -24,7 +24,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from engine.kernels.eight_bits import as_bfloat16, as_float16, converts_by_ptx
+from engine.kernels.eight_bits import converts_by_ptx, paired_weights
 from engine.kernels.gemv import MatmulTiles, store
 from engine.kernels.launch import SCRATCH, has_tma, launch, shared_memory
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
@@ -39,23 +39,24 @@ EARLY_LINES: tl.constexpr = tl.constexpr(2)
 @triton.jit(do_not_specialize=["rows"])
 def _split_k_gemm(
     x, weight, x_tiles, weight_tiles, scales, residual, out, partial, semaphore, rows, columns, depth, share,
-    SIX: tl.constexpr, SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    SIX: tl.constexpr, PAIRED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     SPLITS: tl.constexpr, SUM: tl.constexpr, TMA: tl.constexpr, PTX: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N, SPLITS, rows / BLOCK_M): a part `share` deep of a tile of x · Wᵀ, then `store`.
 
     x (rows, depth); weight (columns, depth), or where GATED (2 · columns, depth); x_tiles, weight_tiles: descriptors
-    of both, cut into tiles, where TMA; scales (lines of weight,) where SCALED; where SIX words of six bits and scales a
-    group as `StoredWeight` has them, and BLOCK_K is a group; residual and out (rows, columns); partial (SPLITS, rows,
-    columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
+    of both, cut into tiles, where TMA; where PAIRED words of two weights and scales (lines of weight,), where SIX words
+    of six bits and scales a group as `StoredWeight` has them, and BLOCK_K is a group; residual and out (rows, columns);
+    partial (SPLITS, rows, columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
     """
+    PER: tl.constexpr = 2 if PAIRED else 16 if SIX else 1  # weights, on average, for each step along a line
     block, split = tl.program_id(0), tl.program_id(1)
     column = block * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
     place = semaphore + tl.program_id(2) * tl.num_programs(0) + block
     k = tl.arange(0, BLOCK_K)
-    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # per line, in words or weights
+    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth // PER  # per line, in words or weights
     line, up = tl.minimum(column, columns - 1).to(tl.int64), columns.to(tl.int64) * size
     begin = split * share
     end = tl.minimum(depth, begin + share)
@@ -63,14 +64,14 @@ def _split_k_gemm(
     lines = weight + line[:, None] * size
     if PDL:
         line_weights: tl.constexpr = 128 * 8 // weight.dtype.element_ty.primitive_bitwidth
-        ahead = lines + (begin // 16 if SIX else begin) + tl.arange(0, EARLY_LINES)[None, :] * line_weights
+        ahead = lines + begin // PER + tl.arange(0, EARLY_LINES)[None, :] * line_weights
         prefetch_l2(ahead)
         if GATED:
             prefetch_l2(ahead + up)
         grid_wait()
         launch_dependents()
-    total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
-    total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    own, own_up = _row_scales(scales, line, PAIRED), _row_scales(scales, columns + line, PAIRED and GATED)
+    total, total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32), tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     for start in range(begin, end, BLOCK_K):
         inside = (k < end - start)[None, :]
         if TMA:  # values outside the tensors are zero
@@ -78,12 +79,12 @@ def _split_k_gemm(
         else:
             xs = tl.load(x_at + start, mask=inside, other=0.0)
         total = _added(
-            total, lines, weight_tiles, block * BLOCK_N, scales, line, start, depth, inside, xs, SIX, TMA, PTX
+            total, lines, weight_tiles, block * BLOCK_N, scales, line, own, start, depth, xs, SIX, PAIRED, TMA, PTX
         )
         if GATED:
             total_up = _added(
-                total_up, lines + up, weight_tiles, columns + block * BLOCK_N, scales, columns + line,
-                start, depth, inside, xs, SIX, TMA, PTX,
+                total_up, lines + up, weight_tiles, columns + block * BLOCK_N, scales, columns + line, own_up,
+                start, depth, xs, SIX, PAIRED, TMA, PTX,
             )  # fmt: skip
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
@@ -98,38 +99,50 @@ def _split_k_gemm(
                 total = _sum_of_parts(partial + cell, mask, rows * columns, SPLITS)
                 tl.store(place, 0)
         if last:
-            if SCALED:
-                total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
-                if GATED:
-                    total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
             store(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
 
 
 @triton.jit
+def _row_scales(scales, line, SCALED: tl.constexpr):
+    """The scales (lines, 1) of whole lines; 1 unless SCALED."""
+    if SCALED:
+        own = tl.load(scales + line)[:, None]
+    else:
+        own = 1.0
+    return own
+
+
+@triton.jit
 def _added(
-    total, lines, tiles, first, scales, line, start, depth, inside, xs,
-    SIX: tl.constexpr, TMA: tl.constexpr, PTX: tl.constexpr,
+    total, lines, tiles, first, scales, line, own, start, depth, xs,
+    SIX: tl.constexpr, PAIRED: tl.constexpr, TMA: tl.constexpr, PTX: tl.constexpr,
 ):  # fmt: skip
     """total (lines, rows) plus the product of x (rows, BLOCK_K) with the weights from `start` on of these lines.
 
-    `lines` points to their beginnings, `first` is the number of the first; with six bits BLOCK_K is a group.
+    `lines` points to their beginnings, `first` is the number of the first; own (lines, 1) are their scales where
+    PAIRED, BLOCK_K is a group where SIX. There each step's sums are scaled and then added, so that its product ends
+    within the step: while one runs, the assembler lets no registers be filled that another will read; it would
+    rather wait after every sixteen weights.
     """
+    BLOCK_K: tl.constexpr = xs.shape[1]
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
         word = tl.multiple_of(start // 16, 4) + tl.arange(0, GROUP // 16)[None, :]
-        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
-        own = tl.load(scales + line * (depth // GROUP) + start // GROUP).to(tl.float32)
-        total += tl.dot(ws.to(xs.dtype), tl.trans(xs), input_precision="ieee") * own[:, None]
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words).to(xs.dtype)
+        own = tl.load(scales + line * (depth // GROUP) + start // GROUP).to(tl.float32)[:, None]
     else:
+        PER: tl.constexpr = 2 if PAIRED else 1
         if TMA:
-            ws = tiles.load([first, start])
+            ws = tiles.load([first, start // PER])
         else:
-            ws = tl.load(lines + start + tl.arange(0, xs.shape[1])[None, :], mask=inside, other=0.0)
-        if xs.dtype == tl.bfloat16:
-            ws = as_bfloat16(ws, PTX)
-        elif xs.dtype == tl.float16:
-            ws = as_float16(ws, PTX)
-        total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
+            at = start // PER + tl.arange(0, BLOCK_K // PER)[None, :]
+            ws = tl.load(lines + at, mask=at < depth // PER, other=0)
+        if PAIRED:
+            ws = paired_weights(ws, xs.dtype, PTX)
+    if SIX or PAIRED:
+        total += tl.dot(ws, tl.trans(xs), input_precision="ieee") * own
+    else:
+        total = tl.dot(ws, tl.trans(xs), total, input_precision="ieee")
     return total
 
 
@@ -163,7 +176,7 @@ def is_split(weight: StoredWeight) -> bool:
 
 
 def gemm_parts(x: Tensor, weight: StoredWeight) -> Tensor:
-    """The partial sums (splits, rows, columns) float32 of a split product, before a row's scales."""
+    """The partial sums (splits, rows, columns) float32 of a split product."""
     return _run(x, weight, False, None, None)
 
 
@@ -172,19 +185,23 @@ def _run(x: Tensor, weight: StoredWeight, gated: bool, residual: Tensor | None, 
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     block_m = 128 if 0 <= -rows % 128 < 64 and rows > 64 else min(64, max(16, triton.next_power_of_2(rows)))
-    values, six = weight.values, weight.has_six_bits
+    values, paired = weight.values, weight.is_paired
     tiles = _fitted(_tiles(columns, depth, gated, weight), block_m, x, weight, gated)
     partial = x if tiles.splits == 1 else torch.empty(tiles.splits, rows, columns, device=x.device)
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
-    tma = not six and has_tma(x.device) and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, values))
+    tma = (
+        not weight.has_six_bits
+        and has_tma(x.device)
+        and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, values))
+    )
     launch(
         _split_k_gemm, (triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m)),
         x, values,
         TensorDescriptor.from_tensor(x, [block_m, tiles.block_k]) if tma else None,
-        TensorDescriptor.from_tensor(values, [tiles.block_n, tiles.block_k]) if tma else None,
+        TensorDescriptor.from_tensor(values, [tiles.block_n, tiles.block_k // (1 + paired)]) if tma else None,
         x if weight.scales is None else weight.scales, x if residual is None else residual,
         x if out is None else out, partial, semaphores(x.device, "gemm"), rows, columns, depth, share,
-        SIX=six, SCALED=weight.row_scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
+        SIX=weight.has_six_bits, PAIRED=paired, GATED=gated, HAS_RESIDUAL=residual is not None,
         SPLITS=tiles.splits, SUM=out is not None, TMA=tma, PTX=converts_by_ptx(x.device),
         BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
@@ -195,7 +212,7 @@ def _run(x: Tensor, weight: StoredWeight, gated: bool, residual: Tensor | None, 
 def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: StoredWeight, gated: bool) -> MatmulTiles:
     """The tiles with as many stages as fit into the GPU's shared memory, which changes no sum."""
     lines = tiles.block_n * (2 if gated else 1)
-    item = 1 if weight.has_six_bits else weight.values.element_size()
+    item = 1 if weight.scales is not None else weight.values.element_size()
     stage = tiles.block_k * (lines * item + block_m * x.element_size())
     return replace(tiles, num_stages=max(1, min(tiles.num_stages, (shared_memory(x.device) - SCRATCH) // stage)))
 
@@ -207,10 +224,9 @@ def _tiles(columns: int, depth: int, gated: bool, weight: StoredWeight) -> Matmu
     """
     if weight.has_six_bits:
         return MatmulTiles(64, GROUP.value, 4, 3, 1 if gated or columns > depth else 4)
-    item = weight.values.element_size()
-    if item > 2:  # float32 takes twice the shared memory
+    if weight.values.dtype == torch.float32:  # takes twice the shared memory
         return MatmulTiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
-    if item == 1:
+    if weight.is_paired:
         if gated:
             return MatmulTiles(128, 128, 8, 4)
         return MatmulTiles(64, 256, 4, 4, 1 if columns > depth else 3)

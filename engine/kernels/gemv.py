@@ -6,9 +6,9 @@ RMSNorm it is Σₖ x[k] · g[k] · W[n, k] · (Σₖ x[k]² / depth + eps)^-½:
 once. The usual GEMV of decoding; the preloads and prefetches around the grid wait are our own.
 
 The kernel's weight is (columns, depth), or where GATED (2 · columns, depth); where SIX words of six bits and scales a
-group as `StoredWeight` has them, else scales (lines of weight,) where SCALED; norm (depth,), residual and out (ROWS,
-columns). PRELOAD weights per column are read before the grid wait, which the launcher allows only without norm and
-gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
+group as `StoredWeight` has them, where PAIRED words of two weights and scales (lines of weight,); norm (depth,),
+residual and out (ROWS, columns). PRELOAD weights per column are read before the grid wait, which the launcher allows
+only without norm and gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
 
 Made for use inside a frame: it is set up before the previous kernel has ended.
 """
@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.eight_bits import as_float32, converts_by_ptx
+from engine.kernels.eight_bits import PAIR, converts_by_ptx, pair_as_float32
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
 from engine.kernels.six_bits import GROUP, six_bits
@@ -53,7 +53,12 @@ class MatmulTiles:
 @triton.jit
 def load_inputs(x, norm, start, depth, BLOCK_K: tl.constexpr, HAS_NORM: tl.constexpr):
     """BLOCK_K inputs from `start` on as float32, with the norm's gains, and their squares."""
-    k = start + tl.arange(0, BLOCK_K)
+    return _inputs_at(x, norm, start + tl.arange(0, BLOCK_K), depth, HAS_NORM)
+
+
+@triton.jit
+def _inputs_at(x, norm, k, depth, HAS_NORM: tl.constexpr):
+    """The inputs at k, as `load_inputs`."""
     xs = tl.load(x + k, mask=k < depth, other=0.0)
     wide = xs.to(tl.float32)
     squares = wide * wide
@@ -94,22 +99,51 @@ def epilogue(
 
 
 @triton.jit
-def _partial_sums(products, LINES: tl.constexpr, DEPTH: tl.constexpr, PART: tl.constexpr):
+def _partial_sums(products, LINES: tl.constexpr, SPAN: tl.constexpr, PART: tl.constexpr):
     """Each thread sums the products it holds side by side, so that it keeps one sum of PART and not PART sums."""
-    return tl.sum(tl.reshape(products, (LINES, DEPTH // PART, PART)), 2)
+    return tl.sum(tl.reshape(products, (LINES, SPAN // PART, PART)), 2)
 
 
 @triton.jit
-def _weights(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PTX: tl.constexpr):
-    """BLOCK_K weights of each line from `start` on as float32, before their scales."""
+def _inputs(x, norm, start, depth, BLOCK_K: tl.constexpr, HAS_NORM: tl.constexpr, PAIRED: tl.constexpr):
+    """`load_inputs` as `_products` takes them: where PAIRED those of the words' first weights and of their second."""
+    if PAIRED:
+        word = tl.arange(0, BLOCK_K // 2)
+        k = start + word // PAIR * (2 * PAIR) + word % PAIR
+        first, squares = _inputs_at(x, norm, k, depth, HAS_NORM)
+        second, more = _inputs_at(x, norm, k + PAIR, depth, HAS_NORM)
+        squares += more
+    else:
+        first, squares = load_inputs(x, norm, start, depth, BLOCK_K, HAS_NORM)
+        second = first
+    return first, second, squares
+
+
+@triton.jit
+def _loaded(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PAIRED: tl.constexpr):
+    """BLOCK_K weights of each line from `start` on, before their scales; where PAIRED as words."""
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
         word = tl.multiple_of(start // 16, 4) + tl.arange(0, BLOCK_K // 16)[None, :]
         ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
+    elif PAIRED:
+        at = start // 2 + tl.arange(0, BLOCK_K // 2)[None, :]
+        ws = tl.load(lines + at, mask=at < depth // 2, other=0)
     else:
         k = start + tl.arange(0, BLOCK_K)[None, :]
-        ws = as_float32(tl.load(lines + k, mask=k < depth, other=0.0), PTX)
+        ws = tl.load(lines + k, mask=k < depth, other=0.0)
     return ws
+
+
+@triton.jit
+def _products(ws, first_x, second_x, PAIRED: tl.constexpr, PTX: tl.constexpr):
+    """Weights (lines, SPAN) times inputs (SPAN,); where PAIRED both of each word times theirs, added up."""
+    if PAIRED:
+        first, second = pair_as_float32(ws, PTX)
+        both = first * first_x[None, :] + second * second_x[None, :]
+    else:
+        both = ws.to(tl.float32) * first_x[None, :]
+    return both
 
 
 @triton.jit
@@ -127,47 +161,48 @@ def _group_scales(scales, line, start, depth, BLOCK_K: tl.constexpr, SIX: tl.con
 @triton.jit
 def _gemv(
     x, weight, scales, norm, residual, prefetch, out, columns, depth, eps, prefetch_bytes, ROWS: tl.constexpr,
-    SIX: tl.constexpr, SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    SIX: tl.constexpr, PAIRED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr,
     PART: tl.constexpr, PREFETCH: tl.constexpr, PTX: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N,); shapes and constants in the module's docstring."""
+    PER: tl.constexpr = 2 if PAIRED else 1
+    SPAN: tl.constexpr = BLOCK_K // PER
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth  # per line, in words or weights
+    size = 3 * tl.multiple_of(depth // 16, 4) if SIX else depth // PER  # per line, in words or weights
     own_line = tl.minimum(column, columns - 1).to(tl.int64)[:, None]
     line, up = own_line * size, columns.to(tl.int64) * size
     if PDL and HAS_RESIDUAL:
         launch_dependents()
     if PRELOAD > 0:
-        preloaded = tl.load(weight + line + tl.arange(0, PRELOAD)[None, :], eviction_policy="evict_first")
+        preloaded = tl.load(weight + line + tl.arange(0, PRELOAD // PER)[None, :], eviction_policy="evict_first")
     if PDL:
         grid_wait()
     if PRELOAD > 0:
-        preloaded_x1, _ = load_inputs(x, norm, 0, depth, PRELOAD, HAS_NORM)
-        if ROWS == 2:
-            preloaded_x2, _ = load_inputs(x + depth, norm, 0, depth, PRELOAD, HAS_NORM)
+        early, early_second, _ = _inputs(x, norm, 0, depth, PRELOAD, HAS_NORM, PAIRED)
+    if PRELOAD > 0 and ROWS == 2:
+        early_2, early_2_second, _ = _inputs(x + depth, norm, 0, depth, PRELOAD, HAS_NORM, PAIRED)
     if PDL and not HAS_RESIDUAL and not GATED:
         launch_dependents()
-    y_1 = tl.zeros((BLOCK_N, BLOCK_K // PART), tl.float32)
-    squares_1 = tl.zeros((BLOCK_K,), tl.float32)
+    y_1, squares_1 = tl.zeros((BLOCK_N, SPAN // PART), tl.float32), tl.zeros((SPAN,), tl.float32)
     u_1, y_2, u_2, squares_2 = y_1, y_1, y_1, squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
-        ws = _weights(weight + line, start, depth, BLOCK_K, SIX, PTX)
+        ws = _loaded(weight + line, start, depth, BLOCK_K, SIX, PAIRED)
         w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)
         if GATED:
-            ups = _weights(weight + up + line, start, depth, BLOCK_K, SIX, PTX)
+            ups = _loaded(weight + up + line, start, depth, BLOCK_K, SIX, PAIRED)
             up_scales = _group_scales(scales, columns + own_line, start, depth, BLOCK_K, SIX)
-        wide, more = load_inputs(x, norm, start, depth, BLOCK_K, HAS_NORM)
+        xs, xs_second, more = _inputs(x, norm, start, depth, BLOCK_K, HAS_NORM, PAIRED)
         squares_1 += more
-        y_1 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART) * w_scales
+        y_1 += _partial_sums(_products(ws, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * w_scales
         if GATED:
-            u_1 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART) * up_scales
+            u_1 += _partial_sums(_products(ups, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * up_scales
         if ROWS == 2:
-            wide, more = load_inputs(x + depth, norm, start, depth, BLOCK_K, HAS_NORM)
+            xs, xs_second, more = _inputs(x + depth, norm, start, depth, BLOCK_K, HAS_NORM, PAIRED)
             squares_2 += more
-            y_2 += _partial_sums(ws * wide[None, :], BLOCK_N, BLOCK_K, PART) * w_scales
+            y_2 += _partial_sums(_products(ws, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * w_scales
             if GATED:
-                u_2 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART) * up_scales
+                u_2 += _partial_sums(_products(ups, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * up_scales
     if PDL and PREFETCH > 0:
         line = tl.program_id(0).to(tl.int64) * PREFETCH + tl.arange(0, PREFETCH // 128) * 128
         prefetch_l2(prefetch.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, prefetch_bytes - 128))
@@ -175,16 +210,15 @@ def _gemv(
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if PRELOAD > 0:
-        early = as_float32(preloaded, PTX)
-        y += tl.sum(early * preloaded_x1[None, :], 1)
-    epilogue(y, u, squares_1, scales, residual, out, column, columns, depth, eps, SCALED, HAS_NORM, GATED, HAS_RESIDUAL)
+        y += tl.sum(_products(preloaded, early, early_second, PAIRED, PTX), 1)
+    epilogue(y, u, squares_1, scales, residual, out, column, columns, depth, eps, PAIRED, HAS_NORM, GATED, HAS_RESIDUAL)
     if ROWS == 2:
         y, u = tl.sum(y_2, 1), tl.sum(u_2, 1)
         if PRELOAD > 0:
-            y += tl.sum(early * preloaded_x2[None, :], 1)
+            y += tl.sum(_products(preloaded, early_2, early_2_second, PAIRED, PTX), 1)
         epilogue(
             y, u, squares_2, scales, residual + columns, out + columns, column, columns, depth, eps,
-            SCALED, HAS_NORM, GATED, HAS_RESIDUAL,
+            PAIRED, HAS_NORM, GATED, HAS_RESIDUAL,
         )  # fmt: skip
 
 
@@ -205,15 +239,14 @@ def gemv(
     values, six = weight.values, weight.has_six_bits
     preload = preload and not six
     tiles = _tiles(rows, columns, depth, gated, weight, preload)
-    part = GROUP.value if six else PART // values.element_size()
+    part = GROUP.value if six else PART // values.element_size()  # of pairs a word is one product
     launch(
         _gemv, (triton.cdiv(columns, tiles.block_n),),
         x, values, x if weight.scales is None else weight.scales, x if norm is None else norm,
         x if residual is None else residual, x if prefetch is None else prefetch, out, columns, depth, eps,
         0 if prefetch is None else prefetch.nbytes,
-        ROWS=rows, SIX=six, SCALED=weight.row_scales is not None,
-        HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
-        BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
+        ROWS=rows, SIX=six, PAIRED=weight.is_paired, HAS_NORM=norm is not None, GATED=gated,
+        HAS_RESIDUAL=residual is not None, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
         PRELOAD=min(PRELOAD, triton.next_power_of_2(depth) // 2) if preload else 0,
         PART=1 if weight.scales is None and rows == 1 else part,
         PREFETCH=0 if prefetch is None else PREFETCH, PTX=converts_by_ptx(x.device),
@@ -229,7 +262,7 @@ def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: StoredWeigh
     """
     if weight.has_six_bits:
         return MatmulTiles(8, 512, 2, 2 if gated else 3)
-    if weight.values.element_size() > 1:
+    if not weight.is_paired:
         if preload:
             return MatmulTiles(2, 512, 2, 4)
         if gated:

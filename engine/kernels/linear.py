@@ -57,7 +57,8 @@ def linear(
     preload: the previous kernel leaves memory idle: GEMV reads half of its weights or all before that kernel has ended.
     prefetch: the next product's weights: GEMV with quantised weights prefetches their beginning into the L2 cache.
     dtype: of the result, if `gemm` reads quantised weights; None: that of x. Quantised weights become float16 in fewer
-    steps than bfloat16 (8 rows on an H100: 5.4 ms a frame, not 6.5), so x should be float16.
+    steps than bfloat16 (8 rows on an H100: 5.4 ms a frame, not 6.5), so x should be float16. In eight bits they are
+    pairs (`StoredWeight.paired`).
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -73,6 +74,8 @@ def linear(
         raise ValueError(
             f"weight {weight.values.dtype} for x {x.dtype} needs {'scales' if weight.scales is None else 'none'}"
         )
+    if weight.values.dtype == torch.int8:
+        raise ValueError("kernels read weights in eight bits as pairs")
     if packed12 is not None and packed12.shape != weight.shape:
         raise ValueError(f"weights in twelve bits {packed12.shape} do not match weight {weight.shape}")
     if packed12 is not None and gated and columns % 4:
@@ -108,7 +111,7 @@ def linear_norm(
     takes 0.13 ms less than with cuBLAS, but 0.06 more with 32, and 0.18 with 16. The two norms round differently.
     """
     if CUBLAS_ROWS_RESIDUAL < x.shape[0] <= CUBLAS_ROWS and is_split(weight) and not batch_invariant:
-        return add_rms_norm(gemm_parts(x, weight), weight.row_scales, residual, norm, eps, dtype)
+        return add_rms_norm(gemm_parts(x, weight), residual, norm, eps, dtype)
     y = linear(x, weight, residual=residual, batch_invariant=batch_invariant, dtype=residual.dtype)
     return y, rms_norm(y, norm, eps, dtype=dtype)
 

@@ -31,10 +31,9 @@ def _rms_norm(x, gains, out, depth, eps, BLOCK: tl.constexpr, PDL: tl.constexpr)
 
 @triton.jit(do_not_specialize=["rows"])
 def _add_rms_norm(
-    parts, scales, residual, gains, total, out, rows, depth, eps,
-    SCALED: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
-):  # fmt: skip
-    """Grid (rows,): parts (SPLITS, rows, depth) float32, scales (depth,) where SCALED, the others as in `_rms_norm`."""
+    parts, residual, gains, total, out, rows, depth, eps, SPLITS: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr
+):
+    """Grid (rows,): parts (SPLITS, rows, depth) float32, the others as in `_rms_norm`."""
     row = tl.program_id(0)
     k = tl.arange(0, BLOCK)
     inside = k < depth
@@ -46,8 +45,6 @@ def _add_rms_norm(
     y = tl.zeros((BLOCK,), tl.float32)
     for part in tl.static_range(SPLITS):  # in a fixed order, so that the sum is always the same
         y += tl.load(parts + part * rows * depth + cell, mask=inside, other=0.0)
-    if SCALED:
-        y *= tl.load(scales + k, mask=inside, other=0.0)
     before = tl.load(residual + cell, mask=inside, other=0.0)
     xs = (y.to(before.dtype).to(tl.float32) + before.to(tl.float32)).to(before.dtype)
     tl.store(total + cell, xs, mask=inside)
@@ -84,23 +81,18 @@ def rms_norm_twin(x: Tensor, gains: Tensor, eps: float, dtype: torch.dtype | Non
 
 
 def add_rms_norm(
-    parts: Tensor,
-    scales: Tensor | None,
-    residual: Tensor,
-    gains: Tensor,
-    eps: float,
-    dtype: torch.dtype | None = None,
+    parts: Tensor, residual: Tensor, gains: Tensor, eps: float, dtype: torch.dtype | None = None
 ) -> tuple[Tensor, Tensor]:
     """residual (rows, depth) plus the sum of parts (splits, rows, depth) float32, and the same RMS-normalised.
 
-    The sum is rounded to the residual's type before it is added, as `linear` does; scales (depth,) are applied first.
+    The sum is rounded to the residual's type before it is added, as `linear` does.
     dtype: of the second result; None: that of the residual.
     """
     total, out = torch.empty_like(residual), torch.empty_like(residual, dtype=dtype)
     rows, depth = residual.shape
     launch(
-        _add_rms_norm, (rows,), parts, parts if scales is None else scales, residual, gains, total, out,
-        rows, depth, eps, SCALED=scales is not None, SPLITS=parts.shape[0], BLOCK=triton.next_power_of_2(depth),
+        _add_rms_norm, (rows,), parts, residual, gains, total, out, rows, depth, eps,
+        SPLITS=parts.shape[0], BLOCK=triton.next_power_of_2(depth),
         PDL=supports_pdl(residual.device), num_warps=2, **pdl_launch(residual.device),
     )  # fmt: skip
     return total, out

@@ -4,6 +4,9 @@ Both are symmetric and need no calibration: a weight is a whole number times its
 A row, and in six bits each group of it, is quantised by itself, so rows may be joined and split. A recogniser hears
 5.8 % of the bundled model's words wrong with float32, 5.7 with eight bits and 6.3 with six (docs/log/page.md).
 
+Pairs, for kernels (`StoredWeight.paired`): sixteen weights in eight bits take eight words of 16 bits; word i holds
+weight i in its low byte and weight i + PAIR in its high byte.
+
 Six bits: a group is 64 weights, and sixteen weights take three words of 32 bits. Word i holds weights 5 i to 5 i + 4,
 the first in its lowest bits, and in its highest two bits two of the sixteenth weight; each weight plus 32.
 """
@@ -29,6 +32,8 @@ _FEW_ROWS, _SOME_ROWS = 16, 128
 products of it, else float32."""
 GROUP = 64
 """Weights that share a scale in six bits."""
+PAIR = 8
+"""Distance of the two weights of a word: a thread of a matrix product then multiplies just those that it loads."""
 _AT_ONCE = 2**21
 """Weights quantised at once, which takes some twenty bytes per weight."""
 _PER_WORD = 5
@@ -40,7 +45,8 @@ class StoredWeight:
     """The weight (outputs, inputs) of a product."""
 
     values: Tensor
-    """(outputs, inputs), in eight bits int8; in six bits int32 (outputs, 3, inputs / 16): first, second, third words"""
+    """(outputs, inputs), in eight bits int8; in pairs int16 (outputs, inputs / 2); in six bits int32 (outputs, 3,
+    inputs / 16): first, second, third words"""
     scales: Tensor | None = None
     """Of eight bits float32 (outputs,), of six bits float16 (outputs, inputs / GROUP)"""
 
@@ -74,6 +80,10 @@ class StoredWeight:
         return self.values.dtype == torch.int32
 
     @property
+    def is_paired(self) -> bool:
+        return self.values.dtype == torch.int16
+
+    @property
     def row_scales(self) -> Tensor | None:
         """The scales by which a whole output is multiplied."""
         return None if self.has_six_bits else self.scales
@@ -82,7 +92,21 @@ class StoredWeight:
     def shape(self) -> tuple[int, int]:
         """Outputs and inputs."""
         outputs, inputs = self.values.shape[0], self.values.shape[-1]
-        return (outputs, 16 * inputs) if self.has_six_bits else (outputs, inputs)
+        return outputs, inputs * (16 if self.has_six_bits else 2 if self.is_paired else 1)
+
+    @torch.inference_mode()
+    def paired(self) -> StoredWeight:
+        """Eight bits as pairs, in the same memory; any other weight as it is.
+
+        Raises ValueError if the inputs are not a multiple of 2 · PAIR, as in no published model.
+        """
+        if self.values.dtype != torch.int8:
+            return self
+        if self.shape[1] % (2 * PAIR):
+            raise ValueError(f"kernels read weights in 8 bits by {2 * PAIR} inputs, not {self.shape[1]}: use 16 bits")
+        for part in self.values.split(max(1, _AT_ONCE // self.values.shape[1])):
+            part.copy_(part.unflatten(1, (-1, 2, PAIR)).mT.flatten(1))
+        return StoredWeight(self.values.view(torch.int16), self.scales)
 
     def joined(self, other: StoredWeight) -> StoredWeight:
         """The rows of this weight followed by those of another in the same form."""
@@ -101,7 +125,10 @@ class StoredWeight:
         if self.scales is None:
             return self.values.to(dtype)
         if not self.has_six_bits:
-            return (self.values.float() * self.scales[:, None]).to(dtype)
+            whole = self.values
+            if self.is_paired:
+                whole = whole.view(torch.int8).unflatten(1, (-1, PAIR, 2)).mT.flatten(1)
+            return (whole.float() * self.scales[:, None]).to(dtype)
         groups = _unpacked(self.values).unflatten(1, (-1, GROUP))
         return (groups * self.scales.float()[..., None]).flatten(1).to(dtype)
 
@@ -110,7 +137,8 @@ class StoredWeight:
 
         On a CPU eight bits are multiplied as they are, by bfloat16 activations; elsewhere weights are dequantised.
         """
-        if self.row_scales is not None and x.device.type == "cpu":
+        if self.values.dtype == torch.int8 and x.device.type == "cpu":
+            assert self.row_scales is not None
             sums = _times_eight_bits(x.bfloat16().flatten(0, -2), self.values).view(*x.shape[:-1], -1)
             return torch.mul(sums, self.row_scales, out=torch.empty_like(sums, dtype=x.dtype) if out is None else out)
         return torch.matmul(x, self.dequantised(x.dtype).t(), out=out)

@@ -58,7 +58,7 @@ def test_a_product_and_the_norm_of_its_sum_are_the_plain_ones(
     rows: int, columns: int, depth: int, bits: int, dtype: torch.dtype
 ) -> None:
     x, residual = random(rows, depth, dtype=dtype, seed=1), random(rows, columns, dtype=dtype, seed=2)
-    weight = StoredWeight.of(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=3), bits)
+    weight = StoredWeight.of(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=3), bits).paired()
     gains = (1 + random(columns, scale=0.1, seed=4)).to(dtype)
     both = kernels.linear_norm(x, weight, residual.clone(), gains, 1e-6)
     plain = kernels.linear_norm_twin(x, weight, residual, gains, 1e-6)
@@ -73,7 +73,7 @@ def test_a_product_and_the_norm_of_its_sum_are_the_plain_ones(
 @torch.inference_mode()
 def test_a_product_with_quantised_weights_is_that_of_the_weights_they_stand_for(rows: int, bits: int) -> None:
     x, residual = random(rows, 192, seed=1), random(rows, 40, seed=3)
-    weight = StoredWeight.of(random(80, 192, seed=2), bits)
+    weight = StoredWeight.of(random(80, 192, seed=2), bits).paired()
     gains = 1 + random(192, scale=0.1, seed=4)
     how = x, weight, gains, 1e-6, True
     assert close(kernels.linear(*how), kernels.linear_twin(*how))

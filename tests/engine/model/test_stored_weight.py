@@ -50,6 +50,21 @@ def test_six_bits_hold_every_number_at_every_place() -> None:
     assert torch.equal(StoredWeight.of(weight, 6).dequantised(torch.float32), weight)
 
 
+def test_pairs_hold_the_weights_of_eight_bits_in_the_same_memory() -> None:
+    weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0))
+    stored = StoredWeight.of(weight, 8)
+    expected = stored.dequantised(torch.float32)
+    paired = stored.paired()
+    assert paired.shape == (48, 192)
+    assert paired.values.data_ptr() == stored.values.data_ptr()
+    assert torch.equal(paired.dequantised(torch.float32), expected)
+    assert torch.equal(paired.paired().dequantised(torch.float32), expected)
+    whole = next(paired.halves()).joined(StoredWeight.of(weight[24:], 8).paired())
+    assert torch.equal(whole.dequantised(torch.float32), expected)
+    with pytest.raises(ValueError, match="by 16 inputs, not 24: use 16 bits"):
+        StoredWeight.of(torch.ones(2, 24), 8).paired()
+
+
 @pytest.mark.parametrize("has_bfloat16", [True, False])
 @pytest.mark.parametrize("bits", [8, 6])
 @torch.inference_mode()
