@@ -99,14 +99,8 @@ def epilogue(
 
 
 @triton.jit
-def _partial_sums(products, LINES: tl.constexpr, SPAN: tl.constexpr, PART: tl.constexpr):
-    """Each thread sums the products it holds side by side, so that it keeps one sum of PART and not PART sums."""
-    return tl.sum(tl.reshape(products, (LINES, SPAN // PART, PART)), 2)
-
-
-@triton.jit
 def _inputs(x, norm, start, depth, BLOCK_K: tl.constexpr, HAS_NORM: tl.constexpr, PAIRED: tl.constexpr):
-    """`load_inputs` as `_products` takes them: where PAIRED those of the words' first weights and of their second."""
+    """`load_inputs` as `_sums` takes them: where PAIRED those of the words' first weights and of their second."""
     if PAIRED:
         word = tl.arange(0, BLOCK_K // 2)
         k = start + word // PAIR * (2 * PAIR) + word % PAIR
@@ -136,14 +130,21 @@ def _loaded(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PAIRE
 
 
 @triton.jit
-def _products(ws, first_x, second_x, PAIRED: tl.constexpr, PTX: tl.constexpr):
-    """Weights (lines, SPAN) times inputs (SPAN,); where PAIRED both of each word times theirs, added up."""
+def _sums(
+    ws, xs, xs_second, LINES: tl.constexpr, SPAN: tl.constexpr, PART: tl.constexpr, PAIRED: tl.constexpr,
+    PTX: tl.constexpr,
+):  # fmt: skip
+    """Weights (lines, SPAN) times inputs (SPAN,), where PAIRED both of each word times theirs: (lines, SPAN / PART).
+
+    Each thread sums PART products that it holds side by side, so that it keeps one sum of them.
+    """
     if PAIRED:
         first, second = pair_as_float32(ws, PTX)
-        both = first * first_x[None, :] + second * second_x[None, :]
+        sums = tl.sum(tl.reshape(first * xs[None, :], (LINES, SPAN // PART, PART)), 2)
+        sums += tl.sum(tl.reshape(second * xs_second[None, :], (LINES, SPAN // PART, PART)), 2)
     else:
-        both = ws.to(tl.float32) * first_x[None, :]
-    return both
+        sums = tl.sum(tl.reshape(ws.to(tl.float32) * xs[None, :], (LINES, SPAN // PART, PART)), 2)
+    return sums
 
 
 @triton.jit
@@ -194,15 +195,15 @@ def _gemv(
             up_scales = _group_scales(scales, columns + own_line, start, depth, BLOCK_K, SIX)
         xs, xs_second, more = _inputs(x, norm, start, depth, BLOCK_K, HAS_NORM, PAIRED)
         squares_1 += more
-        y_1 += _partial_sums(_products(ws, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * w_scales
+        y_1 += _sums(ws, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * w_scales
         if GATED:
-            u_1 += _partial_sums(_products(ups, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * up_scales
+            u_1 += _sums(ups, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * up_scales
         if ROWS == 2:
             xs, xs_second, more = _inputs(x + depth, norm, start, depth, BLOCK_K, HAS_NORM, PAIRED)
             squares_2 += more
-            y_2 += _partial_sums(_products(ws, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * w_scales
+            y_2 += _sums(ws, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * w_scales
             if GATED:
-                u_2 += _partial_sums(_products(ups, xs, xs_second, PAIRED, PTX), BLOCK_N, SPAN, PART) * up_scales
+                u_2 += _sums(ups, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * up_scales
     if PDL and PREFETCH > 0:
         line = tl.program_id(0).to(tl.int64) * PREFETCH + tl.arange(0, PREFETCH // 128) * 128
         prefetch_l2(prefetch.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, prefetch_bytes - 128))
@@ -210,12 +211,12 @@ def _gemv(
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if PRELOAD > 0:
-        y += tl.sum(_products(preloaded, early, early_second, PAIRED, PTX), 1)
+        y += tl.sum(_sums(preloaded, early, early_second, BLOCK_N, PRELOAD // PER, PART, PAIRED, PTX), 1)
     epilogue(y, u, squares_1, scales, residual, out, column, columns, depth, eps, PAIRED, HAS_NORM, GATED, HAS_RESIDUAL)
     if ROWS == 2:
         y, u = tl.sum(y_2, 1), tl.sum(u_2, 1)
         if PRELOAD > 0:
-            y += tl.sum(_products(preloaded, early_2, early_2_second, PAIRED, PTX), 1)
+            y += tl.sum(_sums(preloaded, early_2, early_2_second, BLOCK_N, PRELOAD // PER, PART, PAIRED, PTX), 1)
         epilogue(
             y, u, squares_2, scales, residual + columns, out + columns, column, columns, depth, eps,
             PAIRED, HAS_NORM, GATED, HAS_RESIDUAL,
@@ -269,9 +270,7 @@ def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: StoredWeigh
             return MatmulTiles(4, 256, 2, 3) if rows == 1 else MatmulTiles(4, 256, 2, 6)
         return MatmulTiles(8, 256, 2, 4) if columns > depth else MatmulTiles(4, 512, 2, 4)
     if preload:
-        return MatmulTiles(2, 512, 1, 4)
+        return MatmulTiles(4, 512, 4, 4)
     if gated:
         return MatmulTiles(8, 512, 2, 2) if rows == 1 else MatmulTiles(8, 256, 2, 3)
-    if columns > depth:
-        return MatmulTiles(8, 512, 2, 3)
-    return MatmulTiles(4, 512, 1, 5) if rows == 1 else MatmulTiles(4, 512, 2, 4)
+    return MatmulTiles(8, 512, 2, 3) if columns > depth else MatmulTiles(4, 512, 2, 5)

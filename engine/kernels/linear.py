@@ -91,7 +91,7 @@ def linear(
     is_wide = rows > (CUBLAS_ROWS if residual is None else CUBLAS_ROWS_RESIDUAL)
     if is_wide and not batch_invariant and weight.scales is None:
         return _cublas(x, weight.values, gated, residual)
-    return gemm(x, weight, gated, residual, dtype or x.dtype)
+    return gemm(x, weight, gated, residual, dtype or x.dtype, batch_invariant)
 
 
 def linear_norm(
