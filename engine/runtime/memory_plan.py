@@ -23,8 +23,12 @@ from engine.model.stored_weight import multiplies_eight_bits
 GIB = 2**30
 MARGIN = GIB // 4
 """Left free beside the clip encoder if that is on the GPU only while it works."""
-UNPLANNED = GIB // 2
-"""Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
+UNPLANNED, UNPLANNED_COMPACT = GIB, GIB // 2
+"""Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator.
+
+Within 11.2 GiB of an H100, 0.63 GiB were too little for eight rows of S2 Pro in 8 bits: memory ran out at the first
+clip, with the cache of known voices almost empty. Graphs alone took 0.46.
+"""
 CACHED = GIB // 4
 """Bytes of layers in float32 up to which a CPU is fast enough with them: the bundled model has 42 MiB."""
 PREFIX_CACHE_BYTES, PREFIX_CACHE_BYTES_COMPACT = 2**29, 2**27
@@ -113,16 +117,17 @@ def sizes(
 
 
 def largest(
-    tries: Sequence[EngineSize], plan: Callable[[EngineSize], MemoryPlan], budget: int | None, spare: int
+    tries: Sequence[EngineSize], plan: Callable[[EngineSize], MemoryPlan], budget: int | None, is_set: bool = False
 ) -> tuple[EngineSize, MemoryPlan]:
-    """The first size that fits the budget, leaves this much to spare and has room for the clip encoder.
+    """The first size that fits the budget, leaves UNPLANNED free unless ``is_set``, and has room for the clip encoder.
 
-    Else the first that leaves this much to spare, or the last one if it fits without. Raises ConfigError with its
+    Else the first that leaves UNPLANNED free, or the last one if it fits without. Raises ConfigError with its
     arithmetic if that does not fit either.
     """
     for has_encoder in (True, False):
         for size in tries:
             memory = plan(size)
+            spare = 0 if is_set else UNPLANNED_COMPACT if size.compact else UNPLANNED
             if memory.fits(budget, max(spare, memory.on_demand) if has_encoder else spare):
                 return size, memory
     memory.check(budget)

@@ -24,7 +24,6 @@ from engine.runtime.loop import Loop
 from engine.runtime.memory import release_memory
 from engine.runtime.memory_plan import (
     GIB,
-    UNPLANNED,
     EngineSize,
     MemoryPlan,
     largest,
@@ -109,8 +108,8 @@ class Sizing:
     def largest(self, budget: int | None) -> tuple[EngineSize, MemoryPlan]:
         """The best that a budget, in bytes, has room for. Raises ConfigError."""
         config = self._config
-        is_set = (config.max_rows and config.max_context) or self._place.device.type == "cpu"
-        return largest(self._tries, self.plan, budget, spare=0 if is_set else UNPLANNED)
+        is_set = bool(config.max_rows and config.max_context) or self._place.device.type == "cpu"
+        return largest(self._tries, self.plan, budget, is_set)
 
     def smallest(self) -> tuple[EngineSize, MemoryPlan]:
         """The one that needs the least."""
