@@ -135,7 +135,7 @@ def test_what_is_not_set_is_chosen_by_the_memory_there_is(
 
 
 def test_what_is_set_is_kept(s2_pro: ModelConfig) -> None:
-    assert chosen(s2_pro, 11.2, "bf16")[0] == EngineSize(2, 2048, "bf16", compact=True)
+    assert chosen(s2_pro, 11.2, "bf16")[0] == EngineSize(2, 4096, "bf16", compact=True)
     assert chosen(s2_pro, 10.0, "bf16")[0] == EngineSize(1, 2048, "bf16", compact=True)
     assert chosen(s2_pro, 39.0, rows=64)[0] == EngineSize(64, 2048, "bf16")
     assert chosen(s2_pro, 22.9, "int8")[0] == EngineSize(8, 4096, "int8")
