@@ -102,7 +102,8 @@ class Store:
         self.make_room: Callable[[], bool] = lambda: False
         """Called when the disk is full: removes part of the trash; returns whether there was any."""
         self._reserve = DiskReserve(home / "reserve")
-        self._idle: list[_Connection] = []
+        self._idle: dict[float, list[_Connection]] = {BUSY_SECONDS: [], 0.0: []}
+        """By the seconds that they wait for another program's lock."""
         self._writers = threading.Semaphore(MOST_WRITERS)
         with self._reserve.borrowed(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
@@ -155,14 +156,12 @@ class Store:
 
         Raises LibraryUnavailable, at once if another program has locked the library.
         """
-        with self.reading() as db:
-            db.execute("pragma busy_timeout = 0")
-            before = _VIEW.set((self, db))
+        with self.explained(), self._lent("begin", busy_seconds=0.0) as connection:
+            before = _VIEW.set((self, Database(connection, recursive_triggers=False)))
             try:
                 yield
             finally:
                 _VIEW.reset(before)
-                db.execute(f"pragma busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:
@@ -262,16 +261,20 @@ class Store:
         """
         connection = self._connect()
         self._opened = self._file()
-        weakref.finalize(self, _close_all, [connection], self._idle)
+        weakref.finalize(self, _close_all, [connection], *self._idle.values())
         connection.execute("pragma journal_mode = wal")
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _lent(self, begin: str = "") -> Iterator[sqlite3.Connection]:
-        """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context."""
+    def _lent(self, begin: str = "", busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+        """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context.
+
+        ``busy_seconds``: how long it waits for another program's lock, a key of `_idle`.
+        """
         if self._file() != self._opened:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        connection = self._free(begin)
+        idle = self._idle[busy_seconds]
+        connection = self._free(begin, busy_seconds)
         connection.is_writing = begin == _WRITING
         is_well = True
         try:
@@ -283,18 +286,18 @@ class Store:
         finally:
             if is_well:
                 connection.rollback()
-            if is_well and len(self._idle) < IDLE_CONNECTIONS:
-                self._idle.append(connection)
+            if is_well and len(idle) < IDLE_CONNECTIONS:
+                idle.append(connection)
             else:
                 connection.close()
 
-    def _free(self, begin: str) -> _Connection:
+    def _free(self, begin: str, busy_seconds: float) -> _Connection:
         """An idle connection if it is usable, else a new one."""
         while True:
             try:
-                connection = self._idle.pop()
+                connection = self._idle[busy_seconds].pop()
             except IndexError:
-                return self._connect()
+                return self._connect(busy_seconds)
             if connection.can_write or begin != _WRITING:
                 return connection
             connection.close()
@@ -307,8 +310,8 @@ class Store:
             return None
         return status.st_dev, status.st_ino
 
-    def _connect(self) -> _Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, factory=_Connection)
+    def _connect(self, busy_seconds: float = BUSY_SECONDS) -> _Connection:
+        connection = sqlite3.connect(self.path, timeout=busy_seconds, check_same_thread=False, factory=_Connection)
         connection.can_write = os.access(self.path, os.W_OK)
         connection.execute(f"pragma synchronous = {SYNCHRONOUS}")
         connection.execute("pragma foreign_keys = on")

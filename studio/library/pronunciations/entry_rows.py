@@ -9,9 +9,14 @@ from studio.library.pronunciations.entries import DictionaryScope, Pronunciation
 from studio.library.sqlite import Database, select
 
 
-def entries_of(db: Database, dictionary: DictionaryScope) -> list[Pronunciation]:
-    query = "select * from pronunciations where scope = ? and subject = ? order by phrase collate nocase, key"
-    return [entry_of(row) for row in select(db, query, [dictionary.scope, dictionary.subject])]
+def entries_of(db: Database, *dictionaries: DictionaryScope) -> list[Pronunciation]:
+    """The entries of these dictionaries, in order, each by phrase. One statement, because every take needs them."""
+    among = " or ".join(["scope = ? and subject = ?"] * len(dictionaries)) or "false"
+    query = f"select * from pronunciations where {among} order by phrase collate nocase, key"
+    places = {dictionary: place for place, dictionary in enumerate(dictionaries)}
+    rows = list(select(db, query, [value for one in dictionaries for value in (one.scope, one.subject)]))
+    rows.sort(key=lambda row: places[DictionaryScope(row["scope"], row["subject"])])
+    return [entry_of(row) for row in rows]
 
 
 def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[str, list[Pronunciation]]:

@@ -38,7 +38,7 @@ class Pronunciations:
     def entries(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
         """The entries of these dictionaries, in order, each by phrase."""
         with self._store.reading() as db:
-            return tuple(entry for dictionary in dictionaries for entry in entries_of(db, dictionary))
+            return tuple(entries_of(db, *dictionaries))
 
     def find(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
         """An entry and its dictionary. Raises NotFound."""
