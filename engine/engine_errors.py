@@ -7,7 +7,7 @@ EngineError
 │   └── PromptTooLong    text, references and frames do not fit the context
 ├── InvalidReference     this clip cannot be encoded
 ├── CannotAlign          this engine cannot compute word times
-├── EngineFull           every row is taken and the queue is full; try later
+├── EngineFull           every row is taken and the queue is full, or memory is too short for a clip; try later
 └── EngineStopped        the engine is shut down or has died; the message has the cause
 """
 

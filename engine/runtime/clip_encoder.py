@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.codec import CodecConfig
 from engine.codec.resample import resample
-from engine.engine_errors import STOPPED, EngineStopped
+from engine.engine_errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.memory import trim_heap
 
 AT_ONCE = 8
@@ -87,7 +87,7 @@ class ClipEncoder:
     async def encode(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
         """A clip's codes and timbre. Cancelling removes it from the queue, unless it has started.
 
-        Raises EngineStopped.
+        Raises EngineStopped, and EngineFull if the GPU's memory is too short for it.
         """
         clip = Clip(audio, sample_rate)
         self._waiting.append(clip)
@@ -122,7 +122,7 @@ class ClipEncoder:
     def _answer(self, batch: list[Clip]) -> None:
         """Encode a batch; if that fails, encode each clip alone, so that an error reaches only its own caller."""
         try:
-            encodings = self._together(batch)
+            encodings = self._in_memory_left(batch)
         except Exception as error:  # noqa: BLE001  (every error goes to the waiting caller)
             if len(batch) == 1:
                 batch[0].encoded.set_exception(error)
@@ -145,6 +145,24 @@ class ClipEncoder:
                 break
             batch.append(self._waiting.popleft())
         return batch
+
+    def _in_memory_left(self, batch: list[Clip]) -> list[EncodedClip]:
+        """`_together`; if the GPU's memory runs out, again without what the allocator keeps for later.
+
+        Raises EngineFull if it still does not suffice for a single clip.
+        """
+        try:
+            return self._together(batch)
+        except torch.OutOfMemoryError:
+            pass  # outside this block nothing holds the tensors of the failed attempt
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        try:
+            return self._together(batch)
+        except torch.OutOfMemoryError as error:
+            raise EngineFull(
+                "the GPU has too little memory left to encode this clip; try again later, or send a shorter clip"
+            ) from error
 
     @torch.inference_mode()
     def _together(self, batch: list[Clip]) -> list[EncodedClip]:

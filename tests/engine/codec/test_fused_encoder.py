@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec
-from engine.engine_errors import EngineStopped
+from engine.engine_errors import EngineFull, EngineStopped
 from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder, EncodedClip
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
@@ -169,3 +169,25 @@ def test_an_error_of_one_clip_does_not_reach_clips_encoded_with_it() -> None:
     assert [int(encoded.codes[0, 0]) for encoded in got if isinstance(encoded, EncodedClip)] == [1, 2, 4]
     assert str(got[2]) == "broken"
     assert encode.together == [1, 3, 1, 1, 1]
+
+
+def test_a_clip_for_which_memory_runs_out_is_tried_again_and_then_refused() -> None:
+    encode = Waiting()
+    encode.may.set()
+    failures: list[Tensor] = []
+
+    def short_of_memory(audio: Tensor) -> Tensor:
+        if len(failures) < limit:
+            failures.append(audio)
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return encode(audio)
+
+    clips = ClipEncoder(short_of_memory, CONFIG, torch.device("cpu"), 3, lambda: None)
+    limit = 1
+    assert asyncio.run(clips.encode(*clip(5, 0.1))).codes[0, 0] == 5
+    failures.clear()
+    limit = 2
+    with pytest.raises(EngineFull, match="too little memory left to encode this clip; try again later"):
+        asyncio.run(clips.encode(*clip(6, 0.1)))
+    assert asyncio.run(clips.encode(*clip(7, 0.1))).codes[0, 0] == 7
+    clips.stop()
