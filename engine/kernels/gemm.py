@@ -129,7 +129,8 @@ def _added(
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
         word = tl.multiple_of(start // 16, 4) + tl.arange(0, GROUP // 16)[None, :]
-        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words).to(xs.dtype)
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words, PTX)
+        ws = (ws * 64.0 - 96.0).to(xs.dtype)
         own = tl.load(scales + line * (depth // GROUP) + start // GROUP).to(tl.float32)[:, None]
     else:
         PER: tl.constexpr = 2 if PAIRED else 1

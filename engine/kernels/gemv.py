@@ -114,12 +114,12 @@ def _inputs(x, norm, start, depth, BLOCK_K: tl.constexpr, HAS_NORM: tl.constexpr
 
 
 @triton.jit
-def _loaded(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PAIRED: tl.constexpr):
+def _loaded(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PAIRED: tl.constexpr, PTX: tl.constexpr):
     """BLOCK_K weights of each line from `start` on, before their scales; where PAIRED as words."""
     if SIX:
         words = tl.multiple_of(depth // 16, 4)
         word = tl.multiple_of(start // 16, 4) + tl.arange(0, BLOCK_K // 16)[None, :]
-        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words)
+        ws = six_bits((lines + word).to(tl.pointer_type(tl.uint32)), word < words, words, PTX)
     elif PAIRED:
         at = start // 2 + tl.arange(0, BLOCK_K // 2)[None, :]
         ws = tl.load(lines + at, mask=at < depth // 2, other=0)
@@ -131,8 +131,8 @@ def _loaded(lines, start, depth, BLOCK_K: tl.constexpr, SIX: tl.constexpr, PAIRE
 
 @triton.jit
 def _sums(
-    ws, xs, xs_second, LINES: tl.constexpr, SPAN: tl.constexpr, PART: tl.constexpr, PAIRED: tl.constexpr,
-    PTX: tl.constexpr,
+    ws, xs, xs_second, LINES: tl.constexpr, SPAN: tl.constexpr, PART: tl.constexpr, SIX: tl.constexpr,
+    PAIRED: tl.constexpr, PTX: tl.constexpr,
 ):  # fmt: skip
     """Weights (lines, SPAN) times inputs (SPAN,), where PAIRED both of each word times theirs: (lines, SPAN / PART).
 
@@ -144,6 +144,9 @@ def _sums(
         sums += tl.sum(tl.reshape(second * xs_second[None, :], (LINES, SPAN // PART, PART)), 2)
     else:
         sums = tl.sum(tl.reshape(ws.to(tl.float32) * xs[None, :], (LINES, SPAN // PART, PART)), 2)
+    if SIX:
+        inputs = tl.sum(tl.reshape(xs, (SPAN // PART, PART)), 1)
+        sums = 64.0 * sums - 96.0 * inputs[None, :]
     return sums
 
 
@@ -188,22 +191,22 @@ def _gemv(
     y_1, squares_1 = tl.zeros((BLOCK_N, SPAN // PART), tl.float32), tl.zeros((SPAN,), tl.float32)
     u_1, y_2, u_2, squares_2 = y_1, y_1, y_1, squares_1
     for start in tl.range(PRELOAD, depth, BLOCK_K, num_stages=STAGES):
-        ws = _loaded(weight + line, start, depth, BLOCK_K, SIX, PAIRED)
+        ws = _loaded(weight + line, start, depth, BLOCK_K, SIX, PAIRED, PTX)
         w_scales = _group_scales(scales, own_line, start, depth, BLOCK_K, SIX)
         if GATED:
-            ups = _loaded(weight + up + line, start, depth, BLOCK_K, SIX, PAIRED)
+            ups = _loaded(weight + up + line, start, depth, BLOCK_K, SIX, PAIRED, PTX)
             up_scales = _group_scales(scales, columns + own_line, start, depth, BLOCK_K, SIX)
         xs, xs_second, more = _inputs(x, norm, start, depth, BLOCK_K, HAS_NORM, PAIRED)
         squares_1 += more
-        y_1 += _sums(ws, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * w_scales
+        y_1 += _sums(ws, xs, xs_second, BLOCK_N, SPAN, PART, SIX, PAIRED, PTX) * w_scales
         if GATED:
-            u_1 += _sums(ups, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * up_scales
+            u_1 += _sums(ups, xs, xs_second, BLOCK_N, SPAN, PART, SIX, PAIRED, PTX) * up_scales
         if ROWS == 2:
             xs, xs_second, more = _inputs(x + depth, norm, start, depth, BLOCK_K, HAS_NORM, PAIRED)
             squares_2 += more
-            y_2 += _sums(ws, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * w_scales
+            y_2 += _sums(ws, xs, xs_second, BLOCK_N, SPAN, PART, SIX, PAIRED, PTX) * w_scales
             if GATED:
-                u_2 += _sums(ups, xs, xs_second, BLOCK_N, SPAN, PART, PAIRED, PTX) * up_scales
+                u_2 += _sums(ups, xs, xs_second, BLOCK_N, SPAN, PART, SIX, PAIRED, PTX) * up_scales
     if PDL and PREFETCH > 0:
         line = tl.program_id(0).to(tl.int64) * PREFETCH + tl.arange(0, PREFETCH // 128) * 128
         prefetch_l2(prefetch.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, prefetch_bytes - 128))
@@ -211,12 +214,12 @@ def _gemv(
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if PRELOAD > 0:
-        y += tl.sum(_sums(preloaded, early, early_second, BLOCK_N, PRELOAD // PER, PART, PAIRED, PTX), 1)
+        y += tl.sum(_sums(preloaded, early, early_second, BLOCK_N, PRELOAD // PER, PART, SIX, PAIRED, PTX), 1)
     epilogue(y, u, squares_1, scales, residual, out, column, columns, depth, eps, PAIRED, HAS_NORM, GATED, HAS_RESIDUAL)
     if ROWS == 2:
         y, u = tl.sum(y_2, 1), tl.sum(u_2, 1)
         if PRELOAD > 0:
-            y += tl.sum(_sums(preloaded, early_2, early_2_second, BLOCK_N, PRELOAD // PER, PART, PAIRED, PTX), 1)
+            y += tl.sum(_sums(preloaded, early_2, early_2_second, BLOCK_N, PRELOAD // PER, PART, SIX, PAIRED, PTX), 1)
         epilogue(
             y, u, squares_2, scales, residual + columns, out + columns, column, columns, depth, eps,
             PAIRED, HAS_NORM, GATED, HAS_RESIDUAL,
@@ -259,10 +262,11 @@ def gemv(
 def _tiles(rows: int, columns: int, depth: int, gated: bool, weight: StoredWeight, preload: bool) -> MatmulTiles:
     """The fastest tiles measured in a frame for one row and two, on an H200, for eight bits on an H100.
 
-    For six bits, for which no others were tried, a thread loads four words.
+    Those for six bits were never measured: a thread loads four words of one or two columns, for which it converts the
+    same inputs.
     """
     if weight.has_six_bits:
-        return MatmulTiles(8, 512, 2, 2 if gated else 3)
+        return MatmulTiles(16 if rows == 1 else 8, 512, 2, 2 if gated else 3)
     if not weight.is_paired:
         if preload:
             return MatmulTiles(2, 512, 2, 4)

@@ -10,26 +10,42 @@ GROUP: tl.constexpr = tl.constexpr(64)
 
 
 @triton.jit
-def six_bits(at, inside, apart):
-    """Sixteen weights per word (LINES, 16 · N) float32, before their scales, from pointers to first words (LINES, N).
+def six_bits(at, inside, apart, PTX: tl.constexpr):
+    """Sixteen weights per word (LINES, 16 · N), before their scales, from pointers to first words (LINES, N).
 
-    Second and third words are `apart` from each other. A weight plus 32 becomes the last bits of a float32 between 2^23
-    and 2^24, from which a subtraction recovers it: that is faster than converting integers.
+    Second and third words are `apart` from each other. A weight is 64 · (y - 1.5) with y as returned: plus 32, it is
+    the first six bits of the mantissa of a float32 between 1 and 2. So it takes a shift and a mask, and 1.5 can be
+    subtracted once from a sum of products, instead of from each weight.
     """
     a = tl.load(at, mask=inside, other=0)
     b = tl.load(at + apart, mask=inside, other=0)
     c = tl.load(at + 2 * apart, mask=inside, other=0)
     last = (a >> 30) | (b >> 28) & 12 | (c >> 26) & 48
-    p0, p1 = tl.join(_number(a), _number(b >> 18)), tl.join(_number(a >> 6), _number(b >> 24))
-    p2, p3 = tl.join(_number(a >> 12), _number(c)), tl.join(_number(a >> 18), _number(c >> 6))
-    p4, p5 = tl.join(_number(a >> 24), _number(c >> 12)), tl.join(_number(b), _number(c >> 18))
-    p6, p7 = tl.join(_number(b >> 6), _number(c >> 24)), tl.join(_number(b >> 12), _number(last))
+    p0, p1 = _pair(a << 17, b >> 1, PTX), _pair(a << 11, b >> 7, PTX)
+    p2, p3 = _pair(a << 5, c << 17, PTX), _pair(a >> 1, c << 11, PTX)
+    p4, p5 = _pair(a >> 7, c << 5, PTX), _pair(b << 17, c >> 1, PTX)
+    p6, p7 = _pair(b << 11, c >> 7, PTX), _pair(b << 5, last << 17, PTX)
     even = tl.join(tl.join(p0, p4), tl.join(p2, p6))
     odd = tl.join(tl.join(p1, p5), tl.join(p3, p7))
     return tl.reshape(tl.join(even, odd), (at.shape[0], 16 * at.shape[1]))
 
 
 @triton.jit
-def _number(word):
-    """The lowest six bits of each word less 32, as float32."""
-    return (word & 63 | 0x4B000000).to(tl.float32, bitcast=True) - 8388640.0
+def _pair(first, second, PTX: tl.constexpr):
+    return tl.join(_number(first, PTX), _number(second, PTX))
+
+
+@triton.jit
+def _number(word, PTX: tl.constexpr):
+    """1 + a sixty-fourth of the six bits from bit 17 on of each word, as float32.
+
+    By `PTX` one instruction masks and sets the exponent; the compiler would take two, as both constants are immediate.
+    """
+    if PTX:
+        number = tl.inline_asm_elementwise(
+            "{ .reg .b32 one; mov.b32 one, 0x3F800000; lop3.b32 $0, $1, 0x7E0000, one, 0xEA; }",
+            "=f,r", [word], dtype=tl.float32, is_pure=True, pack=1,
+        )  # fmt: skip
+    else:
+        number = (word & 0x7E0000 | 0x3F800000).to(tl.float32, bitcast=True)
+    return number
