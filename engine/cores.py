@@ -8,3 +8,8 @@ import os
 def available_cores() -> int:
     """Fewer than the machine has where a container or `taskset` restricts the process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_threads() -> int:
+    """Threads per torch operation on a CPU: the engine and the codec work side by side, each on half of the cores."""
+    return max(1, available_cores() // 2)

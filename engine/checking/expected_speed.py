@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import cache
 
 import torch
 
+from engine.cores import default_threads
 from engine.runtime.memory_plan import FrameCost
 
 _LAUNCHES = 2e-3 / 72, 1.6e-3 / 72
@@ -16,15 +18,20 @@ _AMPERE, _LATER, _HOPPER = 0.80, 0.86, 1.03
 """Shares of the nominal bandwidth that are reached; Hopper's reads overlap with its launches."""
 _CPU_LAYER = 1e-4
 """Seconds a layer for calling its operators."""
+_RUNS = 24
+"""Of each measurement on a CPU."""
 _CODEC_ON_GPU = 20e12
 """Operations a second of the codec's on a GPU: it hardly counts there."""
 
 
-def expected_frame_seconds(cost: FrameCost, device: torch.device) -> float | None:
-    """Seconds for a frame of one row and its sound; None for a device of which nothing is known."""
+def expected_frame_seconds(cost: FrameCost, device: torch.device, threads: int | None = None) -> float | None:
+    """Seconds for a frame of one row and its sound; None for a device of which nothing is known.
+
+    ``threads``: of an engine on a CPU, as EngineConfig has them.
+    """
     if device.type == "cpu":
-        reading, computing = _cpu_rates()
-        # The engine and the codec work side by side, each on its half of the cores.
+        # The engine and the codec work side by side, each with its threads.
+        reading, computing = _cpu_rates(threads or default_threads())
         return max(cost.passes * _CPU_LAYER + cost.weight_bytes / reading, cost.codec_operations / computing)
     if device.type != "cuda" or (bandwidth := _gpu_bandwidth(device)) is None:
         return None
@@ -45,20 +52,27 @@ def _gpu_bandwidth(device: torch.device) -> float | None:
 
 
 @cache
-def _cpu_rates() -> tuple[float, float]:
-    """Bytes read and operations done a second, measured in a tenth of a second."""
+def _cpu_rates(threads: int) -> tuple[float, float]:
+    """Bytes read and operations done a second by this many threads, measured once in two tenths of a second.
+
+    Other programs slow single runs down, so that the fastest of many short ones counts. They take turns: a moment in
+    which the machine is busy then spoils no more than a few of each.
+    """
     weight, vector = torch.zeros(4096, 4096), torch.zeros(4096)
-    sound, kernel = torch.zeros(1, 128, 4096), torch.zeros(128, 128, 7)
-    reading = _fastest(lambda: torch.mv(weight, vector))
-    computing = _fastest(lambda: torch.conv1d(sound, kernel))
+    sound, kernel = torch.zeros(1, 128, 1024), torch.zeros(128, 128, 7)
+    reading = computing = math.inf
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for _ in range(_RUNS):
+            reading = min(reading, _seconds_of(lambda: torch.mv(weight, vector)))
+            computing = min(computing, _seconds_of(lambda: torch.conv1d(sound, kernel)))
+    finally:
+        torch.set_num_threads(before)
     return weight.nbytes / reading, 2 * kernel.numel() * sound.shape[2] / computing
 
 
-def _fastest(run: Callable[[], object]) -> float:
-    """Seconds of the best of several runs."""
-    times = []
-    for _ in range(4):
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+def _seconds_of(run: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin

@@ -107,7 +107,8 @@ def _need(config: EngineConfig, place: Place, model: ModelConfig, codec: CodecCo
         size, memory = Sizing(config, place, model, codec).smallest()
         fits = False
     weights = size.weights
-    seconds = expected_frame_seconds(frame_cost(model, codec, place.dtype, weights), place.device)
+    cost = frame_cost(model, codec, place.dtype, weights)
+    seconds = expected_frame_seconds(cost, place.device, config.threads)
     factor = None if seconds is None else seconds * codec.sample_rate / codec.frame_samples
     name = str(place.dtype).removeprefix("torch.") if weights == "bf16" else weights
     return Need(weights, name, fits, memory.total, size.rows, size.context, factor)

@@ -14,7 +14,7 @@ from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint, Source
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
 from engine.config import EngineConfig, ModelConfig, TwelveBits
-from engine.cores import available_cores
+from engine.cores import default_threads
 from engine.engine_errors import ConfigError
 from engine.model_card import ModelCard
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
@@ -348,7 +348,7 @@ def _set_up_torch(device: torch.device, threads: int | None) -> None:
     that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
     """
     if threads or device.type == "cpu":
-        torch.set_num_threads(threads or max(1, available_cores() // 2))
+        torch.set_num_threads(threads or default_threads())
     torch.backends.cudnn.allow_tf32 = False
 
 

@@ -1,0 +1,36 @@
+"""A model's requirements before it is loaded, and its expected speed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import EngineConfig, survey_model
+from engine.checking import expected_speed
+
+
+def test_the_expected_speed_is_that_of_the_engines_threads_in_its_best_moments(
+    quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the threads of the process that asks nor other programs change it; it is measured once."""
+    threads = list[int]()
+    busy, now = [1.0] * 30 + [0.001, 0.001] + [1.0] * 1000, [0.0]
+
+    def run(*_: torch.Tensor) -> None:
+        threads.append(torch.get_num_threads())
+        now[0] += busy[len(threads) - 1]
+
+    monkeypatch.setattr(expected_speed.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(torch, "mv", run)
+    monkeypatch.setattr(torch, "conv1d", run)
+    before = torch.get_num_threads()
+    expected_speed._cpu_rates.cache_clear()
+    config = EngineConfig(str(quick_checkpoint), "cpu", threads=before + 1)
+    first = survey_model(config).needs[0].real_time_factor
+    measured = len(threads)
+    assert set(threads) == {before + 1} and torch.get_num_threads() == before
+    assert first is not None and first < 1
+    assert survey_model(config).needs[0].real_time_factor == first and len(threads) == measured
+    expected_speed._cpu_rates.cache_clear()
