@@ -3,6 +3,7 @@
 from engine.checking.forced_logits import Agreement
 from engine.checking.model_check import CheckedTake, ModelReport, check_model
 from engine.checking.model_survey import ModelSurvey, Need, survey_model
+from engine.checkpoint import is_hub_id
 from engine.config import EngineConfig
 from engine.cores import available_cores
 from engine.direct_engine import DirectEngine
@@ -68,6 +69,7 @@ __all__ = [
     "available_cores",
     "check_model",
     "freeze_heap",
+    "is_hub_id",
     "refuse_control_tokens",
     "release_memory",
     "survey_model",

@@ -24,11 +24,17 @@ def find(model: str) -> Path:
         return _only_gguf(path) or path
     if path.is_file():
         return path if path.suffix.lower() == GGUF else path.parent
+    if not is_hub_id(model):
+        raise CheckpointError(f"{model!r} is not a folder, a file, or a hub id such as fishaudio/s2-pro")
+    parts = model.split("/")
+    return _download("/".join(parts[:2]), "/".join(parts[2:]))
+
+
+def is_hub_id(model: str) -> bool:
+    """Whether a model that is not a path here may be owner/name on the hub, or owner/name/file.gguf."""
     parts = model.split("/")
     is_file = len(parts) > 2 and parts[-1].lower().endswith(GGUF)
-    if (len(parts) != 2 and not is_file) or model.startswith((".", "/", "~")):
-        raise CheckpointError(f"{model!r} is not a folder, a file, or a hub id such as fishaudio/s2-pro")
-    return _download("/".join(parts[:2]), "/".join(parts[2:]))
+    return (len(parts) == 2 or is_file) and not model.startswith((".", "/", "~"))
 
 
 def _only_gguf(folder: Path) -> Path | None:

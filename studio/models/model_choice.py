@@ -54,7 +54,7 @@ def resolve(name: str) -> str:
         raise ValueError(f"{name[:80]!r} cannot be looked up: {error}") from error
     if not exists:
         names = ", ".join(model.name for model in CATALOGUE)
-        raise ValueError(f"{name[:200]!r} is neither one of {names} nor a folder or file on this machine")
+        raise ValueError(f"not found: {name[:200]}; name one of {names}, or a folder or file on this machine")
     return str(path.resolve())
 
 

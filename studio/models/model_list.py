@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine import EngineError, ModelSurvey, survey_model
+from engine import EngineError, ModelSurvey, is_hub_id, survey_model
 from studio.engine_host import engine_config
 from studio.errors import InvalidRequest
 from studio.models.catalogue import CATALOGUE, CatalogueModel
@@ -100,7 +100,8 @@ def _other(settings: Settings, loaded: str, name: str, held_bytes: int) -> Liste
     try:
         return _listed(settings, loaded, name, None, resolve(name), held_bytes)
     except ValueError as error:
-        return ListedModel(name, None, None, name == loaded, None, None if name == loaded else str(error))
+        is_on_hub = name == loaded and is_hub_id(name)
+        return ListedModel(name, None, None, name == loaded, None, None if is_on_hub else str(error))
 
 
 def _too_large(name: str, survey: ModelSurvey) -> str:

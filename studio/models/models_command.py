@@ -73,10 +73,13 @@ def _list(settings: Settings, path: str | None, as_json: bool) -> None:
 
 def _line(listed: ListedModel) -> str:
     model, survey = listed.model, listed.survey
+    mark = "*" if listed.is_loaded else ""
+    if model is None and listed.path is None and listed.error:
+        return f"{mark:<2}{listed.error}"
     licence = model.licence if model else survey.card.licence if survey else ""
     size = f"{model.download_bytes / 1e9:.1f} GB" if model and model.repo else "–"
     here = "yes" if listed.path else "no"
-    head = "*" if listed.is_loaded else "", listed.name, licence[:20], size, here
+    head = mark, listed.name, licence[:20], size, here
     if survey is None:
         return COLUMNS.format(*head, "", "", listed.error or "")
     memory = " · ".join(f"{need.dtype} {need.memory_bytes / 2**30:.1f}" for need in survey.needs)

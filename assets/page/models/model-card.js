@@ -41,13 +41,15 @@ function facts(model) {
   const chosen = needs.find(({ dtype }) => dtype === model.weights) ?? needs.at(-1);
   const link = url ? element("a", { href: url, target: "_blank", rel: "noopener", textContent: licence }) : licence || "–";
   const isWrong = error || fits === false;
+  const here = /** @type {const} */ ([phrase("models.here"), element("span", { className: isWrong ? "models-wrong" : "", textContent: fitWords(model) })]);
+  if (error && path === null && !model.repo) return [here]; // nothing else is known of what was not found
   return [
     ...(path === name ? [[phrase("models.place"), path]] : []),
     [phrase("models.licence"), link],
     [phrase("models.languages"), languageWords(model)],
     ...(clones === null ? [] : [[phrase("models.voices"), phrase(clones ? "models.clones" : "models.clones.not")]]),
     ...(needs.length ? [[phrase("models.memory"), needs.map(({ dtype, memory_bytes: bytes }) => `${dtype} ${gibibytes(bytes)}`).join(" · ")]] : []),
-    [phrase("models.here"), element("span", { className: isWrong ? "models-wrong" : "", textContent: fitWords(model) })],
+    here,
     ...(chosen ? [[phrase("models.speed"), speedWords(chosen.real_time_factor)]] : []),
   ];
 }

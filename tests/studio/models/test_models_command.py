@@ -30,6 +30,17 @@ def test_the_list_shows_what_each_model_needs(capsys: pytest.CaptureFixture[str]
     assert [model["name"] for model in listed if model["loaded"]] == ["bundled"]
 
 
+def test_a_path_that_does_not_exist_is_reported_as_not_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = str(tmp_path / "missing")
+    assert main(["list", missing]) == 0
+    assert capsys.readouterr().out.splitlines()[-2].startswith(f"  not found: {missing}; name one of bundled, ")
+    monkeypatch.setenv("STUDIO_MODEL", missing)
+    assert main([]) == 0
+    assert capsys.readouterr().out.splitlines()[-2].startswith(f"* not found: {missing}; ")
+
+
 def test_the_next_start_loads_what_was_chosen(
     capsys: pytest.CaptureFixture[str], quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -174,7 +174,7 @@ def test_what_does_not_fit_or_is_no_model_is_refused_before_the_old_one_stops(
         assert needs["bf16"] > needs["int8"] > needs["int6"] > 2**32
         assert all(need["real_time_factor"] > 1 for need in listed["s2-pro"]["needs"])
         nowhere = client.get(LIST, params={"path": str(tmp_path / "nowhere")}).json()["data"][-1]
-        assert "nor a folder or file" in nowhere["error"] and nowhere["fits"] is None
+        assert nowhere["error"].startswith(f"not found: {tmp_path / 'nowhere'};") and nowhere["fits"] is None
     assert len(studio.engines) == 1 and not studio.engines[0].stopped
 
 
