@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from html import escape
 
 import pytest
 
@@ -39,6 +40,26 @@ def test_a_word_document_is_read_as_it_is_seen() -> None:
         ("My Book", ""), ("One", "One"), ("Café & tea here.", ""), ("A cell.", ""), ("In a box.", ""), ("After.", ""),
         ("Two", "Two"), ("The end.", ""),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("creator", "subtitle", "author"),
+    [
+        ("", "by Jane Doe", "Jane Doe"), ("python-docx", "Jane Doe", "Jane Doe"), ("Ann A.", "by Jane Doe", "Ann A."),
+        ("Microsoft Office User", "von Johann Wolfgang von Goethe", "Johann Wolfgang von Goethe"),
+        ("", "Par Voltaire", "Voltaire"), ("", "J. R. O’Neill & Mary-Ann Li", "J. R. O’Neill & Mary-Ann Li"),
+        ("", "BY ANN AND BO LEE", "ANN AND BO LEE"), ("", "JANE DOE", "JANE DOE"), ("", "A Novel", ""),
+        ("", "By the sea", ""), ("", "De la Terre à la Lune", ""), ("", "Ein Roman", ""), ("User", "Chapter One", ""),
+        ("", "Voltaire", ""), ("", "Tales of the Night", ""), ("", "It was late.", ""), ("", "by", ""),
+    ],
+)  # fmt: skip
+def test_the_author_of_a_word_document_is_in_its_metadata_or_its_subtitle(
+    creator: str, subtitle: str, author: str
+) -> None:
+    styles = STYLES + '<w:style w:styleId="U"><w:name w:val="Subtitle"/></w:style>'
+    body = p("My Book", "Titel") + p(escape(subtitle), "U") + p("One", "berschrift1") + p("Jane Doe", "U")
+    document = read_document(docx(body, f"<dc:creator>{creator}</dc:creator>", styles), "docx")
+    assert document.author == author
 
 
 TABLE = [

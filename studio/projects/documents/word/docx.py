@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from itertools import dropwhile
 from xml.etree.ElementTree import Element
 
 from studio.errors import InvalidDocument
-from studio.library.projects.project_records import MAX_AUTHOR
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Document, Passage, Skipped, valid_language, with_pauses
 from studio.projects.documents.titles import chapter_levels, is_same_words
+from studio.projects.documents.word.byline import author_of
 from studio.projects.documents.word.numbering import LEVELS, Numbering
 from studio.projects.documents.word.styles import Styles
 from studio.projects.documents.word.word_body import WordParagraph, with_rows, word_paragraphs
@@ -72,7 +73,7 @@ class _DocxReader:
         if not self._with_notes:
             self._skipped.notes = sum(len(paragraph.notes) for paragraph in body)
         language = valid_language(self._about.get("language", ""))
-        author = self._about.get("creator", "")[:MAX_AUTHOR]
+        author = author_of(self._about.get("creator", ""), self._subtitle(body))
         skipped = self._skipped
         return Document(
             passages, True, title, author, language, skipped=skipped.sentences(), notes_left_out=skipped.notes
@@ -104,6 +105,14 @@ class _DocxReader:
         """The first paragraph in the style Title."""
         titles = (paragraph.text for paragraph in body if self._styles.find(paragraph.style).name == "title")
         return next((" ".join(title.split()) for title in titles if title), "")
+
+    def _subtitle(self, body: list[WordParagraph]) -> str:
+        """The paragraph in the style Subtitle directly below the first one in the style Title."""
+        written = ((self._styles.find(paragraph.style).name, paragraph.text) for paragraph in body if paragraph.text)
+        below = dropwhile(lambda paragraph: paragraph[0] != "title", written)
+        rest = dropwhile(lambda paragraph: paragraph[0] == "title", below)
+        name, text = next(rest, ("", ""))
+        return text if name == "subtitle" else ""
 
     def _is_text(self, paragraph: WordParagraph) -> bool:
         """Whether it is neither a heading nor the title, an entry of the contents or a list item."""
