@@ -101,7 +101,7 @@ export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", 
 /** What the chat endpoint proposes for lines: {data: [{part, character, name, tags}]}. */
 export const proposeSpeakers = (id, ids) => ask(at(id, "/cast/proposals"), json("POST", { ids }));
 
-/** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, spots: by kind}. */
+/** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, changed, spots: by kind}. */
 export const readProof = (id) => ask(at(id, "/proof"));
 /** Check what was not checked yet. Returns as readProof. */
 export const startProof = (id) => ask(at(id, "/proof"), json("POST", {}));

@@ -128,7 +128,7 @@ export class Proof extends EventTarget {
     const checked = recogniser ? now.compared : now.checked; // those checked by sound alone are checked again
     this.offer.isNeeded = !recogniser;
     const isDone = checked >= parts;
-    this.start.textContent = phrase(checked && !isDone ? "proof.continue" : "proof.start");
+    this.start.textContent = checked && !isDone ? phrase("proof.continue", { count: parts - checked }) : phrase("proof.start");
     this.start.hidden = this.#isUnderWay || (isDone && parts > 0);
     this.start.disabled = !parts;
     this.cancel.hidden = this.progress.hidden = !this.#isUnderWay;
@@ -141,15 +141,16 @@ export class Proof extends EventTarget {
     if (this.state.textContent !== words) this.state.textContent = words;
   }
 
-  #words({ state, error, parts, compared, seconds, spots, wrong_per_1000: share, eta_s: eta }, checked) {
-    if (!parts) return phrase("proof.nothing");
+  #words({ state, error, parts, compared, seconds, spots, wrong_per_1000: share, changed, eta_s: eta }, checked) {
+    const outdated = changed ? phrase("proof.changed", { count: changed }) : "";
+    if (!parts) return outdated || phrase("proof.nothing");
     const facts = [phrase("proof.checked", { checked, count: parts }), checked ? duration(seconds) : ""];
     const count = Object.values(spots).reduce((sum, some) => sum + some, 0);
     if (checked) facts.push(count ? phrase("proof.found", { count }) : phrase("proof.none"));
     if (compared < checked) facts.push(phrase("proof.sound"));
     if (share !== null) facts.push(phrase("proof.wrong", { share: numeral(share, 1) }));
     if (eta !== null) facts.push(phrase("longform.left", { duration: duration(eta) }));
-    const words = facts.filter(Boolean).join(" · ");
+    const words = [facts.filter(Boolean).join(" · "), outdated].filter(Boolean).join(". ");
     return state === "failed" && error ? `${phrase("proof.failed", { why: error })} ${words}` : words;
   }
 

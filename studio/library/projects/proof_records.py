@@ -102,6 +102,9 @@ class ProofFigures:
     wrong: int
     seconds: float
     """Of checked audio."""
+    changed: int
+    """Parts that were checked and have since got another text, voice or settings: without audio of these, not counted
+    above."""
     open: dict[Kind, int]
     """Findings that were not accepted, by kind."""
 

@@ -166,13 +166,15 @@ class Proofs:
         sums += "".join(f", coalesce(sum(case when recogniser != '' then {n} end), 0)" for n in ("words", "wrong"))
         seconds = "coalesce(sum(case when take is not null then seconds end), 0.0)"
         joined = f"{_CHOSEN} left join checked_takes on take = takes.n and version = ?2 where {_CURRENT}"
+        outdated = f"{_CHECKED} where project_id = ?1 and parts.state != 'done' and version = ?2"
         kinds = f"select findings.kind, count(*) from {_FOUND} where {_SHOWN} and not accepted"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             [figures] = db.execute(f"select {sums}, {seconds} from {joined}", [project_id, version]).fetchall()
+            [changed] = db.execute(f"select count(*) from {outdated}", [project_id, version]).fetchone()
             counts = db.execute(f"{kinds} group by findings.kind", [project_id]).fetchall()
         parts, checked, compared, words, wrong, audio_s = figures
-        return ProofFigures(parts, checked, compared, words, wrong, audio_s, dict(counts))
+        return ProofFigures(parts, checked, compared, words, wrong, audio_s, changed, dict(counts))
 
     def spots(
         self,

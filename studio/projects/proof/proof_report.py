@@ -80,6 +80,7 @@ class ProofReport:
             self.title,
             "",
             f"Parts checked: {figures.checked} of {figures.parts} with audio, {figures.seconds / 60:.1f} minutes",
+            *_changed_lines(figures),
             _words_line(figures),
             f"Doubtful spots: {len(open_spots)}, accepted: {len(self.spots) - len(open_spots)}",
             *(f"  {NAMES[kind]}: {figures.open[kind]}" for kind in KINDS if figures.open.get(kind)),
@@ -112,6 +113,13 @@ def sentence_of(spot: Spot) -> tuple[str, str, str]:
             break
     start = begins if start is None else start
     return text[start:first].lstrip(), text[first:last], text[last:ends].rstrip()
+
+
+def _changed_lines(figures: ProofFigures) -> Sequence[str]:
+    if not figures.changed:
+        return []
+    remedy = "generate them and continue the check, which checks only parts with new audio"
+    return [f"Parts changed since they were checked, and not counted: {figures.changed}; {remedy}"]
 
 
 def _words_line(figures: ProofFigures) -> str:
@@ -154,5 +162,6 @@ def figures_json(figures: ProofFigures) -> dict[str, object]:
         "wrong": figures.wrong,
         "wrong_per_1000": None if share is None else round(share, 2),
         "seconds": round(figures.seconds, 3),
+        "changed": figures.changed,
         "spots": {kind: figures.open.get(kind, 0) for kind in KINDS},
     }

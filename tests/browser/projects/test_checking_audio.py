@@ -135,7 +135,7 @@ def test_sound_is_checked_before_a_recogniser_is_fetched(
         expect(area.locator(".proof")).not_to_contain_text("by sound alone")
 
 
-def test_figures_follow_parts_that_are_being_generated(steered: Steer, open_page: Open) -> None:
+def test_figures_follow_parts_that_are_generated_and_changed(steered: Steer, open_page: Open) -> None:
     served = steered()
     screen = open_page(served).ready()
     area = area_of(screen)
@@ -150,3 +150,18 @@ def test_figures_follow_parts_that_are_being_generated(steered: Steer, open_page
     expect(area.locator(".proof")).to_contain_text("0 of 2 parts with audio checked")
     area.get_by_role("button", name="Check the audio").click()
     expect(area.locator(".proof")).to_contain_text("2 of 2 parts with audio checked")
+    area.get_by_role("button", name="Parts", exact=True).click()
+    text = area.get_by_label("Text of part 2")
+    text.fill("Three.")
+    text.blur()
+    expect(area.locator("[data-part=state]")).to_contain_text("1 changed")
+    area.get_by_role("button", name="Check", exact=True).click()
+    expect(area.locator(".proof")).to_contain_text("1 of 1 part with audio checked")
+    expect(area.locator(".proof")).to_contain_text("1 part was changed since it was checked: generate it")
+    area.get_by_role("button", name="Parts", exact=True).click()
+    area.get_by_role("button", name="Speak the remaining part").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
+    area.get_by_role("button", name="Check", exact=True).click()
+    area.get_by_role("button", name="Check the remaining part").click()
+    expect(area.locator(".proof")).to_contain_text("2 of 2 parts with audio checked")
+    expect(area.locator(".proof")).not_to_contain_text("changed since")

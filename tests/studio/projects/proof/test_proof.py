@@ -68,6 +68,11 @@ def spots(served: Served, project: Json, query: str = "") -> list[Json]:
     return proof(served, project, path=f"/spots{query}")["data"]
 
 
+def report(served: Served, project: Json, kind: str) -> str:
+    with served.client() as client:
+        return client.get(f"{PROJECTS}/{project['id']}/proof/report?format={kind}").text
+
+
 def test_what_a_part_does_not_say_is_listed_by_weight_until_it_is_accepted(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken(served, "One two three. Four five six.", "He paid $5 for it.", "The end is near.", language="en")
@@ -98,11 +103,14 @@ def test_a_take_is_heard_once(steered: Steer, script: Script) -> None:
     assert script.heard == ["one two", "three for"]
     [part, _] = parts_of(served, project)
     change(served, project, part, text="One two five.")
-    assert proof(served, project)["parts"] == 1, "the other has no audio of its text"
+    now = proof(served, project)
+    assert (now["parts"], now["checked"], now["changed"]) == (1, 1, 1), "the other has no audio of its text"
+    assert "changed since they were checked, and not counted: 1;" in report(served, project, "txt")
     with served.client() as client:
         client.post(f"{PROJECTS}/{project['id']}/speak", json={})
     until(served, project, "done")
     script.texts = ["one two"]
+    assert proof(served, project)["changed"] == 0
     assert checked(served, project)["checked"] == 2
     assert [spot["words"] for spot in spots(served, project)] == ["five"]
     [spot] = spots(served, project)
@@ -196,8 +204,8 @@ def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Ste
     assert len({utterance.sampling.seed for utterance in engine.utterances}) == 4
     assert [utterance.sampling.temperature for utterance in engine.utterances[1:]] == [0.4] * 3, "as directed"
     script.texts = ["one two", "two three"]
-    report = proof(served, project, "POST", "/regenerate", part=part["id"], tries=2)
-    assert (report["replaced"], report["weight"], len(report["part"]["takes"])) == (False, 0, 3), "none is as good"
+    kept = proof(served, project, "POST", "/regenerate", part=part["id"], tries=2)
+    assert (kept["replaced"], kept["weight"], len(kept["part"]["takes"])) == (False, 0, 3), "none is as good"
 
 
 def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
@@ -252,8 +260,8 @@ def test_a_note_stays_with_its_take_until_it_is_accepted(
     assert (later["take_number"], later["chosen"]) == (2, True)
     change(served, project, part, take=first)
     assert [(spot["take_number"], spot["chosen"]) for spot in spots(served, project)] == [(1, True), (2, False)]
-    report = proof(served, project, path="/report?format=json")["spots"]
-    assert [(row["take"], row["chosen"]) for row in report] == [(1, True), (2, False)]
+    rows = proof(served, project, path="/report?format=json")["spots"]
+    assert [(row["take"], row["chosen"]) for row in rows] == [(1, True), (2, False)]
     for spot in spots(served, project):
         proof(served, project, "PATCH", f"/spots/{spot['id']}", accepted=True)
     assert spots(served, project) == parts_of(served, project, noted="true") == []
@@ -290,8 +298,8 @@ def test_reports_and_the_zip(steered: Steer, script: Script) -> None:
         assert [(row["part"], row["kind"], row["words"], row["sentence"]) for row in rows] == [
             ("1", "left_out", "two", "One two three.")
         ]
-        report = client.get(f"{at}/proof/report?format=json").json()
-        assert report["wrong"] == 1 and report["spots"][0]["kind"] == "left_out"
+        whole = client.get(f"{at}/proof/report?format=json").json()
+        assert whole["wrong"] == 1 and whole["spots"][0]["kind"] == "left_out"
         response = client.get(f"{at}/proof/report?format=txt")
         assert f'filename="{project["title"]} check.txt"' in response.headers["content-disposition"]
         text = response.text

@@ -14,9 +14,9 @@ from studio.library.takes.take import Take
 from studio.projects.proof.part_check import check_take
 from studio.speech.reading import normalised
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
-from tests.studio.projects.proof.test_proof import checked, proof, spoken, spots
+from tests.studio.projects.proof.test_proof import checked, proof, report, spoken, spots
 from tests.studio.projects.proof.test_sound_check import RATE, speech
-from tests.studio.projects.test_projects import PROJECTS, Json, Steer, parts_of, post_verb, until
+from tests.studio.projects.test_projects import Steer, parts_of, post_verb, until
 from tests.studio.server import Served
 
 COUNTING = "Six ten one two, six ten one two, six ten one two, six ten one two."
@@ -25,11 +25,6 @@ COUNTING = "Six ten one two, six ten one two, six ten one two, six ten one two."
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     return scripted(monkeypatch)
-
-
-def report(served: Served, project: Json, kind: str) -> str:
-    with served.client() as client:
-        return client.get(f"{PROJECTS}/{project['id']}/proof/report?format={kind}").text
 
 
 def quietened(served: Served, take_id: str, at: float, seconds: float) -> None:
