@@ -1,6 +1,6 @@
 // Plays a project, from one part or as a whole, and reports the part that is playing.
 
-import { changePart, mendPart, readTimeline } from "../client/projects.js";
+import { changePart, mendPart, readPartIds, readTimeline } from "../client/projects.js";
 import { soundAddress, timesAddress } from "../client/takes.js";
 import { previewAddress } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
@@ -28,7 +28,7 @@ export class Playback {
     const isLatest = this.#plays.begin();
     const { parts } = await readTimeline(this.id);
     if (!isLatest()) return;
-    const track = (placed) => this.track(placed, this.#named(project, placed));
+    const track = (placed) => this.track(placed, project);
     const placed = inARow(parts);
     if (!part) return this.nowPlaying.playRow(placed.map(track), 0, true);
     const at = placed.findIndex(({ take }) => take === part.chosen);
@@ -66,15 +66,35 @@ export class Playback {
     return current instanceof Recorded && current.of?.project === this.id;
   }
 
-  /** The take of a part as a track. @param {{ part: string, position: number, take: string, pause?: number }} placed */
-  track(placed, name) {
+  /**
+   * The take of a part as a track, named by its number; with the project, as one of its parts.
+   *
+   * @param {{ part: string, position: number, take: string, pause?: number }} placed
+   * @param {any} project as the API gave it last
+   */
+  track(placed, project = null) {
     const { part, position, take, pause = 0 } = placed;
-    const of = { project: this.id, part, position, take };
-    return new Recorded({ name, source: soundAddress(take), pause, of, times: timesAddress(take), regenerate: (span) => this.#regenerate(placed, name, span) });
+    const of = { project: this.id, part, position, take, whole: project };
+    return new Recorded({ name: () => nameOf(of), source: soundAddress(take), pause, of, times: timesAddress(take), regenerate: (span) => this.#regenerate({ ...of, pause }, of.whole, span) });
+  }
+
+  /** Let the tracks of the player have the numbers that their parts have now: others come, go and move. Raises Refusal. */
+  async follow(project) {
+    if (!this.#isOurs) return;
+    const { part, position } = this.nowPlaying.current.of;
+    const [there] = await readPartIds(this.id, "", position, 1);
+    const places = there === part ? new Map() : new Map((await readPartIds(this.id, "", 0, project.parts.total)).map((id, at) => [id, at]));
+    if (!this.#isOurs) return; // something else is heard by now
+    const before = this.nowPlaying.current.name;
+    for (const { of } of this.nowPlaying.tracks) {
+      of.position = places.get(of.part) ?? of.position;
+      of.whole &&= project;
+    }
+    this.nowPlaying.recover(before);
   }
 
   /** Raises Refusal. */
-  async #regenerate(placed, name, span) {
+  async #regenerate(placed, project, span) {
     const { part, take } = placed;
     const { text } = span;
     const { chosen } = await mendPart(this.id, part, text, span.start, span.end, span.replacement);
@@ -83,10 +103,11 @@ export class Playback {
       await changePart(this.id, part, { text, take });
       this.changed();
     };
-    return { next: this.track({ ...placed, take: chosen }, name), undo };
+    return { next: this.track({ ...placed, take: chosen }, project), undo };
   }
+}
 
-  #named({ title, parts }, { position }) {
-    return phrase("project.track", { title, number: position + 1, total: parts.total });
-  }
+function nameOf({ position, whole }) {
+  const number = position + 1;
+  return whole ? phrase("project.track", { title: whole.title, number, total: whole.parts.total }) : phrase("proof.part", { number });
 }

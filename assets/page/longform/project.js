@@ -77,6 +77,7 @@ export class Project extends EventTarget {
       this.#project = project;
       this.#showProject(project);
       this.parts.show(project);
+      this.playback.follow(project).catch((problem) => this.#tell(problem));
       this.unsaved.resend();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;

@@ -70,7 +70,12 @@ export class NowPlaying extends EventTarget {
     this.say(this.current?.file ? "over" : "empty", words);
   }
 
-  /** What failed in these words may be asked for again: nothing more is said of it. */
+  /** What is heard, with those beside it in its row. */
+  get tracks() {
+    return this.#row.tracks.length ? this.#row.tracks : [this.current];
+  }
+
+  /** These words no longer hold: what failed may be asked for again, or has another name. */
   recover(words) {
     if (this.bar.statusText === words) this.say(this.bar.state, this.current?.file ? this.current.name : "");
   }

@@ -163,10 +163,10 @@ export class Recorded extends Track {
 
   /**
    * source: where its WAV is; ask: has it made, for an answer that is a WAV; neither for one whose pieces are given. pause:
-   * seconds of silence that belong to it. of: its {project, part, position}. times: the address of its
+   * seconds of silence that belong to it. of: its {project, part, position}, which may change. times: the address of its
    * word times. regenerate: gives the next track, with other sentences, and what undoes that.
    *
-   * @param {{ name: string, source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string,
+   * @param {{ name: string | (() => string), source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string,
    *   regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
    */
   constructor(facts) {
@@ -176,7 +176,8 @@ export class Recorded extends Track {
   }
 
   get name() {
-    return this.#facts.name;
+    const { name } = this.#facts;
+    return typeof name === "function" ? name() : name;
   }
 
   get fileName() {

@@ -196,7 +196,7 @@ export class Proof extends EventTarget {
     if (this.#isHeard(row)) return this.nowPlaying.pause();
     const { take, part, position, start } = row.spot;
     this.nowPlaying.player.wake();
-    const track = this.playback.track({ part, position, take }, phrase("proof.part", { number: position + 1 }));
+    const track = this.playback.track({ part, position, take });
     await this.nowPlaying.play(track, Math.max(0, start - BEFORE));
   }
 

@@ -61,6 +61,22 @@ def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of
     assert serious_violations(screen) == []
 
 
+def test_the_player_names_a_part_by_its_number_after_credits_were_added(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    import_file(area, table("text,voice\nOne.,anna\nTwo.,anna\n"))
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
+    area.get_by_role("button", name="Play part 2").click()
+    status = screen.page.locator(".dock-status")
+    expect(status).to_have_text("My table, part 2 of 2")
+    area.get_by_role("button", name="Files").click()
+    opening = area.get_by_label("Opening credits")
+    opening.fill("{title}.")
+    opening.blur()
+    expect(status).to_have_text("My table, part 3 of 3")
+
+
 def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(
     studio: Served, open_page: Open
 ) -> None:

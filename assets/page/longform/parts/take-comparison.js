@@ -47,7 +47,7 @@ export class TakeComparison extends EventTarget {
     this.#part = part;
     const { of } = this.nowPlaying.current ?? {};
     const name = phrase("proof.part", { number: position + 1 });
-    const tracks = takes.map((take) => this.playback.track({ part: id, position, take: take.id }, name));
+    const tracks = takes.map((take) => this.playback.track({ part: id, position, take: take.id }));
     this.label.textContent = name;
     this.bar.setAttribute("aria-label", phrase("part.compare", { number: position + 1 }));
     this.sides.set(tracks);
