@@ -6,7 +6,7 @@ import test from "node:test";
 import { refusalOf } from "../../assets/page/client/refusal.js";
 import { tally } from "../../assets/page/compare/votes.js";
 import { clock, duration } from "../../assets/page/lib/time.js";
-import { loudnessWords } from "../../assets/page/longform/finished-files.js";
+import { changedWords, loudnessWords } from "../../assets/page/longform/finished-files.js";
 import { inARow } from "../../assets/page/longform/timeline.js";
 import { verdict } from "../../assets/page/capture/recorder.js";
 import { gradeOf } from "../../assets/page/voices/advice.js";
@@ -21,6 +21,15 @@ test("parts in a row have the silence after them", () => {
   const parts = [[0, 1.5], [2, 3], [3, 4]].map(([start, end], i) => ({ start_s: start, end_s: end, position: i, part: `p${i}`, take: `t${i}` }));
   assert.deepEqual(inARow(parts).map(({ part, pause }) => [part, pause]), [["p0", 0.5], ["p1", 0], ["p2", 0]]);
   assert.deepEqual(inARow([]), []);
+});
+
+test("chapters with changed parts are named, at most three of them", () => {
+  const chapters = (...titles) => titles.map((title, i) => ({ title, parts: { stale: i ? 1 : 0 } }));
+  assert.equal(changedWords(chapters("One", "Two")), "Chapters with changes: “Two”.");
+  assert.equal(changedWords(chapters("One", "Two", "Three", "Four", "Five")), "Chapters with changes: “Two”, “Three”, “Four”, and 1 more chapter.");
+  assert.equal(changedWords([{ title: "", parts: { stale: 1 } }, ...chapters("One")]), "Chapters with changes: Before the first chapter.");
+  assert.equal(changedWords([{ title: "", parts: { stale: 1 } }]), "", "a project without chapters");
+  assert.equal(changedWords(chapters("One")), "");
 });
 
 test("a recording's level and a clip's grade", () => {

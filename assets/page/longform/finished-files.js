@@ -4,7 +4,7 @@ import { Latest } from "../lib/latest.js";
 import { coverAddress, fileAddress, measureLoudness, putCover, readPartIds, readSample, removeCover } from "../client/projects.js";
 import { element } from "../lib/elements.js";
 import { offerMenu } from "../lib/menu.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { listed, numeral, phrase } from "../lib/phrases.js";
 
 const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit}`;
 /** Paths and names, in the order of the menu. @type {[string, string][]} */
@@ -35,6 +35,7 @@ export const FINISH = {
   closing_credits: ({ value }) => value,
 };
 const READ = 60_000; // ms that the browser may take to read a file after the press
+const MOST = 3; // chapters that are named
 const silence = -90; // dB; a lower level needs no figure
 
 /**
@@ -53,7 +54,24 @@ export function loudnessWords({ loudness, before, after, faults }) {
   return [phrase("project.measured.both", { before: words(before), after: words(after) }), ...faults].join(" ");
 }
 
+/**
+ * Which chapters have changed parts.
+ *
+ * @param {any[]} chapters as /v1/projects/{id}/outline gives them
+ */
+export function changedWords(chapters) {
+  if (chapters.length < 2 && !chapters[0]?.title) return ""; // a project without chapters
+  const changed = chapters.filter(({ parts }) => parts.stale);
+  const names = changed.slice(0, MOST).map(({ title }) => (title ? phrase("project.leftOut.title", { title }) : phrase("project.chapter.none")));
+  if (changed.length > MOST) names.push(phrase("project.leftOut.more", { count: changed.length - MOST }));
+  return names.length ? phrase("project.leftOut.chapters", { chapters: listed(names) }) : "";
+}
+
 export class FinishedFiles {
+  /** @type {any[]} */
+  #chapters = [];
+  /** @type {any} */
+  #parts = null; // how many are in each state
   /** @type {Promise<any>} */
   #changing = Promise.resolve(); // the last change, perhaps under way
   #cover = "";
@@ -119,10 +137,8 @@ export class FinishedFiles {
   show({ settings, cover, parts }) {
     this.part("whole").hidden = !parts.done;
     this.part("no-files").hidden = parts.done > 0;
-    const left = parts.total - parts.done;
-    const words = left > 0 ? [phrase("project.leftOut", { count: left })] : [];
-    if (parts.stale) words.push(phrase("project.leftOut.changed", { count: parts.stale }));
-    this.part("left-out").textContent = words.join(" ");
+    this.#parts = parts;
+    this.#showLeftOut();
     for (const name of Object.keys(FINISH)) {
       if (this.#shown[name] === settings[name]) continue; // what was typed and refused stays
       const field = this.part(name);
@@ -138,6 +154,19 @@ export class FinishedFiles {
     this.part("cover-remove").hidden = this.part("cover-image").hidden = !cover;
     if (cover && cover !== this.#cover) this.part("cover-image").src = coverAddress(this.id, cover);
     this.#cover = cover;
+  }
+
+  /** Name the chapters of which parts have changed. */
+  showChapters(chapters) {
+    this.#chapters = chapters;
+    if (this.#parts) this.#showLeftOut();
+  }
+
+  #showLeftOut() {
+    const { total, done, stale } = this.#parts;
+    const words = total > done ? [phrase("project.leftOut", { count: total - done })] : [];
+    if (stale) words.push(phrase("project.leftOut.changed", { count: stale }), changedWords(this.#chapters));
+    this.part("left-out").textContent = words.join(" ").trim();
   }
 
   #change(changes) {

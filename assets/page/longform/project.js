@@ -46,7 +46,7 @@ export class Project extends EventTarget {
     const look = () => this.look();
     const project = () => this.#project;
     this.parts = new PartsPanel(part, {
-      id, voices, nowPlaying, signal, look, project, unsaved: this.unsaved, playback: this.playback, run: (work) => this.#do(work), tell: (problem) => this.#tell(problem), open: () => this.panels.show("parts"),
+      id, voices, nowPlaying, signal, look, project, unsaved: this.unsaved, playback: this.playback, run: (work) => this.#do(work), tell: (problem) => this.#tell(problem), open: () => this.panels.show("parts"), mapped: (chapters) => this.finish.showChapters(chapters),
     });
     this.notice = new DoneNotice(signal);
     this.panels = new Panels(part("project"), part("panels"), {

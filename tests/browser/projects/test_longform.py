@@ -243,7 +243,7 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     expect(area.locator("[data-part=state]")).to_contain_text("59 of 60 parts spoken")
     last.get_by_label("Text of part 60").fill("Another one.")
     area.get_by_role("button", name="Files").click()
-    words = "2 parts are not included yet. 1 changed after it was generated."
+    words = "2 parts are not included yet. 1 changed after it was generated. Chapters with changes: “Chapter 60”."
     expect(area.locator("[data-part=left-out]")).to_have_text(words)
 
 

@@ -29,7 +29,7 @@ export class PartsPanel {
    *
    * @param {(name: string) => any} part
    * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("../playback.js").Playback, signal: AbortSignal, project: () => any, unsaved: import("../unsaved.js").Unsaved,
-   *   run: (work: () => unknown) => Promise<void>, tell: (problem: unknown) => void, open: () => void, look: () => Promise<unknown> }} of
+   *   run: (work: () => unknown) => Promise<void>, tell: (problem: unknown) => void, open: () => void, mapped: (chapters: any[]) => void, look: () => Promise<unknown> }} of
    */
   constructor(part, of) {
     const { id, voices, signal, look } = of;
@@ -65,6 +65,7 @@ export class PartsPanel {
     const [chapters, cast] = await Promise.all([readOutline(this.of.id), readCast(this.of.id)]);
     if (this.of.signal.aborted) return false;
     this.chapters.show(chapters);
+    this.of.mapped(chapters);
     this.#characters = cast.data;
     this.direction.showCast(cast.data);
     this.#mark();
