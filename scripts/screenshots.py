@@ -96,7 +96,8 @@ def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page
 
 
 def shoot(page: Page, file: Path) -> None:
-    """Scroll to the top, move the pointer away, save the picture and close the page."""
+    """Scroll to the top, move the pointer away, save the picture once the studio is idle, and close the page."""
+    page.wait_for_function("!document.querySelector('#pill').textContent.includes('speaking')")
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
     page.mouse.move(0, 0)
     page.screenshot(path=str(file))
