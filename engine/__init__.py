@@ -1,4 +1,4 @@
-"""The S2 engine: text and reference codes in, audio out. Its public names are the ones below."""
+"""The S2 engine: text and reference codes in, audio out. This module lists its public names."""
 
 from engine.checking.forced_logits import Agreement
 from engine.checking.model_check import CheckedTake, ModelReport, check_model

@@ -1,4 +1,4 @@
-"""Aligns spoken text with its frames, on a thread of its own beside those that generate."""
+"""Aligns spoken text with its frames, on a separate thread beside those that generate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Aligner:
         steps = len(prompt)
         if steps > self._checkpoint.config.max_context:
             raise PromptTooLong(
-                f"text and frames take {steps} positions together, and the model has "
+                f"text and frames take {steps} positions together, but the model has only "
                 f"{self._checkpoint.config.max_context}; they cannot be aligned"
             )
         spans = tokenizer.spans(text)

@@ -10,7 +10,7 @@ from engine.engine_errors import ConfigError
 
 PromptLayout = Literal["chat", "interleave"]
 MIN_CONTEXT = 256
-"""Positions below which hardly a sentence fits beside the prompt's fixed tokens."""
+"""Minimum context; in less, hardly a sentence fits beside the prompt's fixed tokens."""
 
 
 Weights = Literal["bf16", "int8", "int6"]
@@ -53,7 +53,7 @@ class EngineConfig:
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: used if it loads, never used, or required."""
     weights: Weights | None = None
-    """None: on a GPU by what memory is free; on a CPU int8 for models much larger than the bundled one; else bf16."""
+    """None: on a GPU by its free memory; on a CPU int8 for models much larger than the bundled one; else bf16."""
     twelve_bits: bool = True
     """On CUDA, if memory allows: one or two rows read bfloat16 weights from a second copy in twelve bits, which changes
     their products by less than float32's own rounding; up to eight rows read the largest weights from it."""

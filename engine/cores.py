@@ -6,7 +6,7 @@ import os
 
 
 def available_cores() -> int:
-    """Fewer than the machine has where a container or `taskset` restricts the process."""
+    """The number of usable cores: fewer than the machine has if a container or `taskset` restricts the process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

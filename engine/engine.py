@@ -58,7 +58,7 @@ class Engine:
         return engine
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
-        """The take, chunk by chunk, as it is generated.
+        """Generate the take and yield it chunk by chunk.
 
         Nothing happens before the first iteration. Leaving the iteration (break, aclose, cancel) cancels the take: its
         row is free within one frame. The last chunk has a finish_reason.

@@ -26,7 +26,7 @@ class Sampling:
     """How tokens are sampled, in both autoregressive models.
 
     Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
-    ``temperature=0`` always takes the best token (and leaves repetition-aware sampling nothing to choose).
+    ``temperature=0`` always takes the best token (and so switches off repetition-aware sampling).
     The same seed and request give the same codes.
     """
 
@@ -87,7 +87,7 @@ class Utterance:
 
     def __post_init__(self) -> None:
         if not self.text.strip():
-            raise InvalidUtterance("there is nothing to say: the text is blank")
+            raise InvalidUtterance("the text is blank; there is nothing to speak")
         _whole("max_frames", self.max_frames, 1, MAX_FRAMES)
         codes = self.so_far
         if codes is None:
@@ -97,7 +97,7 @@ class Utterance:
             raise InvalidUtterance(f"the frames so far must be int16 (codebooks, frames), not {actual}")
         if self.frames_so_far >= self.max_frames:
             raise InvalidUtterance(
-                f"{self.frames_so_far} frames so far leave nothing to say within max_frames, which is "
+                f"the {self.frames_so_far} frames so far already reach max_frames, which is "
                 f"{self.max_frames} and counts them too; raise it"
             )
 
@@ -174,7 +174,7 @@ class EngineInfo:
     memory: str = ""
     """The engine's memory, item by item, in GiB."""
     memory_bytes: int = 0
-    """The sum of that."""
+    """Total memory, in GiB."""
     frame_path: str = "plain torch"
     """How frames are generated."""
     kv_attention: str = "off"
@@ -192,7 +192,7 @@ class EngineInfo:
 
     @property
     def frame_rate(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self.sample_rate / self.frame_samples
 
 
@@ -224,9 +224,9 @@ class EngineStats:
     graphs_left: int = 0
     """CUDA graphs still to be captured while the engine is idle; until then smaller batches are padded."""
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)
-    """Of several engines under one name, the figures of each by its name; the others are their sums."""
+    """For several engines, the figures of each by its name; the other figures are their sums."""
     trouble: str | None = None
-    """A problem that does not keep the engine from working; None without one."""
+    """A problem that does not stop the engine; None without one."""
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -1,1 +1,1 @@
-"""Checks a model: its needs, its takes, and its logits with quantised weights and against fish-speech's own code."""
+"""Checks a model: its requirements, its takes, its logits with quantised weights and beside fish-speech's."""

@@ -13,21 +13,21 @@ from engine.cores import default_threads
 from engine.runtime.memory_plan import FrameCost
 
 _LAUNCHES = 2e-3 / 72, 1.6e-3 / 72
-"""Seconds a layer for launches: of consumer GPUs, and of Hopper, from the frames of docs/benchmarks.md."""
+"""Seconds per layer for launches, on consumer GPUs and on Hopper: from the frames of docs/benchmarks.md."""
 _AMPERE, _LATER, _HOPPER = 0.80, 0.86, 1.03
 """Shares of the nominal bandwidth that are reached; Hopper's reads overlap with its launches."""
 _CPU_LAYER = 1e-4
-"""Seconds a layer for calling its operators."""
+"""Seconds per layer for calling its operators."""
 _RUNS = 24
-"""Of each measurement on a CPU."""
+"""Runs of each measurement on a CPU."""
 _CODEC_ON_GPU = 20e12
-"""Operations a second of the codec's on a GPU: it hardly counts there."""
+"""Operations per second of the codec on a GPU, where it takes little of the time."""
 
 
 def expected_frame_seconds(cost: FrameCost, device: torch.device, threads: int | None = None) -> float | None:
-    """Seconds for a frame of one row and its sound; None for a device of which nothing is known.
+    """Seconds for a frame of one row and its audio; None for an unknown device.
 
-    ``threads``: of an engine on a CPU, as EngineConfig has them.
+    ``threads``: as in EngineConfig, on a CPU.
     """
     if device.type == "cpu":
         # The engine and the codec work side by side, each with its threads.
@@ -43,7 +43,7 @@ def expected_frame_seconds(cost: FrameCost, device: torch.device, threads: int |
 
 
 def _gpu_bandwidth(device: torch.device) -> float | None:
-    """Nominal bytes a second; None where the driver does not say, or for a GPU without the fused kernels."""
+    """Nominal bytes per second; None if the driver does not report it, or for a GPU without the fused kernels."""
     properties = torch.cuda.get_device_properties(device)
     if torch.version.hip is not None or properties.major < 8:
         return None
@@ -53,10 +53,10 @@ def _gpu_bandwidth(device: torch.device) -> float | None:
 
 @cache
 def _cpu_rates(threads: int) -> tuple[float, float]:
-    """Bytes read and operations done a second by this many threads, measured once in two tenths of a second.
+    """Bytes read and operations done per second by this many threads, measured once in two tenths of a second.
 
-    Other programs slow single runs down, so that the fastest of many short ones counts. They take turns: a moment in
-    which the machine is busy then spoils no more than a few of each.
+    Other programs slow single runs down, so the fastest of many short ones counts. The two kinds of runs alternate: a
+    busy moment then affects only a few of each.
     """
     weight, vector = torch.zeros(4096, 4096), torch.zeros(4096)
     sound, kernel = torch.zeros(1, 128, 1024), torch.zeros(128, 128, 7)

@@ -18,7 +18,7 @@ from engine.types import Utterance
 Spoken = tuple[Utterance, np.ndarray]
 """The text that was generated, and its codes, int16 (codebooks, frames)."""
 Logits = tuple[Tensor, Tensor]
-"""Of every frame's semantic token (frames, columns), and of its residual codes (frames · codes, columns)."""
+"""Logits of every frame's semantic token (frames, columns), and of its residual codes (frames · codes, columns)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,7 +47,7 @@ class ForcedTake:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of other logits."""
+    """How closely other logits agree with the checkpoint's own."""
 
     semantic_kept: float
     """Share of semantic tokens with the same most likely value."""

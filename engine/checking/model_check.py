@@ -1,7 +1,7 @@
 """Checks a model: generates sentences, and compares its logits with those of quantised weights and of fish-speech.
 
-Of the audio it measures where takes end, their level and their silences. Word errors need a speech recogniser, which
-the caller may have.
+In the audio it measures where takes end, their level and their silences. The caller counts word errors, which needs a
+speech recogniser.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from engine.types import AudioChunk, EngineInfo, Sampling, Utterance
 
 End = Literal["ok", "early", "missing"]
 MOST_CHARACTERS = 30
-"""Maximum characters in a second of speech; a take with more has ended early."""
+"""Maximum characters per second of speech; a take with more has ended early."""
 FEWEST_CHARACTERS = 4
-"""… and minimum; a take with fewer has missed its end."""
+"""Minimum characters per second of speech; a take with fewer has not ended in time."""
 WINDOW_SECONDS, SILENCE_DB = 0.05, -50.0
 COMPARED_TAKES, COMPARED_FRAMES = 20, 60
 """Takes whose logits are compared, and frames of each."""
@@ -59,7 +59,7 @@ class ModelReport:
     info: EngineInfo
     load_seconds: float
     peak_memory: int | None
-    """Bytes, of the GPU or of this process; None if unknown."""
+    """Bytes of the GPU or of this process; None if unknown."""
     takes: tuple[CheckedTake, ...]
     by_weights: dict[str, Agreement]
     """The models' layers in fewer bits, compared with full weights."""

@@ -28,11 +28,11 @@ class Need:
     """The format by its name: float32, bfloat16, int8, int6."""
     fits: bool
     memory_bytes: int
-    """Of the size that it would have here, or, where it does not fit, of the smallest."""
+    """Memory in the size that it would have here, or in the smallest size if it does not fit."""
     rows: int
     context: int
     real_time_factor: float | None
-    """Of one row, estimated: seconds of work for a second of sound; None where nothing is known of the device."""
+    """Estimate for one row, in seconds of work per second of audio; None for an unknown device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ModelSurvey:
     family: str
     device: str
     free_bytes: int | None
-    """The memory it may use; None: not known."""
+    """The memory it may use; None: unknown."""
     needs: tuple[Need, ...]
     chosen: Weights | None
     """The format in which it would be loaded; None: it does not fit."""
@@ -51,7 +51,7 @@ class ModelSurvey:
 
     @property
     def need(self) -> Need | None:
-        """That of the chosen format."""
+        """The requirements in the chosen format."""
         return next((need for need in self.needs if need.weights == self.chosen), None)
 
 
@@ -77,9 +77,9 @@ def survey_model(config: EngineConfig, tree: Mapping[str, Any] | None = None, he
 def _fitting(
     config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig, budget: int | None
 ) -> tuple[EngineSize, MemoryPlan]:
-    """The size that an engine would have. Raises ConfigError where that does not fit.
+    """The size that an engine would have. Raises ConfigError if it does not fit.
 
-    On a CPU it does not depend on what is free, unless a limit is set.
+    On a CPU it does not depend on the free memory, unless a limit is set.
     """
     is_chosen = place.device.type == "cpu" and config.memory_bytes is None
     size, memory = Sizing(config, place, model, codec).largest(None if is_chosen else budget)

@@ -1,4 +1,4 @@
-"""Untrusted JSON files: bounded in size, with an object at the top."""
+"""Reads untrusted JSON files of bounded size, whose top level must be an object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from engine.engine_errors import CheckpointError
 
 CONFIG_BYTES = 2**20
-"""More than any config.json has."""
+"""Bytes; no config.json is larger."""
 
 
 def read_json(path: Path, most: int = CONFIG_BYTES) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def read_json(path: Path, most: int = CONFIG_BYTES) -> dict[str, Any]:
     try:
         size = path.stat().st_size
         if size > most:
-            raise CheckpointError(f"{path} has {size:,} bytes, and at most {most:,} are read; it is not such a file")
+            raise CheckpointError(f"{path} has {size:,} bytes, more than the {most:,} allowed for such a file")
         return parse_json(path.read_bytes(), path)
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} is missing: {path.parent} is not a checkpoint folder") from error

@@ -42,8 +42,8 @@ class Checkpoint:
     """Still being computed when everything else is loaded: a second for S2 Pro."""
     tokenizer: Tokenizer
     fingerprint: str
-    """Sixteen hex digits over sizes, tokens and a sample of every tensor as published: other weights differ in each of
-    them, and the same weights held in fewer bits do not."""
+    """Sixteen hex digits of a hash over sizes, tokens and a sample of every tensor as published: it differs for other
+    weights, and is the same for the same weights in fewer bits."""
     parameters: int
     """Of both models."""
 
@@ -149,7 +149,7 @@ def _moved(codec: Codec, device: torch.device) -> Codec:
         with ThreadPoolExecutor(READERS) as threads:
             values = list(threads.map(lambda value: upload(value, value.dtype), state.values()))
         codec.load_state_dict(dict(zip(state, values, strict=True)), assign=True)
-    return codec.to(device)  # what is in no state besides
+    return codec.to(device)  # buffers that are not in the state
 
 
 def _check_fit(source: Source) -> None:

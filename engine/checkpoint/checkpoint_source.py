@@ -127,7 +127,7 @@ class Source:
         if not path.is_file():
             return None
         if (size := path.stat().st_size) > _TOKENIZER_BYTES:
-            raise CheckpointError(f"{path} has {size:,} bytes, and at most {_TOKENIZER_BYTES:,} are read")
+            raise CheckpointError(f"{path} has {size:,} bytes; at most {_TOKENIZER_BYTES:,} are allowed")
         return path.read_bytes()
 
     def _special_ids(self) -> dict[str, int]:

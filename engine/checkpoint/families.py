@@ -70,7 +70,7 @@ def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, *
     norm_fastlayer_input: the value for a file without this key. switches: of ModelConfig, for the whole family.
     """
     if tree.get("slow_backbone", "arktts") != "arktts":
-        raise ValueError(f"slow_backbone is {tree['slow_backbone']!r}; of this family only pure attention can be read")
+        raise ValueError(f"slow_backbone is {tree['slow_backbone']!r}; only pure attention is supported")
     own = {name: tree[f"fast_{name}"] for name in _FAST if tree.get(f"fast_{name}") is not None}
     fast = {**tree, **own, "n_layer": tree["n_fast_layer"], "vocab_size": tree["codebook_size"]}
     size = _whole(tree, "codebook_size")

@@ -78,7 +78,7 @@ class _Cursor:
 
     def take(self, count: int) -> np.ndarray:
         if count > len(self.data) - self.at:
-            raise _DamagedError(f"{count:,} bytes are announced at byte {self.at:,} of {len(self.data):,}")
+            raise _DamagedError(f"{count:,} bytes should follow byte {self.at:,}, but the file has {len(self.data):,}")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -120,7 +120,7 @@ def _read(path: Path, data: np.ndarray) -> GgufFile:
         raise CheckpointError(f"{path} is not a GGUF file")
     version = cursor.whole("<I")
     if version not in (2, 3):
-        raise CheckpointError(f"{path} is of GGUF version {version}; 2 and 3 in little-endian order can be read")
+        raise CheckpointError(f"{path} has GGUF version {version}; supported are 2 and 3 in little-endian order")
     tensors, keys = cursor.count(_MOST, "tensors"), cursor.count(_MOST, "keys")
     values = {}
     for _ in range(keys):
@@ -146,7 +146,7 @@ def _info(path: Path, cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     if kind not in BLOCK_TYPES:
         known = ", ".join(block.name for block in BLOCK_TYPES.values())
         raise CheckpointError(
-            f"{path} holds {name} as {OTHER_TYPES.get(kind, f'type {kind}')}; take a file of {known}, such as q8_0"
+            f"{path} holds {name} as {OTHER_TYPES.get(kind, f'type {kind}')}; use a file of {known}, such as q8_0"
         )
     return name, shape, kind, offset
 
@@ -158,11 +158,11 @@ def _tensor(
     if not shape or count == 0 or shape[-1] % block.weights:
         raise _DamagedError(f"tensor {name} {list(shape)} is not in whole blocks of {block.name}")
     if offset % alignment:
-        raise _DamagedError(f"tensor {name} begins between two places, at {offset:,}")
+        raise _DamagedError(f"tensor {name} begins at byte {offset:,}, which is not aligned")
     begin = start + offset
     end = begin + count // block.weights * block.bytes
     if end > len(data):
-        raise _DamagedError(f"tensor {name} would end at byte {end:,} of {len(data):,}")
+        raise _DamagedError(f"tensor {name} would end at byte {end:,}, but the file has {len(data):,}")
     return LazyTensor(name, shape, partial(_numbers, data[begin:end], kind, shape))
 
 

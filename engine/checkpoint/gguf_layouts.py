@@ -72,7 +72,7 @@ def _with_keys(file: GgufFile) -> GgufParts:
         value = file.keys.get(key.format(architecture))
         if not isinstance(value, int | float):
             raise CheckpointError(f"{file.path} lacks the key {key.format(architecture)}")
-        tree[name] = float(f"{value:.7g}") if isinstance(value, float) else value  # 1e-6 has been through float32
+        tree[name] = float(f"{value:.7g}") if isinstance(value, float) else value  # 1e-6 was rounded to float32
     shapes = {tensor.name: tensor.shape for tensor in file.tensors}
     norm = shapes.get("layers.0.attention.q_norm.weight", (tree["dim"] // max(1, tree["n_head"]),))
     tree["head_dim"] = norm[0]
@@ -83,7 +83,7 @@ def _with_files(file: GgufFile) -> GgufParts:
     names = file.strings("audiocpp.tensor_names")
     ranks, sizes = file.array("audiocpp.tensor_ranks").tolist(), file.array("audiocpp.tensor_shapes").tolist()
     if len(names) != len(file.tensors) or len(ranks) != len(names) or sum(ranks) != len(sizes) or min(ranks) < 0:
-        raise CheckpointError(f"{file.path} names {len(names)} tensors, and has {len(file.tensors)}; download it again")
+        raise CheckpointError(f"{file.path} names {len(names)} tensors, but has {len(file.tensors)}; download it again")
     tensors, at = [], 0
     for tensor, name, rank in zip(file.tensors, names, ranks, strict=True):
         tensors.append(shaped(replace(tensor, name=name), tuple(sizes[at : at + rank])))
@@ -100,7 +100,7 @@ def _embedded(file: GgufFile) -> dict[str, bytes]:
     offsets = file.array("audiocpp.embedded_files.offsets").astype(np.int64)
     is_ascending = len(offsets) == len(names) + 1 and not (np.diff(offsets) < 0).any()
     if not is_ascending or not 0 <= offsets[0] <= offsets[-1] <= len(data):
-        raise CheckpointError(f"{file.path} has wrong positions of its embedded files; download it again")
+        raise CheckpointError(f"{file.path} has a damaged index of embedded files; download it again")
     return {name: data[offsets[i] : offsets[i + 1]].tobytes() for i, name in enumerate(names)}
 
 

@@ -38,7 +38,7 @@ def with_joined_qkv(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
     for name, parts in joined.items():
         parts.sort(key=lambda part: _ORDER[part.name.rsplit(".", 2)[1]])
         if len(parts) != 3 or len({part.shape[1:] for part in parts}) > 1:
-            raise ValueError(f"of {name} there are {', '.join(part.name for part in parts)}; expected q, k and v")
+            raise ValueError(f"{name} has the parts {', '.join(part.name for part in parts)}; expected q, k and v")
         whole.append(LazyTensor(name, (sum(part.shape[0] for part in parts), *parts[0].shape[1:]), _joined(parts)))
     return whole
 

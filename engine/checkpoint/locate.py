@@ -49,7 +49,7 @@ def _only_gguf(folder: Path) -> Path | None:
 
 
 def _download(repository: str, file: str) -> Path:
-    # Takes a quarter of a second to import, which loading a folder does not need.
+    # Imported here, because it takes a quarter of a second and is not needed to load a folder.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

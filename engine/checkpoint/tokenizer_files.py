@@ -57,7 +57,7 @@ def read_ranks(data: bytes, source: str) -> dict[bytes, int]:
     except ValueError as error:
         raise CheckpointError(f"{source} is not a file of tiktoken's ranks: {error}") from error
     if sorted(ranks.values()) != list(range(len(ranks))) or any(bytes([byte]) not in ranks for byte in range(256)):
-        raise CheckpointError(f"{source} lacks ranks or bytes; was it cut short?")
+        raise CheckpointError(f"{source} lacks ranks or bytes, so it is incomplete; download it again")
     return ranks
 
 

@@ -12,7 +12,7 @@ import yaml
 from engine.engine_errors import CheckpointError
 
 Precision = Literal["float32", "tf32", "bfloat16"]
-"""Of the decoder's products; clips are always encoded in float32. tf32: both factors have its eleven bits, as
+"""Precision of the decoder's products; clips are always encoded in float32. tf32: both factors have its eleven bits, as
 float16."""
 
 

@@ -61,7 +61,7 @@ def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Cod
 
 
 def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
-    """Sixteen hex digits over everything in a codec's state that affects a clip's codes and vector."""
+    """Sixteen hex digits of a hash over everything in a codec's state that affects a clip's codes and vector."""
     digest = hashlib.sha256(repr(config).encode())
     for key, value in sorted(state.items()):
         if not key.startswith(ONLY_DECODES):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 LARGEST_FILTER = 4_000_000
-"""Maximum taps of a filter bank (16 MB); 44,101 Hz to 44,100 would need 2 thousand million."""
+"""Maximum taps of a filter bank (16 MB); 44,101 Hz to 44,100 would need two billion."""
 
 
 def convertible(source: int, target: int) -> bool:

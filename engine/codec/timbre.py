@@ -104,7 +104,7 @@ class Timbre(nn.Module):
     """The encoder, the vector of the default voice, and the projections that colour the decoder."""
 
     def __init__(self, config: TimbreConfig, sample_rate: int, channels: list[int]) -> None:
-        """``channels``: of every place that is coloured."""
+        """``channels``: their number at every place that is coloured."""
         super().__init__()
         self.encoder = TimbreEncoder(config, sample_rate)
         self.default: Tensor
@@ -123,5 +123,5 @@ class Timbre(nn.Module):
 
 
 def coloured(x: Tensor, colours: Iterator[Colour] | None, dim: int = 1) -> Tensor:
-    """x in the next of the colours, or x itself without any."""
+    """Apply the next of the colours to x; without any, return x itself."""
     return x if colours is None else next(colours).along(x, dim)

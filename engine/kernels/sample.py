@@ -90,7 +90,7 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
     """The sampled column of a row after `_ranked`."""
     heat = tl.maximum(temperature, 1e-5)
     limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
-    # All ranks that most callers need at once …
+    # All ranks that most callers need, at once;
     rank = tl.arange(0, tops.shape[0])
     value = _value(tops)
     kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
@@ -98,7 +98,7 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
     winning = tl.max(score, 0)
     first = tl.min(tl.where(score == winning, rank, rank.shape[0]), 0)
     winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
-    # … and the others one by one, to the end of the list.
+    # the others one by one, to the end of the list.
     cumulative = tl.sum(tl.exp(value - log_total), 0)
     left = tl.where(key < tl.min(tops, 0), key, LEAST)
     last_left = tl.where(last_key < tl.min(tops, 0), last_key, LEAST)

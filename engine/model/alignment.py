@@ -34,7 +34,7 @@ class AttentionPath:
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         weights = self._attention_weights(q, k)
         paths = steady_path(weights)
-        beyond = weights - weights.mean(1, keepdims=True)  # weight that is equal in all frames carries no position
+        beyond = weights - weights.mean(1, keepdims=True)  # equal weight in all frames carries no position
         gains = np.take_along_axis(beyond, paths[:, :, None], 2).mean((1, 2))
         best = int(gains.argmax())
         if gains[best] > self._gain:

@@ -19,7 +19,7 @@ from engine.model.stored_weight import BITS, Quantiser, product
 from engine.transfer import sent, taken
 
 TEXT_TABLE = "slow.embeddings.weight"
-"""The only tensor that just prompts need."""
+"""The only tensor that is needed for prompts alone."""
 
 
 class KeyValues(Protocol):
@@ -132,7 +132,7 @@ class DualAR(nn.Module):
         return model.eval().requires_grad_(False)
 
     def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
-        """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim), beside the codes.
+        """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim) on their device.
 
         A semantic token's embedding is the sum of its own and its frame's codebook rows, code 0 included, scaled as
         the config says; codes at other tokens are ignored.
@@ -141,7 +141,7 @@ class DualAR(nn.Module):
 
     @property
     def text_on_host(self) -> bool:
-        """Whether the table of text tokens is in the host's memory, beside a model that may be on a GPU."""
+        """Whether the table of text tokens is in the host's memory, even if the model is on a GPU."""
         return self.slow.embeddings.weight.device.type == "cpu"
 
     def text(self, tokens: Tensor) -> Tensor:

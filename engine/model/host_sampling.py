@@ -9,7 +9,7 @@ from engine.model.sampling import REPEAT_TEMPERATURE, REPEAT_TOP_P, exponential_
 from engine.model.slots import Slots
 
 NOISE_FRAMES = 16
-"""Frames whose noise is computed together: some two hundred operators for any number."""
+"""Frames whose noise is computed together, which takes about two hundred operators for any number."""
 
 _LEAST_TEMPERATURE = np.float32(1e-5)
 

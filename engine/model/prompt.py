@@ -7,7 +7,7 @@ S2's chat:
 Earlier turns of the conversation come before the last one, each with its frames. When a take is resumed, its own
 frames so far come at the end.
 With references, the system message contains their transcripts and their frames as semantic tokens. As upstream,
-and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
+and unlike vLLM-Omni, the frames are not enclosed in <|audio_start|> and <|audio_end|>.
 
 S1's interleave has no roles; each clip and each earlier turn is TEXT FRAMES <|im_end|>, and the text to speak is last:
 

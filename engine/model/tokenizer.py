@@ -45,7 +45,7 @@ class Tokenizer:
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end character of each token of `as_read` in the text.
 
-        If one character has several tokens, each of them has it.
+        If one character has several tokens, each of them spans it.
         """
         offsets = self._tokenizer.encode(self.as_read(text), add_special_tokens=False).offsets
         if not self._joins_spaces:

@@ -1,4 +1,4 @@
-"""Encodes reference clips to codes and timbre vectors, on a thread of its own; waiting clips are encoded together."""
+"""Encodes reference clips to codes and timbre vectors, on a separate thread; waiting clips are encoded together."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from engine.engine_errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.memory import trim_heap
 
 AT_ONCE = 8
-"""Maximum clips per batch …"""
+"""Maximum clips per batch."""
 SECONDS_AT_ONCE = 24.0
-"""… and maximum seconds, each clip counted as the longest: so no clip waits long for others."""
+"""Maximum seconds per batch, with every clip padded to the longest: no clip then waits long for others."""
 
 Encode = Callable[[Tensor], Tensor]
 """Audio (rows, 1, samples) float32 at the codec's rate → codes (rows, codebooks, frames); the last frame is padded."""

@@ -24,7 +24,7 @@ class CodecStreams(Protocol):
     """Whether two threads may decode different streams at once."""
 
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
-        """Continue these open streams, each named once, with their codes: float32 (samples,) each."""
+        """Decode the next codes of these open streams, each named once; returns float32 (samples,) for each."""
 
     def close(self, name: Hashable) -> None:
         """Close a stream; does nothing for an unknown one."""
@@ -40,7 +40,7 @@ class CodecStreams(Protocol):
 
 
 class PlainStreams:
-    """Decodes every stream alone, with any number of frames."""
+    """Decodes every stream separately, with any number of frames."""
 
     is_concurrent = False
 

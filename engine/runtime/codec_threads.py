@@ -52,7 +52,7 @@ class CodecJob:
 
 
 class CodecThreads:
-    """Decodes what is due, for all rows together. All public methods may be called from any thread."""
+    """Decodes the due jobs of all rows together. All public methods may be called from any thread."""
 
     def __init__(self, streams: CodecStreams, device: torch.device, on_failure: Callable[[str], None]) -> None:
         self._streams, self._device = streams, device
@@ -96,7 +96,7 @@ class CodecThreads:
         return len(self._streams.names())
 
     def stop(self) -> None:
-        """Finish all jobs put before and end the threads."""
+        """Finish the jobs queued so far, then end the threads."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -105,7 +105,7 @@ class CodecThreads:
                 thread.join()
 
     def work(self) -> None:
-        """Decode what is due in the calling thread: instead of `start`, where threads are not possible."""
+        """Decode the due jobs in the calling thread; replaces `start` where threads are not possible."""
         while due := self._take(None):
             self._decode(due)
         with self._changed:
@@ -130,7 +130,7 @@ class CodecThreads:
             return due
 
     def _take(self, awaited: bool | None) -> dict[Row, CodecJob]:
-        """The first job of every row, by whether it is awaited (None: either), as far as its stream has room.
+        """Take the first job of every row whose stream has room, by whether it is awaited (None: either).
 
         Rows that another thread is decoding are skipped. Cancelled ones are dropped.
         """
@@ -177,7 +177,7 @@ class CodecThreads:
         self._check_requested = False
         rows = {job.row for job in self._jobs}
         if stale := [name for name in self._streams.names() if name not in rows]:
-            log.error("codec streams: %d were open without a take and are closed", len(stale))
+            log.error("closed %d codec streams that were open without a take", len(stale))
             for name in stale:
                 self._streams.close(name)
             self.accounting_errors += 1  # only now, when the streams are corrected

@@ -1,7 +1,7 @@
 """One frame on a CPU, where calling an operator costs as much as its arithmetic: few calls, into reused buffers.
 
-Weights, in float32 or quantised, are shared with the plain model, except that gate and up rows are laid one after the
-other. What is drawn is drawn in numpy, a row at a time. `PlainFrame` is the oracle.
+Weights, in float32 or quantised, are shared with the plain model, except that gate and up rows are concatenated.
+Tokens are sampled in numpy, one row at a time. `PlainFrame` is the oracle.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CUDA graphs of fixed work: captured once per size, replayed with new inputs in the same tensors.
 
-The sizes that are needed to serve at all are captured before the engine is ready, the others while it runs.
+The sizes without which nothing can be generated are captured before the engine is ready, the others while it runs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows per frame: dense where a padded row costs most; other batches are padded with the spare slot."""
 FIRST_FRAMES = 2
-"""Maximum newcomers whose first frames are generated separately from everyone else's frame."""
+"""Maximum number of new rows whose first frames are generated separately from the frame of all others."""
 PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
-"""Positions per prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
+"""Positions per prefill. On an H200 the first three take 2.8 to 3.1 ms; arithmetic limits the others: 4.1 to 15.8."""
 FIRST_PREFILL_SIZES = (64, 256, 1024)
 """Sizes captured first: a short text in a cached voice, one in a new voice, and any other."""
 COMPACT_PREFILL_SIZES = (64, 256)
-"""The only sizes where memory is short."""
+"""The only sizes if memory is short."""
 
 HIGH_PRIORITY, MIDDLE_PRIORITY = -2, -1
 """CUDA stream priorities: frames, and audio that a listener waits for, go before audio for listeners with some
@@ -86,7 +86,7 @@ class CapturedGraph:
         That run loads kernels, gives libraries their workspaces, and initialises anything created once and kept, such
         as semaphores: created during a capture, it would be initialised only by the first replay. Graphs of one pool
         must be captured on the same stream: memory is reused only on the stream that freed it. Other threads may use
-        the device meanwhile, but would wait while room is made: the memory of the trial run is freed for the pool.
+        the device meanwhile, but wait while the memory of the trial run is freed for the pool.
         """
         from engine.kernels.compilation.compiling import rehearsing  # needs Triton, which CPU-only machines may lack
 
@@ -129,7 +129,7 @@ class GraphSet(Generic[Size]):
         priority: int = HIGH_PRIORITY,
         first: Collection[Size] | None = None,
     ) -> None:
-        """inputs: for each size, on the device. first: sizes needed to serve at all; None: all."""
+        """inputs: for each size, on the device. first: sizes without which nothing can be generated; None: all."""
         self._work, self._device, self._priority = work, device, priority
         self._inputs: Mapping[Size, tuple[Tensor, ...]] = inputs
         self._first: Collection[Size] = inputs.keys() if first is None else set(first)
@@ -173,9 +173,9 @@ def capture(
     kept: KeptKernels | None = None,
     only_first: bool = False,
 ) -> None:
-    """Capture all sizes of these sets, or only those needed to serve at all.
+    """Capture all sizes of these sets, or only those without which nothing can be generated.
 
-    First compiles all of their kernels that are not cached: seconds.
+    First compiles all of their kernels that are not cached, which takes seconds.
     """
     from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
 
@@ -185,7 +185,7 @@ def capture(
                 for graphs in sets:
                     graphs.compile()
         steps = [(graphs, size) for graphs in sets for size in reversed(graphs.missing(only_first))]
-        gc.collect()  # frees engines that are gone, and their memory
+        gc.collect()  # frees stopped engines and their memory
         with no_garbage_collection():
             for done, (graphs, size) in enumerate(steps, 1):
                 graphs.capture(size)
@@ -193,7 +193,7 @@ def capture(
 
 
 def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
-    """Capture what `capture` with ``only_first`` left out, one size per step; yields the number left before each.
+    """Capture the sizes that ``only_first`` left out, one per step; yields the number left before each.
 
     Other threads may replay these graphs meanwhile, as long as they hold the lock of the set. The sets take turns, so
     that all kinds of work become faster.
@@ -316,7 +316,7 @@ CLIP_FRAMES = (64, 128, 192, 256, 324)
 
 
 class ClipEncoding(Protocol):
-    """`FusedEncoder` in two parts; the first returns so many steps and channels per frame."""
+    """`FusedEncoder` in two parts; the first returns ``steps`` of ``channels`` for each frame."""
 
     steps: int
     channels: int

@@ -34,7 +34,7 @@ from engine.types import EngineStats, FinishReason
 log = logging.getLogger(__name__)
 
 LET_IN_ROWS = 16
-"""Rows up to which a launch waits for newcomers."""
+"""Maximum number of rows with which a launch waits for new ones."""
 GAP_LEAD = 1.0
 """Seconds of audio that every listener must have buffered for a step of gap work, which takes 0.03 to 0.3."""
 
@@ -91,13 +91,13 @@ class Loop:
         self._commands.put(lambda: self._scheduler.submit(row))
 
     def close(self, row: Row) -> None:
-        """The caller no longer listens: cancel an unfinished take, whose row is free within one frame."""
+        """Cancel an unfinished take whose caller no longer listens; its row is free within one frame."""
         with self._lock:
             self._open.discard(row)
         self._commands.put(lambda: self._cancel(row))
 
     def run_in_gaps(self, work: Iterator[int]) -> None:
-        """Do this work step by step in turns in which no request waits; it yields the steps left before each step."""
+        """Do this work, one step per turn in which no request waits; it yields the steps left before each step."""
 
         def begin() -> None:
             self._gap_work, self._steps_left = work, next(work, 0)
@@ -138,7 +138,7 @@ class Loop:
         self._codec.stop()
 
     def work(self) -> None:
-        """Run one turn, including the codec's part, in the calling thread: instead of `start`, where threads are not
+        """Run one turn, including the codec's part, in the calling thread; replaces `start` where threads are not
         possible."""
         self._handle_commands(wait=False)
         self._turn(self._scheduler.plan())
@@ -191,7 +191,7 @@ class Loop:
     def _admit(self) -> None:
         """While a frame runs, let commands accumulate until it is time to launch the next one.
 
-        Not with many rows: other threads are then so busy that this one would not return in time.
+        Skipped with many rows: other threads are then so busy that this one would not return in time.
         """
         if self._launched is None or self._has_read or len(self._launched.rows) > LET_IN_ROWS:
             return

@@ -1,4 +1,4 @@
-"""The process's memory: how much there is, what goes back to the system, what is not searched for garbage."""
+"""The process's memory: measures it, returns free pages to the system, limits garbage collection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def trim_heap() -> None:
     """Return every free page of all heaps to the system; does nothing without glibc. Blocking: tens of ms.
 
     glibc gives each thread its own heap and shrinks it only from its end: one small live block keeps everything freed
-    before it. Allocating as much again costs fresh pages, so call this rarely.
+    before it. Later allocations need new pages, so call this rarely.
     """
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
@@ -39,19 +39,19 @@ def freeze_heap() -> None:
 
 
 class _Cycle:
-    """Only a collection of garbage frees it."""
+    """Freed only by the garbage collector."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
 def release_memory() -> None:
-    """Give back everything that an engine which has been stopped held, frozen or not. Blocking: tenths of a second.
+    """Free all memory of a stopped engine, including frozen objects. Blocking: tenths of a second.
 
     Nothing may still refer to the engine.
     """
     garbage = weakref.ref(_Cycle())
-    while garbage() is not None:  # a collection does nothing while another thread's is under way
+    while garbage() is not None:  # a collection does nothing while another thread is collecting
         gc.unfreeze()
         gc.collect()
         time.sleep(0.001)
@@ -61,9 +61,9 @@ def release_memory() -> None:
 
 
 def free_memory(device: torch.device, held_bytes: int = 0, group: Path = CONTAINER) -> int | None:
-    """Bytes that an engine may use, were this process's engine stopped, which holds ``held_bytes`` on a CPU.
+    """Bytes that an engine may use once this process's engine is stopped, which holds ``held_bytes`` on a CPU.
 
-    ``group``: the folder with the limits of a container. None: not known.
+    ``group``: the folder with the limits of a container. Returns None if unknown.
     """
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
@@ -80,7 +80,7 @@ def free_memory(device: torch.device, held_bytes: int = 0, group: Path = CONTAIN
 
 
 def _free_in_container(group: Path) -> int:
-    """Bytes left by a container's limit; files in the page cache, such as checkpoints, give way. Raises OSError,
+    """Bytes left by a container's limit; the page cache, such as of checkpoints, counts as free. Raises OSError,
     ValueError without a limit."""
     limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
     statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())

@@ -56,7 +56,7 @@ class PrefixCache:
         self.nbytes += size
 
     def recount(self) -> tuple[int, int]:
-        """Bytes as counted, and bytes as held; corrects the count."""
+        """Return the bytes counted and the bytes held; corrects the count."""
         counted, self.nbytes = self.nbytes, sum(map(_nbytes, self._kept.values()))
         return counted, self.nbytes
 

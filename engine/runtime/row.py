@@ -31,7 +31,7 @@ class Row:
     prompt: Prompt
     sampling: Sampling
     max_frames: int
-    """Limited to what the context holds."""
+    """Limited by the context."""
     sink: Sink
     timbre: np.ndarray | None = None
     """float32 (dim,): the timbre vector of its voice; None for the codec's default voice."""
@@ -52,22 +52,22 @@ class Row:
     admitted: float = 0.0
     first_frame: float = 0.0
     first_chunk: float = 0.0
-    """When its listener would have begun to play if it had never run out of audio: its first frames went to the codec
-    then, or later by as long as it had to wait since."""
+    """Clock time at which playback started, plus all time that the listener has waited for more audio since: the time
+    at which it would have started without interruptions."""
 
     @property
     def drawn(self) -> int:
-        """Number of frames that the take has so far."""
+        """Number of frames of the take so far."""
         return self.sent + len(self.frames)
 
     def buffered_seconds(self, frame_seconds: float, now: float) -> float:
-        """Seconds of audio that its listener has still to play; 0 before the first chunk."""
+        """Seconds of audio that its listener has not played yet; 0 before the first chunk."""
         if not self.first_chunk:
             return 0.0
         return (self.sent - self.prompt.delivered) * frame_seconds - (now - self.first_chunk)
 
     def note_chunk(self, frame_seconds: float | None, now: float) -> None:
-        """Frames go to the codec now. A listener who has run out of audio until now plays on from here."""
+        """Record that frames go to the codec now, where a listener that has run out of audio resumes playing."""
         self.first_frame = self.first_frame or now
         self.first_chunk = self.first_chunk or now
         if frame_seconds is not None:

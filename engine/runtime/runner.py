@@ -27,10 +27,10 @@ from engine.runtime.row import Row
 from engine.transfer import sent
 
 PREFILL_POSITIONS = 512
-"""Prompt positions read per turn, so that active rows continue between turns. It is the largest graph: on an H200
-16 ms, and with a frame of 64 rows half of the time that a frame plays."""
+"""Prompt positions read per turn, so that active rows continue between turns. The largest graph has this size: on an
+H200 it takes 16 ms, and with a frame of 64 rows half of the duration of a frame."""
 FRAME_POSITIONS = 32
-"""Positions that a frame counts for if it is read separately."""
+"""Positions for which a frame counts if it is read separately."""
 
 
 class Runner:
@@ -119,7 +119,7 @@ class Runner:
     def prefill(self, rows: Sequence[Row]) -> list[Row]:
         """Continue reading these rows' prompts, first come first served; returns the rows whose prompts are now read.
 
-        A prompt's last token is left to the first frame, unless there are few rows: see `launch_first`.
+        The first frame reads a prompt's last token, unless there are few rows: see `launch_first`.
         """
         room, pieces, ends = self._positions, [], []
         for row in rows[:1] if self._is_alone else rows:
@@ -164,7 +164,7 @@ class Runner:
         return end
 
     def _last(self, prompt: Prompt) -> int:
-        """The position that is left to the first frame."""
+        """The position that the first frame reads."""
         return (prompt.delivered_from if self._repeats else len(prompt)) - 1
 
     def _read_together(self, prompt: Prompt) -> int:
@@ -197,7 +197,7 @@ class Runner:
         """Launch the first frames of a few newcomers, from the slow AR's hidden states at their prompts' last
         positions.
 
-        So they need not wait for the common frame. None if their first frames are part of that.
+        They then need not wait for the common frame. Returns None if their first frames are part of it.
         """
         newcomers, self._begun = self._begun, {}
         if not newcomers or self._draw_first is None:

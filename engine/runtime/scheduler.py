@@ -12,9 +12,9 @@ FAST_RAMP = (1, 2, 4, 8)
 GENTLE_RAMP = (1, 1, 1, 2, 2, 3, 3, 4)
 """Frames in a take's first, second … chunk, the last size repeating: on a GPU, and on a CPU.
 
-Audio after one frame, then ever cheaper chunks, each ready before the previous ones have played: as long as an engine
-works half a second for one second of audio, and with the gentle ramp three quarters (a CPU decodes four frames at a
-time nearly as cheaply as eight). LOW_LEAD is for slower ones."""
+The first chunk is sent after one frame; later ones are larger, which costs less per frame. Each is ready before the
+previous ones have been played if the engine works at most half a second per second of audio, or three quarters with the
+CPU's ramp (a CPU decodes four frames at a time nearly as cheaply as eight). LOW_LEAD is for slower engines."""
 LOW_LEAD = 0.1
 """With less than this many seconds of audio buffered by a listener, all frames so far are sent at once.
 
@@ -23,18 +23,18 @@ time.
 """
 
 GATHERING_TURNS, PATIENCE = 4, 0.3
-"""A chunk whose listener has this many seconds buffered waits until so many turns have passed, because the codec
+"""A chunk whose listener has PATIENCE seconds buffered waits up to GATHERING_TURNS turns, because the codec
 decodes many streams together in less time than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in
-6.9 …"""
+6.9."""
 SOON_FRAMES = 4
-"""… and other chunks are at most this long, so that they do not queue behind such a batch."""
+"""Maximum length of all other chunks, so that they do not queue behind such a batch."""
 
 LEAST_MARGIN, MOST_MARGIN = 1e-3, 5e-3
 """Seconds before the end of a frame at which the next is launched: the cost of launching, and the limit when other
 threads are busy. Between these it adapts: half as much again after a frame that came too late, else a little less."""
 SLOWER = 1.01
 """Frames become slower with every position: the expected time may grow by this factor per frame. A much longer time,
-such as of a frame behind a prompt's positions, predicts nothing about the next."""
+such as that of a frame after a prefill, predicts nothing about the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Scheduler:
         return LoopTurn(prefill, tuple(row for row in self._running if row.state is State.SPEAKING), admitted)
 
     def remove(self, row: Row) -> None:
-        """Take a row out, wherever it is, and free its slot. Removing it again does nothing."""
+        """Remove a waiting or running row and free its slot. Removing it again does nothing."""
         if row.state is State.WAITING and row in self._waiting:
             self._waiting.remove(row)
         elif row in self._running:
@@ -83,7 +83,7 @@ class Scheduler:
         row.state = State.ENDED
 
     def recount(self) -> tuple[list[int], list[int]]:
-        """Slots counted as free, and slots that no row holds; corrects the count."""
+        """Return the slots counted as free and those that no row holds; corrects the count."""
         used = {row.slot for row in self._running}
         counted, free = sorted(self._free), [slot for slot in range(self._slots) if slot not in used]
         if counted != free:
@@ -104,7 +104,7 @@ class Scheduler:
 
 
 class LaunchTiming:
-    """When to launch the next frame: late enough to include newcomers, early enough that the device never waits.
+    """Decides when to launch the next frame: late enough to include new rows, early enough that the device never waits.
 
     A frame launched ahead waits on the device for the previous one, and rows that arrive after its launch join the
     frame after it; so it is launched shortly before the running one ends, by the recent duration of frames with as many
@@ -118,14 +118,14 @@ class LaunchTiming:
         self._margin = LEAST_MARGIN
 
     def frame_started(self, rows: int, now: float) -> None:
-        """The previous frame has ended, so the next one, of this many rows, has started; 0: there is none."""
+        """Record that the previous frame has ended and the next one, of this many rows, has started; 0: no next one."""
         if self._began is not None and self._rows:
             duration = now - self._began
             self._durations[self._rows] = min(duration, SLOWER * self._durations.get(self._rows, duration))
         self._began, self._rows = now, rows
 
     def held_up(self, now: float) -> None:
-        """The running frame has started only now, behind other work."""
+        """Record that the running frame has started only now, after other work."""
         self._began = now
 
     def seconds_left(self, now: float) -> float:
@@ -135,7 +135,7 @@ class LaunchTiming:
         return self._began + self._durations.get(self._rows, 0.0) - self._margin - now
 
     def record_launch(self, too_late: bool) -> None:
-        """A delayed launch was made; too late: the previous frame had already ended."""
+        """Record a delayed launch; too_late: the previous frame had already ended."""
         self._margin = min(1.5 * self._margin, MOST_MARGIN) if too_late else max(0.99 * self._margin, LEAST_MARGIN)
 
 

@@ -106,13 +106,13 @@ class Sizing:
         return plan_memory(*fixed, twelve_bits, on_gpu=place.device.type == "cuda")
 
     def largest(self, budget: int | None) -> tuple[EngineSize, MemoryPlan]:
-        """The best that a budget, in bytes, has room for. Raises ConfigError."""
+        """The best size within a budget, in bytes, and its plan. Raises ConfigError."""
         config = self._config
         is_set = bool(config.max_rows and config.max_context) or self._place.device.type == "cpu"
         return largest(self._tries, self.plan, budget, is_set)
 
     def smallest(self) -> tuple[EngineSize, MemoryPlan]:
-        """The one that needs the least."""
+        """The size that needs the least memory, and its plan."""
         size = self._tries[-1]
         return size, self.plan(size)
 
@@ -123,8 +123,8 @@ Assembled = tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]
 def assemble(config: EngineConfig, tell: Progress) -> Assembled:
     """Load the config's checkpoint; the loop is not started yet. Raises CheckpointError, ConfigError.
 
-    The last item makes the engine faster, and is to run once it is ready: see `Loop.run_in_gaps`. A plan does not know
-    what an allocator, a driver and other programs take besides; if the GPU's memory runs out, the next smaller size is
+    The last item makes the engine faster; run it once the engine is ready: see `Loop.run_in_gaps`. A plan leaves out
+    the memory of the allocator, the driver and other programs; if the GPU's memory runs out, the next smaller size is
     loaded.
     """
     plan = _plan(config, tell)
@@ -133,14 +133,14 @@ def assemble(config: EngineConfig, tell: Progress) -> Assembled:
             return _load(config, plan, tell)
         except torch.OutOfMemoryError:
             pass
-        release_memory()  # here, since the exception holds what was loaded
+        release_memory()  # here, because the exception refers to the loaded tensors
         ran_out = plan.memory
         config = replace(config, memory_bytes=ran_out.total - 1)
         try:
             plan = _plan(config, tell)
         except ConfigError:
             raise ConfigError(
-                f"the GPU's memory ran out, although this needs {ran_out}, which was free; "
+                f"the GPU's memory ran out, although this plan fitted: {ran_out}; "
                 "close other programs that use the GPU, or lower max_rows or max_context"
             ) from None
         tell(f"memory ran out, loading again with {plan.memory.total / GIB:.1f} GiB", 0.0)
@@ -175,7 +175,7 @@ def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, plan.codec_device, plan.size.rows, info.max_waiting, frame_seconds)
-    fused = isinstance(encode, ClipGraphs)  # plain torch gains nothing by encoding clips together
+    fused = isinstance(encode, ClipGraphs)  # plain torch is not faster if clips are encoded together
     read_timbre = None if codec.timbre is None else codec.timbre.encoder
     clips = ClipEncoder(
         encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.stop_reason, read_timbre

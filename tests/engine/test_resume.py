@@ -210,7 +210,7 @@ async def test_the_bundled_voice_goes_on_to_the_last_code(kind: str, cut: int, m
         (np.zeros((10, 3), np.int64), r"must be int16 \(codebooks, frames\), not int64 \(10, 3\)"),
         (np.zeros(3, np.int16), r"must be int16 \(codebooks, frames\), not int16 \(3,\)"),
         ([[1, 2]], r"must be int16 \(codebooks, frames\), not list"),
-        (np.zeros((10, 12), np.int16), "12 frames so far leave nothing to say within max_frames, which is 12"),
+        (np.zeros((10, 12), np.int16), "the 12 frames so far already reach max_frames, which is 12"),
     ],
 )
 def test_frames_so_far_of_another_kind_are_refused(so_far: object, message: str) -> None:

@@ -34,7 +34,7 @@ class FusedEncoder:
         setup, quantizer = LayerSetup(self._states, "float32"), codec.quantizer
         self._layers, self._transformers, piece_steps = _convolutions(first, blocks, setup)
         self.steps = piece_steps * self._frame // PIECE_SAMPLES
-        """Of the result of `convolve`, per frame."""
+        """Steps per frame in the result of `convolve`."""
         last = self._layers[-1]
         assert isinstance(last, FusedConv)
         self.channels = len(last.bias)

@@ -27,8 +27,8 @@ class OnDemandEncoder:
         if torch.cuda.mem_get_info(audio.device)[0] >= self._needed:
             try:
                 return FusedEncoder(part_on(self._codec, audio.device, without=ONLY_DECODES), len(audio))(audio)
-            except torch.OutOfMemoryError:  # another program was faster, or this process has a limit of its own
-                log.info("a clip is encoded on the CPU: the GPU has no memory to spare for the encoder")
+            except torch.OutOfMemoryError:  # another program took the memory, or this process has its own limit
+                log.info("encoding a clip on the CPU: the GPU has no memory left for the encoder")
             finally:
                 torch.cuda.empty_cache()
         return self._codec.encode(audio.cpu()).to(audio.device)

@@ -1,4 +1,4 @@
-"""Flash-decoding: grouped-query attention of one step per row over its slot of the KV cache, with all around it fused.
+"""Flash-decoding: grouped-query attention of one step per row over its slot of the KV cache, with fused norm and RoPE.
 
 out[r, h] = softmax(q[r, h] · Kᵀ / √head_dim) · V over positions 0 … positions[r], where K and V are of key head
 h // (heads / kv_heads) (GQA, Ainslie et al. 2023). The softmax is online, as in FlashAttention (Dao et al. 2022): of
@@ -46,10 +46,10 @@ class AttentionTiles:
 
 
 BATCH_INVARIANT = AttentionTiles(256, 64, 4, 3)
-"""For any number of rows."""
+"""Tiles for any number of rows."""
 _BY_ROWS = ((4, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT), (32, AttentionTiles(1024, 128, 4, 2)))
 _MORE = AttentionTiles(768, 32, 2, 3)
-"""The fastest measured on an H200 in whole frames, with 600 keys per row and with 250 to 900."""
+"""The fastest tiles measured on an H200 in whole frames, with 600 keys per row and with 250 to 900."""
 _GROUP = 16  # query heads per program: a tensor-core tile, of which S2 Pro fills 4
 
 

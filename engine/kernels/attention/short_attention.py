@@ -96,7 +96,7 @@ def short_attention(
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
     Parameters and twin are those of `decode_attention`, for a cache of at most SHORT positions. pairs: row i and row
-    rows / 2 + i are of one slot and stand at its positions 0 and 1. A row's result is the same in any company.
+    rows / 2 + i are of one slot and stand at its positions 0 and 1. A row's result is the same in any batch.
     dtype: of the result; None: that of qkv.
     """
     rows = qkv.shape[0]

@@ -31,7 +31,7 @@ def _look_up(codes, table, starts, sizes, out, books, frames, channels, BLOCK: t
 def look_up(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) -> Tensor:
     """codes (rows, books, frames) int64 → the sum of their entries, (rows, frames, channels) float32.
 
-    table (entries, channels) contains all books, book b from starts[b] on; a code past its size means its last entry.
+    table (entries, channels) contains all books, book b from starts[b] on; a code beyond its size means its last entry.
     """
     rows, books, frames = codes.shape
     channels = table.shape[1]

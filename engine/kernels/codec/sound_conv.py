@@ -73,7 +73,7 @@ def sound_conv(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState) -> Ten
 
 
 def _samples(x: Tensor) -> int:
-    """Of a program; under Triton's interpreter, the fewer programs the faster."""
+    """Samples per program; Triton's interpreter is faster with fewer programs."""
     return 32 if x.device.type == "cuda" else min(4096, triton.next_power_of_2(x.shape[0] * x.shape[1]))
 
 
