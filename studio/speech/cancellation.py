@@ -1,4 +1,4 @@
-"""Work that can be cancelled from outside, in the task that awaits it."""
+"""Cancels work from outside, in the task that awaits it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CancelToken:
         self._is_cancelled = True
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; when `cancel` comes first, the work is cancelled and the error raised."""
+        """Return the result of ``work``; if `cancel` is called first, the work is cancelled and the error raised."""
         if self._is_cancelled:
             work.close()
             raise self._error()

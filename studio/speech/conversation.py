@@ -87,7 +87,7 @@ class Conversation:
             utterance,
             self._budget,
             self._turn_history[part.voice_key],
-            self._patient or number > 0,  # a full queue does not interrupt what has begun
+            self._patient or number > 0,  # a full queue does not interrupt audio that has begun
             self._spoken,
         ).sounds()
 
@@ -153,7 +153,7 @@ class Conversation:
 
 
 class _Begun:
-    """Audio whose first piece is generated at once, whether anyone waits for it or not."""
+    """Audio whose first piece is generated at once, even if nobody waits for it yet."""
 
     def __init__(self, sounds: AsyncGenerator[Sound, None]) -> None:
         self._sounds = sounds

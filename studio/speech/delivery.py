@@ -32,7 +32,7 @@ class Delivery:
     async def open(cls, live: LiveTake, sounds: AsyncGenerator[Sound, None], file: OutputFile) -> Delivery:
         """Wait for the first encoded bytes, so that every refusal of the engine comes before them.
 
-        Raises Cancelled, and the errors of ``sounds``; these are closed then, and the caller must end the take.
+        Raises Cancelled and the errors of ``sounds``, which it then closes; the caller must end the take.
         """
         try:
             first, sound = b"", await _next(live, sounds)
@@ -73,7 +73,7 @@ class Delivery:
 
 
 async def _next(live: LiveTake, sounds: AsyncGenerator[Sound, None]) -> Sound | None:
-    """The next piece, counted; None at the end."""
+    """Return the next piece and count it; None at the end."""
     sound = await live.run(next_sound(sounds))
     if sound is None:
         return None

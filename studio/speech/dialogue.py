@@ -1,4 +1,4 @@
-"""Splits a script with a cast into turns, and finds the speaker of each."""
+"""Splits a script with a cast into turns, and finds the speaker of each turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(
     r"(?::(?:\*\*)?(?=\s|\Z)|：(?:\*\*)?)[ \t]*",
     re.MULTILINE,
 )
-"""Also in bold, as Markdown writes it."""
+"""The name may be bold, as in Markdown."""
 _WORDS_IN_A_NAME = 4
 
 
@@ -94,7 +94,7 @@ def begins_turn(line: str) -> bool:
 
 
 def speaker_names(text: str) -> list[str]:
-    """The names with which lines begin, in order; whether they are those of speakers is not known."""
+    """The names with which lines begin, in order; they may not be speakers."""
     return [clean_signs(match[1]) for match in _names(text)]
 
 
@@ -112,12 +112,12 @@ def _names(script: str) -> list[re.Match[str]]:
 
 
 def fold_speaker(name: str) -> str:
-    """Speakers are the same if their names fold to the same: case, space and invisible characters do not count."""
+    """Fold a name for comparison with other speakers' names: ignores case, spaces and invisible characters."""
     return " ".join(clean_signs(name).casefold().split())
 
 
 def check_cast(cast: Mapping[str, str], gap: float) -> None:
-    """Raises InvalidRequest for settings that are invalid with any script and voices."""
+    """Raise InvalidRequest for settings that are invalid for any script and voices."""
     if not 0 <= gap <= MAX_GAP:
         raise InvalidRequest(f"turn_gap must be from 0 to {MAX_GAP:g} seconds", "turn_gap")
     if len(cast) > MAX_CAST:

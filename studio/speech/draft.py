@@ -41,8 +41,8 @@ def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
 def _dialogue(request: SpeechRequest, plan: Plan, own: str) -> dict[str, object]:
     """Every speaker's voice in its revision; ``voice`` is for text before the first name, if any.
 
-    The sampling stays as requested: each voice has its own defaults. ``voice_ids``: the voices that the names stood
-    for.
+    The sampling stays as requested: each voice has its own defaults. ``voice_ids``: the voices to which the names
+    referred.
     """
     cast = {part.speaker: part.voice.address if part.voice else RANDOM for part in plan.parts if part.speaker}
     all_named = all(part.speaker for part in plan.parts)

@@ -55,11 +55,11 @@ class LiveTake:
         self._put(take)
 
     def cancel(self) -> None:
-        """Cancel it from outside: its listener gets Cancelled."""
+        """Cancel the take from outside: its listener gets Cancelled."""
         self._cancellation.cancel()
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; when `cancel` comes first, the work is cancelled and Cancelled raised."""
+        """Return the result of ``work``; if `cancel` is called first, the work is cancelled and Cancelled raised."""
         return await self._cancellation.run(work)
 
     def forget(self) -> None:

@@ -15,9 +15,9 @@ LETTERS_A_SECOND = 60
 SILENCE = 1e-4
 """A peak under -80 dB is not a voice."""
 LOOP_FRAMES = 64
-"""This many frames (3 s of S2 Pro) …"""
+"""Number of frames examined for a loop: 3 s of S2 Pro."""
 LOOP_PERIODS = range(1, 9)
-"""… that repeat in all codebooks, with at most this period, are not speech."""
+"""If these frames repeat in all codebooks with at most this period, they are not speech."""
 
 
 class QualityCheck:
@@ -33,7 +33,7 @@ class QualityCheck:
         """The latest frames, one after the other."""
 
     def watch(self, chunk: AudioChunk) -> None:
-        """Raises DegenerateSpeech, which names what is wrong."""
+        """Check a chunk. Raises DegenerateSpeech, which names the fault."""
         peak = float(np.abs(chunk.pcm).max(initial=0))  # 0.0 also for invalid samples
         if not math.isfinite(peak):
             raise DegenerateSpeech("the speech contains invalid samples")
@@ -44,7 +44,7 @@ class QualityCheck:
         if chunk.finish_reason == "stop" and self._frames < self._fewest:
             raise DegenerateSpeech(f"the speech ended after {self._frames} frames, too soon for its text")
         if chunk.finish_reason and self._frames and self._peak < SILENCE:
-            raise DegenerateSpeech("the speech came out silent")
+            raise DegenerateSpeech("the speech is silent")
 
     def _look_for_loop(self, codes: np.ndarray) -> None:
         size = codes.itemsize * len(codes)  # bytes per frame

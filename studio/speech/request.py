@@ -29,7 +29,7 @@ MAX_CLIPS = 8
 MAX_VOLUME = 20.0
 DEFAULT_SAMPLING = Sampling()
 PAGE = "page"
-"""The caller of requests from this process itself."""
+"""The caller of requests that this process makes itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,18 @@ class SpeechRequest:
     top_p: float | None = None
     top_k: int | None = None
     max_frames: int | None = None
-    """Maximum frames of the take (21.5 per second for S2 Pro); None: no limit but the text."""
+    """Maximum frames of the take (21.5 per second for S2 Pro); None: limited only by the text."""
     speed: float = 1.0
     """0.25 to 4; the pitch is unchanged."""
     chunk_length: int = PART_BYTES
     """Longer text is split at sentence ends into parts of this size, in UTF-8 bytes, within one conversation."""
     cast: Mapping[str, str] | None = None
     """Makes it a dialogue: lines that begin with a name and a colon are spoken in the voice that the cast gives it.
-    A name that is not in it must be that of a voice; what stands before the first name is spoken in ``voice``."""
+    A name that is not in it must be the name of a voice; text before the first name is spoken in ``voice``."""
     turn_gap: float = TURN_GAP
     """Seconds of silence between the turns of a dialogue, 0 to 10."""
     normalize: bool | None = None
-    """Whether numbers, prices, dates and the like are read as words before the model; None leaves it to the model's
+    """Whether numbers, prices, dates etc. are converted to words for the model; None leaves it to the model's
     card."""
     dictionary: bool = True
     """Whether the pronunciation dictionaries apply."""
@@ -106,7 +106,7 @@ class SpeechRequest:
         if self.cast is not None:
             check_cast(self.cast, self.turn_gap)
         if self.clips and self.voice is not None:
-            raise InvalidRequest("give either a voice or a clip of your own, not both", "voice")
+            raise InvalidRequest("send either a voice or a clip, not both", "voice")
         if len(self.clips) > MAX_CLIPS:
             raise InvalidRequest(f"there are {len(self.clips)} clips; at most {MAX_CLIPS} are allowed", "references")
 
@@ -128,11 +128,11 @@ class Origin:
 
     request_id: str = field(default_factory=lambda: new_request_id())
     caller: str = PAGE
-    """The caller to whose limit it counts."""
+    """The caller against whose limit it counts."""
     patient: bool = False
     """Whether it waits when the queue is full instead of being refused, as a piece of a longer request."""
     background: bool = False
-    """A part of a project: it counts to no limit, and is stored in the project instead of the takes."""
+    """Whether it is a part of a project: exempt from limits, and stored in the project instead of the takes."""
 
     @property
     def is_bounded(self) -> bool:
@@ -149,7 +149,7 @@ def _check_text(name: str, text: str, limit: int) -> None:
     if len(text) > limit:
         raise InvalidRequest(f"{name} has {len(text)} characters; at most {limit} are allowed", name, "string_too_long")
     if is_blank(text):
-        raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
+        raise InvalidRequest(f"{name} is blank; send a text to speak", name)
     check_strings(text, name)
     try:
         refuse_control_tokens(text, name)

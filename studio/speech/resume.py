@@ -38,9 +38,9 @@ class Beginning:
         return sum(part.codes.shape[1] for part in self.parts)
 
     async def followed_by(self, new: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
-        """The earlier audio and then the new one, whose first piece must exist before anything is returned.
+        """The earlier audio, then the new. The first new piece must exist before anything is returned.
 
-        So an engine's refusal comes before the first byte.
+        An engine's refusal therefore comes before the first byte.
         """
         async with aclosing(new):
             first = await next_sound(new)
@@ -101,7 +101,7 @@ def beginning_of(take: Take, sound: Path, library: Library, info: EngineInfo, li
 
 
 def _seconds(sound: Path) -> Generator[np.ndarray, None, None]:
-    """A stored WAV, a second at a time: float32 (samples,). Blocking. Raises StudioError if it is damaged or gone."""
+    """Read a stored WAV second by second: float32 (samples,). Blocking. Raises StudioError if damaged or missing."""
     try:
         with wave.open(str(sound), "rb") as file:
             while data := file.readframes(file.getframerate()):

@@ -31,9 +31,9 @@ class Sound:
     pcm: np.ndarray
     frames: int
     waited: float
-    """Seconds in the engine's queue, all parts together."""
+    """Seconds in the engine's queue, total of all parts."""
     worked: float
-    """Seconds of the engine's work after the queue, all parts together."""
+    """Seconds of the engine's work after the queue, total of all parts."""
     finish_reason: str | None = None
     """On the last piece: stop, or length if a limit cut something off."""
     turns: tuple[TurnTime, ...] = ()
@@ -49,7 +49,7 @@ class Sound:
 
 
 async def next_sound(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
-    """None when there are no more pieces."""
+    """Return the next piece; None after the last."""
     return await anext(sounds, None)
 
 
@@ -227,7 +227,7 @@ class ScriptStream:
 def _silences(seconds: float, rate: int) -> list[np.ndarray]:
     """Silence in pieces of at most a second, so that each piece to encode and send is small."""
     samples = round(seconds * rate)
-    second = np.zeros(min(samples, rate), np.float32)  # shared by all of them
+    second = np.zeros(min(samples, rate), np.float32)  # shared by all pieces
     return [second[: samples - start] for start in range(0, samples, rate)]
 
 

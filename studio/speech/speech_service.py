@@ -124,7 +124,7 @@ class SpeechService:
         """``retention``: limits on the takes kept in the library; None keeps none."""
         self.host = host
         self.voices = voices
-        self._parts = RecentTakes()  # of projects, which no list shows
+        self._parts = RecentTakes()  # of projects; not listed
         self.warming = HealthCheck("warming")
         self.background: list[HealthCheck] = []
         """The state of each kind of background work."""
@@ -152,7 +152,7 @@ class SpeechService:
 
     @property
     def in_use(self) -> int:
-        """The number of takes, clips and word times that the engine works on or is awaited for."""
+        """The number of takes, clips and word times that the engine is working on or that wait for it."""
         queues = (self.queues.downloads, self.queues.encodings, self.queues.alignments)
         beside = sum(queue.figures["running"] + queue.figures["waiting"] for queue in queues)
         return self.register.active_count + beside
@@ -206,7 +206,7 @@ class SpeechService:
         )
 
     async def _begin(self, request: SpeechRequest, draft: Take, origin: Origin, info: EngineInfo) -> LiveTake:
-        """Parts of a project count to no limit, and the project stores them itself."""
+        """Parts of a project are exempt from limits, and the project stores them itself."""
         take = draft.without_words()
         if origin.background:
             live = LiveTake(take, self._parts, self.register.part_left, info.sample_rate, request.speed)
@@ -220,7 +220,7 @@ class SpeechService:
         return live
 
     async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
-        """The voice that ``saving`` stores in the library. Encodes it if the engine is up, else on first use.
+        """Return the voice that ``saving`` stores in the library. Encodes it if the engine is ready, else on first use.
 
         Raises the errors of ``saving``.
         """
@@ -229,7 +229,7 @@ class SpeechService:
             try:
                 await self.voices.references(self.host.engine(), voice, self.queues.encodings)
             except (EngineError, InvalidClip) as error:
-                # It is stored all the same; a request in this voice reports the problem.
+                # The voice is stored nevertheless; a request in this voice reports the problem.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
@@ -246,7 +246,7 @@ class SpeechService:
             raise CannotAlign(why)
 
     def check(self, request: SpeechRequest, caller: str) -> None:
-        """Blocking. Raises UnknownVoice for a request whose voices do not exist, as far as the caller may know."""
+        """Blocking. Raises UnknownVoice if a voice of the request does not exist or the caller has no right to it."""
         if not request.clips:
             self.voices.seen_by(caller).find(request.voice)
 
@@ -280,7 +280,7 @@ class SpeechService:
             self.recorder.stop()
 
     def _seconds_to_wait(self, engine: SpeechEngine) -> int:
-        """Estimated seconds until a place is free, from the pace of the latest takes; 1 to 30."""
+        """Estimated seconds until a row is free, from the pace of the latest takes; 1 to 30."""
         latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
         pace = sum(latest) / len(latest) if latest else 1.0
         takes = engine.stats().waiting / engine.info.max_rows + 1
@@ -331,7 +331,7 @@ class SpeechService:
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in references:
                 encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
-                # All of one speaker, where the engine would number them.
+                # Clips of one speaker, which the engine would otherwise number.
                 later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
                 references[OWN_CLIP] = (*encoded[:1], *later)
             elif part.voice is not None and part.voice_key not in references:

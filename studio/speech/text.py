@@ -13,14 +13,14 @@ from studio.speech.script.sentence_ends import find_ends
 from studio.speech.script.signs import INVISIBLE
 
 PART_BYTES = 300
-"""Maximum UTF-8 bytes of a part: about 20 s of English, and as long in scripts with 2 or 3 bytes a letter."""
+"""Maximum UTF-8 bytes of a part: about 20 s of English, and of scripts with 2 or 3 bytes per letter."""
 MAX_PAUSE = 10.0
 MAX_PAUSES = 600.0
-"""Seconds of silence in one script."""
+"""Maximum total seconds of silence in one script."""
 
 _CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
 _UNENDED = re.compile(r"(?<=\w)(?=[^\S\n]*\n[^\S\n]*\n\s*\S)")
-"""The end of a paragraph without a sentence's end, such as a heading or an item of a list."""
+"""The end of a paragraph that does not end a sentence, such as a heading or a list item."""
 _BLANK = re.compile(r"\s+")
 _INSIDE = re.compile(r"\S")
 _NEAR = 64
@@ -30,7 +30,7 @@ _MARKS = re.compile(rf"{PAUSE.pattern}|<\|[^|>]*\|>", re.IGNORECASE)
 _LEADING_PAUSES = re.compile(rf"(?:\s*{PAUSE.pattern})+\s*", re.IGNORECASE)
 _SELECTORS = "\ufe0e\ufe0f"
 _READ_ALOUD = "%&@"
-"""Punctuation by its category, and yet read aloud."""
+"""Read aloud, though punctuation by their category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Real silence."""
+    """Inserted silence."""
 
     seconds: float
 
@@ -95,21 +95,21 @@ def check_pauses(script: Iterable[Words | Pause]) -> None:
     """Raises InvalidRequest if the pauses add up to more than MAX_PAUSES seconds."""
     silence = sum(step.seconds for step in script if isinstance(step, Pause))
     if silence > MAX_PAUSES:
-        message = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
+        message = f"the pauses add up to {silence:g} s; at most {MAX_PAUSES:g} s are allowed"
         raise InvalidRequest(message, "input")
 
 
 class Sentences:
-    """A text that is still being written, read sentence by sentence."""
+    """Splits a text that is still being written into sentences."""
 
     def __init__(self) -> None:
         self._held = ""  # an incomplete sentence
-        self._settled, self._has_word = 0, False  # of that, see Ends
-        self._pauses = ""  # before it: pauses alone are not a sentence
+        self._settled, self._has_word = 0, False  # of the held text, see Ends
+        self._pauses = ""  # before it, because pauses alone are not a sentence
 
     @property
     def size(self) -> int:
-        """Characters that are held back."""
+        """Number of characters held back."""
         return len(self._held) + len(self._pauses)
 
     def add(self, text: str) -> list[str]:
@@ -147,7 +147,7 @@ class Sentences:
 def _seconds(mark: re.Match[str]) -> float:
     seconds = float(mark[1]) / (1000 if mark[2].lower() == "ms" else 1)
     if seconds > MAX_PAUSE:
-        raise InvalidRequest(f"{mark[0]} is too long a pause; at most {MAX_PAUSE:g} s are allowed", "input")
+        raise InvalidRequest(f"the pause {mark[0]} is too long; at most {MAX_PAUSE:g} s are allowed", "input")
     return seconds
 
 
@@ -183,7 +183,7 @@ def _with_manners_apart(sentences: Iterable[str]) -> list[str]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """All of a text, sentence by sentence."""
+    """The sentences of a whole text."""
     return _cut(text, find_ends(text).places)
 
 

@@ -17,7 +17,7 @@ UNITS: Mapping[str, Sequence[str]] = TABLES["units"]
 DOLLARS: Mapping[str, str] = TABLES["dollars"]
 """Nationality by the letters before the dollar sign."""
 DOLLAR_SIGNS = {before: chr(0xE011 + number) for number, before in enumerate(DOLLARS)}
-"""Private characters that stand for them, as the library knows only single characters before an amount."""
+"""Private characters in place of these, because the library knows only single characters before an amount."""
 CURRENCIES: Mapping[str, Sequence[str]] = TABLES["currencies"]
 """Currencies that the library lacks: singular and plural, then those of the smaller coin."""
 PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | TABLES["plurals"]

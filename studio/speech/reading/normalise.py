@@ -47,9 +47,9 @@ _RULES = (
 
 
 def normalised(text: str) -> str:
-    """Write out numbers, abbreviations and the like: "$3.50" becomes "three dollars and fifty cents".
+    """Write numbers, abbreviations etc. as words: "$3.50" becomes "three dollars and fifty cents".
 
-    [tags], <|speaker:0|> marks and paragraphs in other languages than English stay. Blocking: under 1 ms per sentence.
+    [tags], <|speaker:0|> marks and paragraphs in languages other than English stay. Blocking: under 1 ms per sentence.
     """
     read = "".join(_paragraph(piece) for piece in re.split(r"(\n+)", text))
     return read if read.strip() else text

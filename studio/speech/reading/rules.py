@@ -115,7 +115,7 @@ def roman(figures: str) -> int | None:
 
 
 def ends_a_sentence(match: re.Match[str]) -> bool:
-    """Whether an abbreviation with a full stop of its own ends a sentence."""
+    """Whether an abbreviation that ends with a full stop also ends a sentence."""
     following = match.string[match.end() : match.end() + 2]
     if _ALWAYS_CAPITALISED.match(match.string, match.end()):
         return False

@@ -28,5 +28,5 @@ ADDRESSES: tuple[Rule, ...] = (
     rule(r"(?i)\b((?:https?://|www\.)[^\s<>\"]{0,400}[^\s<>\".,;:!?)\]'])", r"\1", _address, needs="://|ww.|WW.|Ww."),
     rule(r"(?a)(?<![\w@./-])((?:[A-Za-z][\w-]{0,62}\.){1,4}(?:com|org|net|edu|gov|io|info|dev|ai|co\.uk|uk|de|eu)"
         r"(?:/[\w./-]{0,200}[\w/])?)(?![\w-]|\.\w)", r"\1", _address, needs="."),
-    rule("`", "", needs="`"),  # the library would leave text between two of them as it is
+    rule("`", "", needs="`"),  # the library would not change text between two of them
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Text in brackets: a tag if the model or the studio knows it, otherwise ordinary words.
 
-A tag after a backslash is ordinary words too.
+A tag after a backslash counts as ordinary words too.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def manner_of(text: str) -> str:
 
 
 def manner_tags(text: str) -> list[re.Match[str]]:
-    """The leading tags of a text without pauses, where they stand."""
+    """Matches of the leading tags of a text, without pauses."""
     return [tag for tag in _leading_tags(text) if not _is_pause(tag)]
 
 

@@ -98,7 +98,7 @@ def _cells(row: re.Match[str]) -> str:
 
 
 def _gap(picture: re.Match[str]) -> str:
-    """A space if the emoji stood between two words or two sentences."""
+    """A space if the emoji is between two words or two sentences."""
     text, (start, end) = picture.string, picture.span()
     before, after = text[max(0, start - 1) : start], text[end : end + 1]
     return " " if before.strip() and (after.isalnum() or after in tuple("[(\"'“‘<$")) else ""

@@ -80,7 +80,7 @@ class Ends:
     places: list[int]
     """Indices after the last character of each sentence."""
     settled: int
-    """Up to this index, more text changes nothing."""
+    """Up to this index, later text does not change the result."""
     has_word: bool
     """Whether there is a word between the last end and ``settled``."""
 

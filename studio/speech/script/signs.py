@@ -17,7 +17,7 @@ _JOINERS = "\u200c\u200d"
 _KEPT = frozenset(
     "\t\n" + _JOINERS + "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
-"""Includes visible format characters: Arabic, Syriac and Kaithi signs around a number or a word."""
+"""Visible, though format characters: Arabic, Syriac and Kaithi signs around a number or a word."""
 _LINE = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _JOINING = "\u0600-\u109f\u1780-\u1aff\ua8e0-\ua8ff\ufb50-\ufdff\ufe70-\ufefc"
 """Scripts in which joiners matter: Arabic, those of India and Southeast Asia, Mongolian."""

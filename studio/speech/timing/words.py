@@ -17,12 +17,12 @@ from studio.speech.script.signs import clean_signs
 from studio.speech.text import sentences_of
 
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-"""Scripts without spaces, of which each character counts as a word."""
+"""Scripts without spaces, in which each character counts as a word."""
 _WORD = re.compile(rf"[{_ALONE}]|[^\s—…{_ALONE}]+")
 _READ_ALOUD = "%&#@"
-"""Punctuation by its category, but read as words."""
+"""Read as words, though punctuation by their category."""
 _SILENT = ("So", "Sk", "Mn", "Me", "Cf", "Co", "Cn", "Cc")
-"""Categories of characters that are not words by themselves, such as emoji."""
+"""Categories of characters that are not words on their own, such as emoji."""
 _FIGURE = re.compile(r"[\d$€£¥%&@#]")
 
 
@@ -50,11 +50,11 @@ def with_times_as_written(text: str, read: Sequence[Timed], tags: Collection[str
 
 
 def places_of(text: str, words: Sequence[str]) -> list[int]:
-    """The start of each of these words of a text; they are all the words spoken of it, in order."""
+    """The start of each of these words in a text; they must be all of its spoken words, in order."""
     visible, at, places = _visible(text), 0, list[int]()
     for word in words:
         place = visible.find(word, at)
-        place = len(text) if place < 0 else place  # from another text, as are all that follow
+        place = len(text) if place < 0 else place  # not in this text, nor are the following ones
         places.append(place)
         at = min(place + len(word), len(text))
     return places
@@ -73,7 +73,7 @@ class TimedSentence:
     """A sentence of a text; times in seconds, None if none of its words has a time."""
 
     written: str
-    """As it stands in the text, with the white space around it: all of them together are the text."""
+    """As in the text, with the white space around it: joined, all sentences are the text."""
     text: str
     """Without tags."""
     start: float | None
@@ -117,7 +117,7 @@ def _words_in(text: str) -> list[tuple[int, int]]:
 
 
 def _visible(text: str) -> str:
-    """The text with spaces instead of what no model speaks, character by character: citation marks, link addresses."""
+    """The text with spaces in place of each character that no model speaks: citation marks, link addresses."""
     return CITATION.sub(_spaces, LINK_TARGET.sub(_spaces, text))
 
 
@@ -132,7 +132,7 @@ def _without_tags(sentence: str, places: Sequence[int]) -> str:
 
 
 def _folded(word: str) -> str:
-    """Words are the same if they fold to the same, however their letters, marks and ligatures are written."""
+    """Fold a word for comparison: ignores how its letters, marks and ligatures are encoded."""
     return clean_signs(word).casefold()
 
 
@@ -161,7 +161,7 @@ def _aligned(written: Sequence[str], read: Sequence[str]) -> Iterator[tuple[rang
 
 def _is_meeting(written: Sequence[str], read: Sequence[str], i: int, j: int, size: int) -> bool:
     """Whether equal words after unequal ones are a real match: two in a row, the last, or one before a figure, except
-    the "and" that many figures are read with."""
+    the "and" with which many figures are read."""
     if size != 1 or (i + 1 == len(written) and j + 1 == len(read)):
         return size > 0
     return i + 1 < len(written) and bool(_FIGURE.search(written[i + 1])) and written[i] != "and"
