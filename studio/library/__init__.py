@@ -1,7 +1,7 @@
 """The library: voices, samples, codes, takes, projects, consents and an audit trail, in one folder with SQLite.
 
-These names are imported at their first use: a process that reads a document needs a few records, but no database, which
-takes as long to import as most documents take to read.
+These names are imported on first use: a process that reads a document needs a few records, but no database, which takes
+as long to import as most documents take to read.
 """
 
 from __future__ import annotations

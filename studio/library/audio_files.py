@@ -1,4 +1,4 @@
-"""Audio files by the SHA-256 of their content: written whole or not at all, never changed."""
+"""Audio files named by the SHA-256 of their content: written completely or not at all, never changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 WRITERS = 4
-"""Threads that write files at once: one alone waits for the disk most of the time."""
+"""Number of threads that write files: a single one would wait for the disk most of the time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Backs up the library to another folder, such as a Space's bucket: snapshots after writes, and restoring them.
 
-The folder may be slow, late and append-only: it receives complete files, one after the other, under their final names
-last.
+The folder may be slow, show changes late, or be append-only: it receives complete files, one after the other, renamed
+to their final names last.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from studio.supervisor import HealthCheck
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 30.0
-"""A snapshot is taken when nothing was written for this long …"""
+"""A snapshot is taken after this long without a write."""
 LONGEST_SECONDS = 300.0
-"""… or this long after a write, at the latest."""
+"""A snapshot is taken at the latest this long after a write."""
 POLL_SECONDS = 1.0
 KEPT = 3
 """Number of snapshots kept, newest first."""
@@ -41,7 +41,7 @@ _OWNERS = (
     "union all select 'a take of the project ' || project_id from takes join parts on parts.id = part_id "
     "where audio = :d limit 1"
 )
-"""The owner of an audio file, without private data: titles and names of people belong to their owners."""
+"""The owner of an audio file, without titles and people's names, which are private."""
 _OWN_CONTENT = (
     "select 1 from voices where bundled = 0 union all select 1 from takes union all select 1 from consents "
     "union all select 1 from projects limit 1"

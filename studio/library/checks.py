@@ -16,7 +16,7 @@ MAX_TEXT = 2000
 MAX_TAGS = 32
 MAX_SAMPLES = 8
 MAX_SECONDS = 90.0
-"""Seconds of all samples of a voice together; with 21.5 frames a second they must fit the model's context."""
+"""Maximum total seconds of a voice's samples: at 21.5 frames per second they must fit the model's context."""
 MAX_SPEAKER = 9
 MAX_SEED = 2**63 - 1
 MAX_TOP_K = 1024
@@ -40,7 +40,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 def clean_text(field: str, text: str, limit: int) -> str:
     """Trimmed text without control characters (line ends and tabs are fine). Raises InvalidRequest."""
     text = text.strip()
-    if len(text) <= MOST_COMPOSED * limit:  # anything longer is too long in every normal form
+    if len(text) <= MOST_COMPOSED * limit:  # a longer text is too long in every normal form
         text = normalize("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)

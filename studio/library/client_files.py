@@ -27,17 +27,17 @@ from studio.unicode_text import safe_file_name
 log = logging.getLogger(__name__)
 
 UPLOAD_SECONDS = 3600
-"""Seconds that an upload is kept …"""
+"""Seconds for which an upload is kept."""
 RESULT_SECONDS = 600
-"""… and a file made for a client, which downloads it at once."""
+"""Seconds for which a file made for a client is kept; the client downloads it at once."""
 MAX_UPLOAD = 25 * 2**20
-"""Bytes of one upload."""
+"""Maximum bytes of one upload."""
 MAX_FILES = 100
-"""Files of one caller at a time …"""
+"""Maximum number of files of one caller."""
 MAX_CALLER_BYTES = 256 * 2**20
-"""… and their bytes …"""
+"""Maximum bytes of one caller's files."""
 MAX_BYTES = 2**30
-"""… and those of all callers."""
+"""Maximum bytes of all callers' files."""
 
 PREFIX, OWNER = "studio-files-", ".owner"
 """The prefix of the folder's name, and the file in it that is locked as long as its studio runs."""
@@ -48,7 +48,7 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file as its sender calls it, and its content."""
+    """A file's name, as its sender calls it, and its content."""
 
     name: str
     data: bytes = field(repr=False)
@@ -74,7 +74,7 @@ class ClientFile:
     expiry: asyncio.TimerHandle | None = field(default=None, repr=False)
 
     def open(self) -> BinaryIO:
-        """Open the written file, and nothing that has replaced it. Blocking. Raises NotFound."""
+        """Open the written file, but no other that has replaced it. Blocking. Raises NotFound."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
             opened = open(os.open(self.path or "", flags), "rb")  # noqa: SIM115  (the caller closes it)
@@ -95,8 +95,8 @@ class ClientFile:
 class ClientFiles:
     """Files in a private temporary folder of one studio. All methods but `close` belong to one event loop.
 
-    On the disk a file has a random name. What a client sends as a path is only ever looked up in a table, so it cannot
-    lead anywhere else: not to another file of the machine, nor to another caller's.
+    On the disk a file has a random name. A client's path is only looked up in a table, so it cannot lead to another
+    file of the machine or of another caller.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class ClientFiles:
         self._files: dict[str, ClientFile] = {}
 
     async def add_upload(self, upload: Upload, owner: str | None, caller: str) -> ClientFile:
-        """Keep an upload. Raises InvalidRequest, TooManyRequests, OSError."""
+        """Store an upload. Raises InvalidRequest, TooManyRequests, OSError."""
         size = len(upload.data)
         if size > MAX_UPLOAD:
             raise InvalidRequest(f"{upload.name} is too large; at most {MAX_UPLOAD >> 20} MiB are allowed", "files")
@@ -133,7 +133,7 @@ class ClientFiles:
         return file
 
     def remove(self, file: ClientFile) -> None:
-        """Remove a file before it expires. Does nothing if it is gone already."""
+        """Remove a file before it expires. Does nothing if it is already gone."""
         if file.expiry is not None:
             file.expiry.cancel()
         self._files.pop(file.reference, None)
@@ -141,7 +141,7 @@ class ClientFiles:
             file.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Remove all of them. Blocking."""
+        """Remove all files. Blocking."""
         self._files.clear()
         self._folder.close()
 
@@ -240,7 +240,7 @@ class TemporaryFolder:
             new = path / ".new"
             lock = self._locked.enter_context(open(new, "wb", opener=open_privately))  # noqa: SIM115
             fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(path / OWNER)  # it is never seen without its lock
+            new.rename(path / OWNER)  # so that others never see it without its lock
             for folder in path.parent.glob(f"{PREFIX}*"):
                 with contextlib.suppress(OSError):  # another studio may sweep at the same time
                     _remove_if_left(folder)

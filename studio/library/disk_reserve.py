@@ -1,4 +1,4 @@
-"""Room that a library reserves on its disk: used when the disk is full, so that things can still be deleted."""
+"""Space that a library reserves on its disk: used when the disk is full, so that items can still be deleted."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ log = logging.getLogger(__name__)
 RESERVED = 2 * 2**20
 """Bytes: the size of SQLite's log when a thousand takes are deleted at a time."""
 PLENTY = 8 * RESERVED
-"""Bytes that must be free for a new reserve: the last room of a disk is not ours to take."""
+"""Bytes that must be free for a new reserve, which must not fill the disk."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 2**16
 
 
 def is_full(folder: Path) -> bool:
-    """Whether a folder's disk lacks even the room for opening a database."""
+    """Whether a folder's disk lacks even the space for opening a database."""
     return shutil.disk_usage(folder).free < _PIECE
 
 
@@ -37,7 +37,7 @@ class DiskReserve:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[bool]:
-        """Use the reserve if the disk has no other room; yields whether that was so.
+        """Use the reserve if the disk has no other space; yields whether it is used.
 
         Afterwards, the rest of it is reserved again.
         """
@@ -53,11 +53,11 @@ class DiskReserve:
                 self._set_aside(RESERVED if free > PLENTY else before)
 
     def _set_aside(self, size: int) -> None:
-        """As large as the disk allows. Random bytes, since some disks would not store zeros."""
+        """Write a reserve as large as the disk allows. Random bytes, since some disks would not store zeros."""
         try:
             with open(self._path, "ab", buffering=0, opener=open_privately) as file:
                 while (missing := size - file.tell()) > 0:
                     file.write(os.urandom(min(missing, _PIECE)))
         except OSError as error:
             if error.errno not in NO_ROOM:
-                log.warning("no disk room can be reserved in %s: %s", self._path, error)
+                log.warning("no disk space can be reserved in %s: %s", self._path, error)

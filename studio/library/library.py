@@ -1,4 +1,4 @@
-"""The library itself: opens one folder with all that belongs to it, and gives takes, voices and projects an owner."""
+"""The library itself: opens one folder with all its contents, and gives takes, voices and projects an owner."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Adopted:
 
 
 class Library:
-    """Everything in one folder: library.db and audio/. Any number of processes may open the same one."""
+    """A folder with library.db and audio/. Any number of processes may open the same one."""
 
     def __init__(self, home: Path, trash_days: float = TRASH_DAYS, has_keys: bool = False) -> None:
         """Open or create the library in ``home`` and complete what a crash interrupted. Blocking: milliseconds.
 
         ``trash_days``: how long deleted entries can be restored; ``has_keys``: whether callers have keys, and see only
-        what is theirs or shared.
+        their own and shared items.
         """
         self._has_keys = has_keys
         self.store = store = Store(home)
@@ -105,8 +105,8 @@ class Library:
         return Pronunciations(self.store, partial(_check_dictionary, viewer=caller), settle_pronounced)
 
     def assign_owners(self, named: Mapping[str, str], first: str) -> None:
-        """Give each owner in ``named`` what belongs to the one that it maps to, and ``first`` what was made without a
-        key, which is noted in the audit trail and in `adopted`. All of it, or nothing."""
+        """Give each owner in ``named`` the items of the one that it maps to, and ``first`` those made without a key,
+        which is noted in the audit trail and in `adopted`. All or nothing."""
         with self.store.writing() as db:
             for before, owner in named.items():
                 _give(db, owner, "= ?", before)
@@ -119,7 +119,7 @@ class Library:
 
 
 def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:
-    """Raises NotFound, NotAllowed unless ``viewer`` may change a dictionary: everybody may change the global one."""
+    """Raises NotFound, NotAllowed unless ``viewer`` may change a dictionary: anyone may change the global one."""
     if dictionary.scope == "project":
         row_of(db, dictionary.subject, viewer)
     elif dictionary.scope == "voice":

@@ -26,7 +26,7 @@ _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOTSUP, er
 
 
 def open_privately(path: str, flags: int) -> int:
-    """The ``opener`` of a file that only its owner may read. It changes no existing file."""
+    """The ``opener`` of a file that only its owner may read. It does not change the permissions of an existing file."""
     return os.open(path, flags, FILE_MODE)
 
 
@@ -46,7 +46,8 @@ def make_private_file(path: Path) -> None:
 def make_library_private(home: Path) -> None:
     """Correct the permissions of a library's folder and of what the studio keeps in it.
 
-    A folder that others may need keeps its own; that, and a file system without permissions, is logged. Raises OSError.
+    A folder that others may need keeps its permissions; this, and a file system without permissions, is logged. Raises
+    OSError.
     """
     if os.name != "posix":
         return

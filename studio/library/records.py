@@ -16,7 +16,7 @@ OWN_CLIP = "clip"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a clip is used: a span of it, a gain, one of its channels. The clip itself is kept untouched."""
+    """The part of a clip that is used: a span, a gain, one of its channels. The clip itself is not changed."""
 
     start: float = 0.0
     """Seconds."""
@@ -39,7 +39,7 @@ class NewSample:
     data: bytes = field(repr=False)
     media_type: str
     clip_seconds: float
-    """Of the whole clip, as far as it was decoded."""
+    """Seconds of the whole clip, as far as it was decoded."""
     text: str
     """The transcript of the cut."""
     cut: Cut
@@ -112,7 +112,7 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One entry of the audit trail, sealed by its hash."""
+    """One entry of the audit trail, with its hash."""
 
     n: int
     at: float

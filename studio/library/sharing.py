@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from studio.library.sqlite import Database
 
 Right = Literal["read", "edit", "own"]
-"""read: use, listen, export. edit: change, too. own: also share, delete and restore."""
+"""read: use, listen, export. edit: also change. own: also share, delete and restore."""
 SHARINGS = ("private", "read", "edit")
-"""The rights of everybody but the owner: none, to read, or to edit."""
+"""The rights of all others than the owner: none, to read, or to edit."""
 NOBODY = "nobody"
 """A viewer that owns nothing: it has rights only to what is shared."""
 _RANKS = {"private": 0, "read": 1, "edit": 2, "own": 3}
@@ -32,25 +32,25 @@ def readable(viewer: str) -> str:
 
 
 def right_of(row: Mapping[str, Any], viewer: str | None) -> Right:
-    """The right of a viewer to an item that is `readable`; None is everybody where there are no keys."""
+    """The right of a viewer to an item that is `readable`; None: any caller, without keys."""
     return "own" if viewer is None or row["owner"] == viewer else "edit" if row["sharing"] == "edit" else "read"
 
 
 def check_right(db: Database, what: str, row: Mapping[str, Any], viewer: str | None, needed: Right | None) -> None:
     """Raises NotAllowed unless a viewer has a right to a `readable` item; ``what``: its kind and name.
 
-    Without ``needed``, the transaction decides: one that writes needs the right to edit.
+    Without ``needed``, it depends on the transaction: one that writes needs the right to edit.
     """
-    from studio.library.store import is_writing  # a process that reads a document needs the names of rights alone
+    from studio.library.store import is_writing  # not needed to read a document
 
     needed = needed or ("edit" if is_writing(db) else "read")
     if _RANKS[right_of(row, viewer)] < _RANKS[needed]:
         if needed == "own":
             raise NotAllowed(f"only the owner of {what} may share, delete or restore it")
-        raise NotAllowed(f"{what} is shared with you to read; its owner can share it to edit")
+        raise NotAllowed(f"{what} is shared with you for reading only; its owner can allow you to edit it")
 
 
 def sharing_json(owner: str, sharing: str, right: Right) -> dict[str, object]:
-    """In its public form; the owner is the name in STUDIO_API_KEYS, None for a key without a name and for nobody."""
+    """The public form; the owner is the name in STUDIO_API_KEYS, None for a key without a name and without an owner."""
     kind, _, name = owner.partition(" ")
     return {"owner": name if kind == "owner" else None, "sharing": sharing, "right": right}

@@ -10,9 +10,9 @@ from typing import Any
 
 @contextmanager
 def _without_pandas() -> Iterator[None]:
-    """sqlite-utils (4.2, ``db.py``) imports it where it is installed, for columns of pandas' times, which are not used.
+    """sqlite-utils (4.2, ``db.py``) imports pandas if it is installed, for columns of its times, which are not used.
 
-    Without this, the first page and each process without one wait 0.3 to 0.9 s for it, and it takes 35 MB.
+    Without this, the first page and every other process wait 0.3 to 0.9 s for it, and it takes 35 MB.
     """
     is_here = "pandas" in sys.modules
     if not is_here:

@@ -17,13 +17,13 @@ from studio.library.store import Store
 DAY = 86_400.0
 MAX_PAGE = 500
 REMOVED_AT_ONCE = 100
-"""Takes, or voices, that one transaction removes for good, which makes room for the next."""
+"""Maximum takes or voices that one transaction removes for good; then the next transaction runs."""
 _MARKED_AT_ONCE = 1000
 _PARTS_AT_ONCE = 1000
 _TEXTS_AT_ONCE = 10
 
 BIN = "bin of "
-"""The kind of a project that holds a deleted part: this, and the id of the project it was deleted from."""
+"""Prefix of the kind of a project that holds a deleted part; the id of the project of the part follows."""
 
 TrashKind = Literal["take", "voice", "project", "part", "replacement", "character"]
 TABLES: dict[TrashKind, str] = {
@@ -34,7 +34,7 @@ TABLES: dict[TrashKind, str] = {
     "replacement": "replaced_texts",
     "character": "characters",
 }
-"""Tables with a column `deleted`. Projects come before parts, which may have been theirs."""
+"""Tables with a column `deleted`. Projects come before parts, which may belong to them."""
 _TRASH = f"""
     select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, null as sharing, deleted, null as parts,
         null as project_id, n as place from takes where deleted > 0
@@ -53,7 +53,7 @@ _TRASH = f"""
 """
 _OWN = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or owner = :owner_filter)"
 _MINE = f"{_OWN[:-1]} or sharing = 'edit')"
-"""Own items, and what was deleted in projects that others share to edit."""
+"""Own items, and items deleted in projects that others share for editing."""
 
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
@@ -75,14 +75,14 @@ class TrashItem:
     """For a project its number of parts, for a replacement the number of parts it changed, for a character the number
     of its lines."""
     project_id: str | None
-    """Of a part, a replacement or a character."""
+    """Project of a part, a replacement or a character."""
 
 
 class Trash:
     """The trash of a library. Calls block; any thread and any process may make them.
 
-    ``owner_filter`` is the owner of the items, or may edit their project; None: all owners. Only owners remove items
-    for good.
+    ``owner_filter`` is the owner of the items, or may edit their project; None: all owners. Only owners can remove
+    items for good.
     """
 
     def __init__(self, store: Store, days: float) -> None:
@@ -109,7 +109,7 @@ class Trash:
     def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[TrashItem]:
         """Items that can be restored, the last deleted first; ``after`` is the id of the last one on the previous page.
 
-        Raises NotFound where ``after`` is not in the trash.
+        Raises NotFound if ``after`` is not in the trash.
         """
         values = {
             "owner_filter": owner_filter,
@@ -207,7 +207,7 @@ class Trash:
 
 
 def mark(db: Database, kind: TrashKind, ids: Sequence[str]) -> None:
-    """Put items into the trash, within `Trash.deleting`."""
+    """Move items to the trash, within `Trash.deleting`."""
     query = f"update {TABLES[kind]} set deleted = ? where id in (select value from json_each(?))"
     db.execute(query, [time.time(), json.dumps(ids)])
 
@@ -224,7 +224,7 @@ def _remove_takes(db: Database, until: float) -> set[str]:
 
 
 def _remove_projects(db: Database, until: float) -> set[str]:
-    """Remove a piece of the first project, or of a deleted part's: its takes, then its parts, then the project."""
+    """Remove some of the first expired project, or a deleted part's: its takes, then its parts, then the project."""
     for [project_id] in db.execute("select id from projects where deleted <= ? limit 1", [until]).fetchall():
         # Neither the rest of it nor its deleted parts can be restored now.
         db.execute(

@@ -49,7 +49,7 @@ def m024_skipped(db: Database) -> None:
 
 @MIGRATIONS()
 def m026_replaced_texts(db: Database) -> None:
-    """Texts that were replaced in a project, with the time of that: several of one project, as part of the trash.
+    """Texts that were replaced in a project, and when: several for each project, as part of the trash.
 
     `parts` is a JSON list of [part, text before, text after], `count` its length.
     """

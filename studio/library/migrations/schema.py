@@ -69,7 +69,7 @@ def m002_voices(db: Database) -> None:
 
 @MIGRATIONS()
 def m003_samples(db: Database) -> None:
-    """Each revision's samples, all of them; a revision, once written, never changes."""
+    """All samples of each revision; a revision, once written, never changes."""
     db.table("samples").create(
         {
             "voice_id": str,
@@ -149,7 +149,7 @@ def m005_takes(db: Database) -> None:
 
 @MIGRATIONS()
 def m006_audit(db: Database) -> None:
-    """The audit trail: each entry is sealed by a hash over itself and the previous one."""
+    """The audit trail: each entry has a hash over itself and the previous one."""
     db.table("audit").create(
         {"n": int, "at": float, "event": str, "subject": str, "details": str, "hash": str},
         pk="n",
@@ -163,13 +163,13 @@ def m006_audit(db: Database) -> None:
 
 @MIGRATIONS()
 def m007_takes_history(db: Database) -> None:
-    """Takes belong to a caller, can be starred, and can be brought back after their deletion."""
+    """Takes belong to a caller, can be starred, and can be restored after their deletion."""
     table = db.table("takes")
     table.add_column("caller", str, not_null_default="")
     table.add_column("starred", int, not_null_default=0)
     table.add_column("deleted", float)
     table.add_column("sample_rate", int, not_null_default=0)
-    # What the retention counts and adds up after every take.
+    # The retention counts these rows and adds up their sizes after every take.
     db.execute("create index takes_kept on takes (n, size) where starred = 0 and deleted is null")
     db.execute("create index takes_starred on takes (n) where starred = 1")
     db.execute("create index takes_deleted on takes (deleted) where deleted is not null")
@@ -177,7 +177,7 @@ def m007_takes_history(db: Database) -> None:
 
 @MIGRATIONS()
 def m008_projects(db: Database) -> None:
-    """Long texts on their way to speech: projects and their parts, in order."""
+    """Long texts to be spoken: projects and their parts, in order."""
     db.table("projects").create(
         {
             "n": int,
@@ -252,7 +252,7 @@ def m009_part_takes(db: Database) -> None:
 
 @MIGRATIONS()
 def m010_take_voices(db: Database) -> None:
-    """By which names a take's voices can be asked for: id, slug and slug@revision of each, of a dialogue's cast too."""
+    """Names by which a take's voices can be searched: id, slug and slug@revision, of a dialogue's cast too."""
     db.execute("create table take_voices (name text, take integer, primary key (name, take)) without rowid")
     db.execute("create index take_voices_by_take on take_voices (take)")
     addresses = (
@@ -276,14 +276,14 @@ def m010_take_voices(db: Database) -> None:
 
 @MIGRATIONS()
 def m011_codes_of_packs(db: Database) -> None:
-    """Codes that came with a pack are forgotten: only those that were made here of the clip are its own."""
+    """Deletes codes that came with a pack: only codes computed here are certain to be those of the clip."""
     imported = "select cut from samples where voice_id in (select subject from audit where event = 'voice.import')"
     db.execute(f"delete from codes where cut in ({imported})")
 
 
 @MIGRATIONS()
 def m012_take_codes(db: Database) -> None:
-    """Codes of takes that a limit cut: each part's seed, frames and whether it is whole; int16 little-endian, part by
+    """Codes of takes cut off by a limit: each part's seed, frames and whether it is whole; int16 little-endian, part by
     part, codebook by codebook."""
     db.table("take_codes").create(
         {"take": int, "made_by": str, "codebooks": int, "parts": str, "codes": bytes},
@@ -307,7 +307,7 @@ def m013_take_times(db: Database) -> None:
 
 @MIGRATIONS()
 def m014_covers(db: Database) -> None:
-    """Pictures of projects; each goes with its project."""
+    """Cover pictures of projects, deleted with their project."""
     db.table("covers").create(
         {"project_id": str, "digest": str, "media_type": str, "image": bytes},
         pk="project_id",
@@ -351,14 +351,14 @@ def m015_part_take_times(db: Database) -> None:
 
 @MIGRATIONS()
 def m016_voice_facts(db: Database) -> None:
-    """Facts by which a voice is chosen: gender, accent, and its colour as #rrggbb; blank if not given."""
+    """Facts for choosing a voice: gender, accent, and its colour as #rrggbb; blank if not given."""
     for column in ("gender", "accent", "colour"):
         db.table("voices").add_column(column, str, not_null_default="")
 
 
 @MIGRATIONS()
 def m017_shares(db: Database) -> None:
-    """Links by which anybody may hear a take until they expire, in Unix time; they go with it."""
+    """Links with which anyone may play a take until they expire, in Unix time; deleted with the take."""
     db.table("shares").create(
         {"token": str, "take": int, "created": float, "expires": float},
         pk="token",
@@ -371,7 +371,7 @@ def m017_shares(db: Database) -> None:
 
 @MIGRATIONS()
 def m018_replacements(db: Database) -> None:
-    """The last find and replace of each project, for an undo: a JSON list of [part, text before, text after]."""
+    """The last find and replace of each project, to undo it: a JSON list of [part, text before, text after]."""
     db.table("replacements").create({"project_id": str, "parts": str}, pk="project_id", not_null=("parts",))
     removed = "delete from replacements where project_id = old.id"
     db.execute(f"create trigger replacements_of_projects after delete on projects begin {removed}; end")

@@ -8,9 +8,9 @@ from studio.library.sqlite import Database
 
 @MIGRATIONS()
 def m032_sharing(db: Database) -> None:
-    """Owners of voices and consents, blank until a key adopts them, and the rights of everybody else.
+    """Owners of voices and consents, blank until a key adopts them, and the rights of all others.
 
-    Until now everybody could use and change every voice, and nobody another owner's project: both stay so.
+    So far anyone could use and change every voice, but no other owner's project: existing items keep these rights.
     """
     for table in ("voices", "consents"):
         db.table(table).add_column("owner", str, not_null_default="")

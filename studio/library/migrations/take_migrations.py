@@ -12,7 +12,7 @@ _TRIGGERS = ("takes_added", "takes_removed", "take_voices_added", "take_revision
 def m025_one_table_of_takes(db: Database) -> None:
     """Takes of a project's parts are rows of takes, by their part_id. No index of the history has them.
 
-    Their text is the one that was kept with the times of its words, else that of the part.
+    Their text is the one stored with the times of its words, else the part's.
     """
     for column in ("part_id text references parts (id)", "recipe text", "work_s real"):
         db.execute(f"alter table takes add column {column}")
@@ -35,7 +35,7 @@ def m025_one_table_of_takes(db: Database) -> None:
 
 
 def _leave_parts_out(db: Database) -> None:
-    """Have the triggers that keep the indexes of texts and voices pass over takes of parts."""
+    """Make the triggers that update the indexes of texts and voices skip takes of parts."""
     for name in _TRIGGERS:
         [sql] = db.execute("select sql from sqlite_master where type = 'trigger' and name = ?", [name]).fetchone()
         before, _, after = sql.partition(" begin ")

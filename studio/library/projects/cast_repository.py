@@ -16,9 +16,9 @@ from studio.library.store import Store
 from studio.library.trash import Trash, mark
 
 _SAMPLE_LETTERS = 240
-"""The longest sample line; a longer part is the sample only if a character has no other."""
+"""Maximum characters of a sample line; a longer part is the sample only if the character has no other."""
 _WORDS = "length(text) - length(replace(replace(text, char(10), ' '), ' ', '')) + 1"
-"""Counted by blanks in SQL, so that the texts need not be read."""
+"""Words are counted in SQL by spaces, so that the texts need not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class CharacterChanges:
     voice: str | None = None
     """Blank: the project's."""
     is_narrator: bool | None = None
-    """True: speaks in the project's voice. A voice of its own ends that."""
+    """True: speaks in the project's voice, until it gets its own voice."""
 
 
 class Cast:
@@ -103,7 +103,7 @@ class Cast:
             return dict(db.execute(query, [project_id, json.dumps(list(positions))]).fetchall())
 
     def add(self, project_id: str, owner_filter: str | None, new: NewCharacter) -> CastMember:
-        """A new character without lines. Raises NotFound, InvalidRequest."""
+        """Add a character without lines. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             if len(rows := _rows(db, project_id)) >= MAX_CAST_CHARACTERS:
@@ -148,7 +148,7 @@ class Cast:
     def merge(
         self, project_id: str, owner_filter: str | None, character_id: str, into: str | None
     ) -> CastMember | None:
-        """Give all lines and names of a character to another one (None: the narrator), and put it into the trash.
+        """Give all lines and names of a character to another one (None: the narrator), and move it to the trash.
 
         Raises NotFound, InvalidRequest.
         """
@@ -221,7 +221,7 @@ def _hand_over(
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
-    """Give back the lines that still are the successor's. Raises InvalidRequest."""
+    """Restore characters with those of their lines that still are the successor's. Raises InvalidRequest."""
     for gone in rows:
         row = row_to_restore_to(db, gone["project_id"])
         others = _rows(db, row["id"])

@@ -20,7 +20,7 @@ class Chapter:
     id: str
     """The id of its first part."""
     title: str
-    """Blank for what precedes the first title."""
+    """Blank for the parts before the first title."""
     position: int
     """Of its first part."""
     parts: dict[PartState, int]
@@ -31,11 +31,11 @@ class Chapter:
     characters_heard: int
     """Characters of the parts with audio."""
     seconds: float
-    """Of the chosen takes together, without pauses."""
+    """Total seconds of the chosen takes, without pauses."""
 
 
 def chapters_of(db: Database, project_id: str) -> list[Chapter]:
-    """In order. It reads all texts of the project: some 50 ms for five million characters, without holding the GIL."""
+    """The chapters in order. Reads all texts: 50 ms for five million characters, without holding the GIL."""
     first = f"select id, position, chapter from parts where project_id = ? and {_BEGINS} order by position"
     sums: dict[int, list[dict[str, object]]] = {}
     query = (

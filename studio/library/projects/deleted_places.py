@@ -1,4 +1,4 @@
-"""Where deleted parts belong: each is restored after the part that preceded it when it was deleted."""
+"""The places of deleted parts: each is restored after the part that preceded it when it was deleted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _AMONG = "in (select value from json_each(?))"
 class DeletedPlaces:
     """The places of all deleted parts of a project.
 
-    A part may precede several deleted ones. Their order is that of their deletion: what follows it directly is deleted
-    first, then what followed that. Whatever precedes a deleted part is still there or was deleted later.
+    A part may precede several deleted ones, in the order of their deletion: the part directly after it was deleted
+    first, then the one after that. The predecessor of a deleted part still exists or was deleted later.
     """
 
     def __init__(self, db: Database, project_id: str) -> None:
         self._db = db
         self._project_id = project_id
-        self._links: dict[str | None, tuple[int, str | None]] = {}  # the number of each one's row, and what precedes it
+        self._links: dict[str | None, tuple[int, str | None]] = {}  # each part's row number and predecessor
         self._parts: dict[int, str] = {}
         self._runs: dict[str | None, list[int]] = {}  # the numbers of the rows after each part, ascending
         query = f"select parts.id, projects.n, {_AFTER} from projects join parts on project_id = projects.id"
@@ -40,7 +40,7 @@ class DeletedPlaces:
         """The position of a deleted part among the ``count`` others; those deleted after it follow it from now on.
 
         Without a known predecessor, because an older version deleted the part or the predecessor was removed for good,
-        that is its former position. A chapter whose beginning was deleted begins with the first part that is there.
+        it is the former position. A chapter whose beginning was deleted begins with its first existing part.
         """
         path: list[str | None] = [part.id]
         later: list[int] = []
@@ -73,7 +73,7 @@ class DeletedPlaces:
     def _take_chapter(
         self, part: Part, position: int, earlier: Sequence[str | None], later: Sequence[str | None]
     ) -> None:
-        """Have a chapter begin with this part, and not with later ones, if its beginning was deleted.
+        """Make a chapter begin with this part instead of a later one, if its beginning was deleted.
 
         ``earlier``, ``later``: deleted parts before it, the nearest first, and after it.
         """

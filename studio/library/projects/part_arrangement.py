@@ -155,9 +155,9 @@ class Arrangement:
             return part_of(db, project_id, part_id)
 
     def delete(self, project_id: str, owner_filter: str | None, part_id: str) -> None:
-        """Put a part into the trash; a chapter that began with it begins with the next one.
+        """Move a part to the trash; a chapter that began with it begins with the next one.
 
-        The part then belongs to a deleted project of its own. Raises NotFound, and InvalidRequest for the only part of
+        The part then belongs to a separate deleted project. Raises NotFound, and InvalidRequest for the only part of
         a project, which cannot be deleted.
         """
         with self._trash.deleting() as db:
@@ -244,8 +244,8 @@ def _move_back(db: Database, project_id: str, bin_id: str, places: DeletedPlaces
 
 
 def _separate(db: Database, project_id: str, part_id: str, merged: dict[str, Any]) -> str:
-    """Give a part back the takes that went with it into another one, which gets its own text back unless that was
-    edited since; returns the id of the other one."""
+    """Return to a part the takes that were merged with it into another one, which gets its own text back unless it
+    was edited since; returns the id of the other part."""
     ids = json.dumps(merged["takes"])
     among = "id in (select value from json_each(?))"
     db.execute(f"update takes set part_id = ? where part_id = ? and {among}", [part_id, merged["into"], ids])
@@ -267,7 +267,7 @@ def _followers(db: Database, part: Part) -> list[str]:
 
 
 def _relink(db: Database, part_ids: Sequence[str], before: str | None, now: str | None) -> None:
-    """Have parts that continue the paragraph of the part ``before`` continue that of another one."""
+    """Make parts that continue the paragraph of the part ``before`` continue another part's paragraph."""
     query = "update parts set continues = ? where continues is ? and id in (select value from json_each(?))"
     db.execute(query, [now, before, json.dumps(list(part_ids))])
 
@@ -277,7 +277,7 @@ def _count(db: Database, project_id: str) -> int:
 
 
 def _name_chapter(db: Database, project_id: str, position: int, chapter: str) -> None:
-    """Have a chapter begin with the part at this position, unless one does already."""
+    """Make a chapter begin with the part at this position, unless one already does."""
     query = "update parts set chapter = ? where project_id = ? and position = ? and chapter = ''"
     db.execute(query, [chapter, project_id, position])
 
@@ -326,4 +326,4 @@ def _close_gap(db: Database, part: Part) -> None:
 
 
 def _too_many() -> InvalidRequest:
-    return InvalidRequest(f"the project has {MAX_PARTS} parts; at most that many are allowed", "parts")
+    return InvalidRequest(f"the project already has {MAX_PARTS} parts, which is the maximum", "parts")

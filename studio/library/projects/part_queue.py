@@ -17,10 +17,10 @@ from studio.library.takes.take import NewTake
 from studio.library.takes.take_rows import insert_take
 
 MAX_TAKES = 8
-"""Takes kept for each part: the newest; beside them the chosen one, and those with an open note."""
+"""Number of newest takes kept for each part, besides the chosen one and takes with an open note."""
 MAX_ATTEMPTS = 2
 LEASE_SECONDS = 30.0
-"""Seconds a claim lasts after its worker's last renewal: longer than a busy disk delays one."""
+"""Seconds for which a claim lasts after its last renewal: longer than a busy disk delays one."""
 _READY = (
     "paused = 0 and deleted is null"
     " and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
@@ -47,7 +47,7 @@ class PartQueue:
         its worker renews it.
         """
         now = time.time()
-        with self._store.reading() as db:  # usually there is nothing to do, which needs no lock to see
+        with self._store.reading() as db:  # usually there is nothing to do, which can be checked without the lock
             if not given_up and not db.execute(f"select exists ({_LOST})", [now, now + LEASE_SECONDS]).fetchone()[0]:
                 return 0
         with self._store.writing() as db:
@@ -122,8 +122,8 @@ class PartQueue:
     def regenerated(self, new: NewTake, before: str, characters: int, text: str) -> None:
         """Keep a take of which ``characters`` were regenerated, and choose it if the take ``before`` is still chosen.
 
-        A take of another text than ``text``, the part's, gives that to the part too. Raises NotFound where the part or
-        the previous take is gone, and EditConflict if the part got another text meanwhile.
+        If the take's text differs from ``text``, the part's, the part gets it too. Raises NotFound if the part or the
+        previous take is gone, and EditConflict if the part got another text meanwhile.
         """
         take = new.take
         part_id = str(take.part_id)
@@ -135,7 +135,7 @@ class PartQueue:
             if take.text != text:
                 reword = "update parts set text = ?, chosen = ? where id = ? and text = ?"
                 if not db.execute(reword, [take.text, before, part_id, text]).rowcount:
-                    raise EditConflict("the text of this part was changed meanwhile; look at it again", "text")
+                    raise EditConflict("the text of this part was changed meanwhile; reload it", "text")
             self._insert(db, new, characters)
             db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, part_id, before])
             row = row_of(db, project_row[0], None)
@@ -150,7 +150,7 @@ class PartQueue:
         db.execute(worked, [new.take.work_s, characters, new.take.part_id])
 
     def failed(self, claimed: ClaimedPart, reason: str) -> None:
-        """Note the reason; after the first failure, queue the part again."""
+        """Store the reason; after the first failure, queue the part again."""
         attempts = claimed.attempts + 1
         state = "queued" if attempts < MAX_ATTEMPTS else "failed"
         with self._store.writing() as db:
@@ -158,14 +158,14 @@ class PartQueue:
             db.execute(f"{change} {_MINE}", [state, attempts, reason[:1000], claimed.part_id, claimed.lease])
 
     def release(self, claimed: ClaimedPart, reason: str | None = None) -> None:
-        """Queue a part again without counting a failure, since the cause lies elsewhere. ``reason`` is stored with
+        """Queue a part again without counting a failure, because the part is not the cause. ``reason`` is stored with
         it."""
         with self._store.writing() as db:
             change = "update parts set state = 'queued', error = coalesce(?, error) where"
             db.execute(f"{change} {_MINE}", [reason and reason[:1000], claimed.part_id, claimed.lease])
 
     def dropped(self, claimed: ClaimedPart) -> None:
-        """Remove a part from the queue: its request was ended, or the project was cancelled."""
+        """Remove a part from the queue after its request or the project was cancelled."""
         with self._store.writing() as db:
             for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
                 update_states(db, recipes_of(db, row), _MINE, [claimed.part_id, claimed.lease])

@@ -27,13 +27,13 @@ MAX_AUTHOR = 200
 MAX_CREDITS = 1000
 """Characters of a template of credits."""
 MAX_NAME = 200
-"""Of a character of the cast."""
+"""Maximum characters of a cast member's name."""
 MAX_ALIASES = 50
 """Other names of one character."""
 MAX_CAST_CHARACTERS = 2000
 """Characters in the cast of one project."""
 SURE = 0.7
-"""Of the confidence in a speaker: lines below it are for a person to decide."""
+"""Minimum confidence in a speaker; below it, a person decides the line."""
 PARAGRAPH_END = re.compile(r"\n\s*\n")
 Loudness = Literal["none", "podcast", "acx"]
 
@@ -60,11 +60,11 @@ class ProjectSettings:
     pause: float = 0.5
     """Seconds of silence after a part without its own pause."""
     chapter_pause: float = 1.5
-    """Seconds of silence before a chapter, instead of that."""
+    """Seconds of silence before a chapter, instead of ``pause``."""
     scene_pause: float = 1.5
-    """Seconds of silence after the last part of a scene, instead of that."""
+    """Seconds of silence after the last part of a scene, instead of ``pause``."""
     normalize: bool | None = None
-    """Whether numbers and the like are written out as words; None leaves it to the model."""
+    """Whether numbers etc. are converted to words; None leaves it to the model."""
     trim: bool = False
     """Whether to trim the silence around each part, so that pauses have exactly their length."""
     loudness: Loudness = "none"
@@ -77,7 +77,7 @@ class ProjectSettings:
     bitrate: int | None = None
     """kbit/s of MP3 files; None leaves it to the loudness standard."""
     read_titles: bool = True
-    """Whether parts that are nothing but a chapter's title are heard."""
+    """Whether the audio includes parts that consist only of a chapter's title."""
     opening_credits: str = ""
     """Template of the opening credits; blank: none. See `studio.projects.credits`."""
     closing_credits: str = ""
@@ -108,7 +108,7 @@ class Direction:
     top_k: int | None = None
 
     def over(self, settings: ProjectSettings) -> ProjectSettings:
-        """The settings with this part's own values in the place of the project's."""
+        """The settings, with this part's own values in place of the project's."""
         own = {name: value for name in DIRECTED if (value := getattr(self, name)) is not None}
         return replace(settings, **own) if own else settings
 
@@ -117,7 +117,7 @@ DIRECTED = ("speed", "temperature", "top_p", "top_k")
 """The fields of a direction: the columns of parts, and settings of projects, of these names."""
 AS_WRITTEN = Direction()
 SPOKEN_WITH = ("voice", "temperature", "top_p", "top_k", "speed", "normalize")
-"""The settings that affect recipes; changes to others do not make parts stale."""
+"""The settings that affect recipes; changing others does not make parts stale."""
 
 
 class Recipes:
@@ -155,7 +155,7 @@ class NewPart:
     end: float | None = None
     scene: bool = False
     character: str | None = None
-    """The id of a character of the same project, like the evidence as `Part` has it."""
+    """The id of a character of the same project; as in `Part`, like the evidence."""
     confidence: float | None = None
     reason: str | None = None
     confirmed: bool = False
@@ -185,12 +185,12 @@ class Part:
     state: PartState
     attempts: int
     error: str | None
-    """Why its last failed attempt failed; stays after a later success."""
+    """The reason of its last failure; stays after a later success."""
     chosen: str | None
     takes: tuple[Take, ...] = ()
     """Newest first."""
     scene: bool = False
-    """Whether a scene ends with it: the project's pause after it is then the one of scenes."""
+    """Whether a scene ends with it; the pause after it is then the project's scene pause."""
     character: str | None = None
     """The id of the character who speaks it; None: the narrator."""
     confidence: float | None = None
@@ -200,7 +200,7 @@ class Part:
     confirmed: bool = False
     """Whether a person has decided who speaks."""
     speed: float | None = None
-    """Like the next three fields a part's own; None: the project's."""
+    """Like the next three fields, the part's own value; None: the project's."""
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -230,15 +230,15 @@ class PartChanges:
 
     text: str | None = None
     text_before: str | None = None
-    """The text that the changes are based on; another one is not overwritten. None: any."""
+    """The text on which the changes are based; a different text is not overwritten. None: any."""
     voice: str | None = None
     """Blank for the project's voice."""
     pause: float | None = None
     """Below 0 for the project's pause."""
     take: str | None = None
-    """The id of the take to choose. Like the text for one part only."""
+    """The id of the take to choose. Like the text, for one part only."""
     chapter: str | None = None
-    """A new title of the chapter that begins with the part. Its heading is reworded along, unless ``text`` is given.
+    """A new title of the chapter that begins with the part. Its heading is changed too, unless ``text`` is given.
     For one part only."""
     reword: Callable[[str], str] | None = None
     """Returns the new text of a part, from its current text."""
@@ -248,7 +248,7 @@ class PartChanges:
     confirmed: bool | None = None
     scene: bool | None = None
     speed: float | None = None
-    """Below 0 for the project's value, as for the next three."""
+    """Below 0 for the project's value; the same for the next three."""
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -328,7 +328,7 @@ class ClaimedPart:
     text: str
     voice: str | None
     settings: ProjectSettings
-    """The project's, with the part's direction."""
+    """The project's settings, with the part's direction."""
     attempts: int
     seed: int | None
     """None: the voice's seed, or a random one."""

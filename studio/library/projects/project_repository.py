@@ -59,7 +59,7 @@ MAX_PROJECTS = 500
 """Projects of one owner."""
 
 Which = Literal["missing", "stale", "all"] | Sequence[str]
-"""missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
+"""missing: parts that are new, stale or failed; else the ids of parts to generate again."""
 _CONDITIONS = {
     "missing": "state in ('new', 'stale', 'failed')",
     "stale": "state = 'stale'",
@@ -70,9 +70,8 @@ _CONDITIONS = {
 class Projects:
     """The projects of a library. Calls block for milliseconds.
 
-    ``owner_filter`` limits every call to what this owner has a right to: its own projects, and those that others share
-    with it. None allows all. Calls raise NotAllowed where the right is missing, and NotFound for projects that the
-    owner does not know of.
+    ``owner_filter`` limits every call to this owner's own projects and those that others share with it. None allows
+    all. Calls raise NotAllowed if the right is missing, and NotFound for projects that the owner cannot see.
     """
 
     def __init__(self, store: Store, trash: Trash) -> None:
@@ -129,7 +128,7 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
     def check(self, project_id: str, owner_filter: str | None, needed: Right) -> None:
-        """For long work that ends in changes without this owner. Raises NotFound, NotAllowed."""
+        """Check a right before long work that later makes changes without this owner. Raises NotFound, NotAllowed."""
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter, needed)
 
@@ -184,7 +183,7 @@ class Projects:
         return recipes
 
     def delete(self, project_id: str, owner_filter: str | None) -> None:
-        """Put a project into the trash. Raises NotFound.
+        """Move a project to the trash. Raises NotFound.
 
         Parts being generated are queued again, where they wait until the project is restored.
         """
@@ -258,7 +257,7 @@ class Projects:
                     changes = replace(changes, text=new["chapter"])
             if changes.text is not None:
                 new["text"] = clean_part(changes.text)
-            if changes.text_before is not None and part.text != new.get("text"):  # the same words again lose nothing
+            if changes.text_before is not None and part.text != new.get("text"):  # an identical text overwrites nothing
                 check_unchanged(part, changes.text_before)
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
@@ -291,7 +290,7 @@ class Projects:
                 within = f"{_CONDITIONS[which]} and position >= ? and position < ?"
                 db.execute(f"{fresh} and {within}", [project_id, *limits])
             elif chapter is not None:
-                raise InvalidRequest("parts already names the parts by their ids; leave out chapter", "chapter")
+                raise InvalidRequest("parts already lists ids; leave out chapter", "chapter")
             else:
                 among = [project_id, json.dumps(list(dict.fromkeys(which)))]
                 _ids_of(db, project_id, which)
@@ -378,4 +377,4 @@ def _count(db: Database, owner: str) -> int:
 
 
 def _too_many() -> InvalidRequest:
-    return InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
+    return InvalidRequest(f"there are already {MAX_PROJECTS} projects, the maximum; delete some first", "projects")

@@ -25,11 +25,11 @@ class ProofFinding:
 
     kind: Kind
     weight: int
-    """From 1 to 100: how likely a listener is to mind."""
+    """From 1 to 100: how likely a listener is to be disturbed."""
     start: float
     end: float
     first: int = 0
-    """The characters of the take's text that are concerned; ``last`` is the one after the last, and may be the same."""
+    """The range of the take's text concerned; ``last`` is exclusive, and the range may be empty."""
     last: int = 0
     heard: str = ""
     """The words heard in their place; the words of a note; the difference in a level or a pace."""
@@ -40,9 +40,9 @@ class Checked:
     """The result of checking a take."""
 
     version: int
-    """Of the check: results of another one are not up to date."""
+    """Version of the check: results of another version are outdated."""
     recogniser: str
-    """Blank: it was checked by its sound alone, and its words were not compared."""
+    """Blank: only its sound was checked, and its words were not compared."""
     words: int
     wrong: int
     """Words that were left out, changed, added or repeated; 0 if they were not compared."""
@@ -51,12 +51,12 @@ class Checked:
     level: float | None
     """dB of full scale; None without speech, where tags ask for a delivery, and for audio too long or short."""
     pace: float | None
-    """Letters per second of speech; None as the level, and for a text too short to tell."""
+    """Letters per second of speech; None in the same cases, and for a text that is too short."""
     findings: tuple[ProofFinding, ...] = ()
 
     @property
     def weight(self) -> int:
-        """Of all findings together: takes are compared by it."""
+        """Total weight of all findings, by which takes are compared."""
         return sum(finding.weight for finding in self.findings)
 
 
@@ -71,13 +71,13 @@ class Spot:
     position: int
     take_id: str
     take_number: int
-    """Among the part's takes, the oldest of which is 1."""
+    """Its number among the part's takes, the oldest of which is 1."""
     is_chosen: bool
     """Whether the part's chosen take is this one."""
     text: str
     """The text of the take."""
     state: str
-    """Of the part: the take of one that is stale has an earlier text."""
+    """State of the part; if that is stale, the take has an earlier text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class ToCheck:
 
 @dataclass(frozen=True, slots=True)
 class ProofFigures:
-    """Of the parts with audio of their current text."""
+    """Figures of the parts with audio of their current text."""
 
     parts: int
     checked: int
     compared: int
-    """Of the checked ones, those whose words were compared; the others were checked by their sound alone."""
+    """Checked parts whose words were compared; of the others, only the sound was checked."""
     words: int
     """Of these parts."""
     wrong: int
@@ -110,13 +110,13 @@ class ProofFigures:
 
     @property
     def per_thousand(self) -> float | None:
-        """Wrong words per 1,000; None before any were compared."""
+        """Wrong words per 1,000; None if no words were compared."""
         return 1000 * self.wrong / self.words if self.words else None
 
 
 @dataclass(frozen=True, slots=True)
 class Median:
-    """Of the checked takes of a voice, or of a book."""
+    """Medians of the checked takes of a voice, or of a book."""
 
     level: float
     pace: float

@@ -1,4 +1,4 @@
-"""Checks of a project's audio as they are stored: with the take that was checked, so that none is checked twice."""
+"""Stores the checks of a project's audio with each checked take, so that no take is checked twice."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MAX_PAGE = 500
 NOTE_WEIGHT = 95
 """A listener has heard it."""
 LEVEL_DRIFT = 4.0
-"""dB from the median of the same voice: half as much is what a listener notices between two parts played in a row."""
+"""Minimum dB from the median of the same voice; listeners notice half as much between two consecutive parts."""
 PACE_DRIFT = 0.3
-"""Of the median of the same voice, or more. Sentences of one voice differ by 10 % (standard deviation)."""
+"""Minimum deviation from the median of the same voice. Sentences of one voice differ by 10 % (standard deviation)."""
 FEWEST = 8
-"""Takes of a voice that have a median; those of rarer ones are compared with the book."""
+"""Minimum number of takes for a voice's own median; takes of rarer voices are compared with the book's."""
 DRIFT_WEIGHT = 15
 _CHOSEN = "parts join takes on takes.id = parts.chosen"
 _CHECKED = f"{_CHOSEN} join checked_takes on checked_takes.take = takes.n"
@@ -77,9 +77,9 @@ class Proofs:
         return None
 
     def forget(self, project_id: str, owner_filter: str | None, has_recogniser: bool) -> None:
-        """Have all parts checked again; what was accepted stays accepted if it is found again. Raises NotFound.
+        """Mark all parts as unchecked; accepted spots stay accepted if they are found again. Raises NotFound.
 
-        Without a recogniser, those whose words were compared keep their result.
+        Without a recogniser, parts whose words were compared keep their result.
         """
         with self._store.writing() as db:
             row_of(db, project_id, owner_filter)
@@ -91,7 +91,7 @@ class Proofs:
     def keep(self, take_id: str, checked: Checked) -> None:
         """Store the result of a check with its take; does nothing if that is gone.
 
-        Nor does it if the result is of the sound alone, and the same version has compared the words.
+        It also does nothing if only the sound was checked, but the same version has compared the words.
         """
         compared = "select 1 from checked_takes where take = takes.n and version = ? and recogniser != ''"
         query = f"select n, text from takes where id = ? and not (? and exists ({compared}))"
@@ -113,7 +113,7 @@ class Proofs:
                     _add(db, number, finding, is_known)
 
     def settle_drift(self, project_id: str) -> None:
-        """Find the takes whose level or pace differs from the median, as that is now."""
+        """Find the takes whose level or pace differs from the current median."""
         columns = "takes.n, coalesce(voice_id, takes.voice), level, pace, seconds, length(takes.text)"
         query = f"select {columns} from {_CHECKED} where {_CURRENT}"
         kinds = f"kind in {_DRIFTS}"
@@ -136,7 +136,7 @@ class Proofs:
                         db.execute("delete from findings where id = ?", [known[number, kind]])
 
     def median(self, project_id: str, voice: str) -> Median | None:
-        """Of the checked takes in a voice, by its id or name, else of the book; None if too few are checked."""
+        """Medians of the checked takes in a voice, by its id or name, else of the book; None if too few are checked."""
         query = f"select coalesce(voice_id, takes.voice), level, pace from {_CHECKED} where {_CURRENT}"
         with self._store.reading() as db:
             medians = _medians(db.execute(query, [project_id]).fetchall())
@@ -145,7 +145,7 @@ class Proofs:
     def checked(self, take_id: str, version: int, has_recogniser: bool) -> Checked | None:
         """The stored result of a take, without its notes and what was accepted; None if it was not checked.
 
-        ``has_recogniser``: of which kind, as only results of one kind can be weighed against each other.
+        ``has_recogniser``: whether its words were compared, as only results of one kind can be compared by weight.
         """
         query = (
             "select checked_takes.* from checked_takes join takes on n = take"
@@ -186,11 +186,11 @@ class Proofs:
         offset: int = 0,
         limit: int = 50,
     ) -> tuple[list[Spot], int]:
-        """Doubtful spots of the chosen takes and all notes, the heaviest first; and how many there are. Raises
+        """Doubtful spots of the chosen takes and all notes, the most severe first; and their total number. Raises
         NotFound.
 
-        ``chapter``: the number of a chapter, from 1 on, as in the exported files. ``accepted``: those that were
-        accepted, and no others.
+        ``chapter``: the number of a chapter, from 1 on, as in the exported files. ``accepted``: whether to list the
+        accepted spots or the others.
         """
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
@@ -204,7 +204,7 @@ class Proofs:
             return [_spot(row) for row in rows], int(total)
 
     def accept(self, project_id: str, owner_filter: str | None, spot_id: str, accepted: bool) -> Spot:
-        """Accept a spot, so that it is not listed any more, or take that back. Raises NotFound."""
+        """Accept a spot, so that it is no longer listed, or undo that. Raises NotFound."""
         with self._store.writing() as db:
             row_of(db, project_id, owner_filter)
             spot = _spot_of(db, project_id, spot_id)
@@ -229,7 +229,7 @@ class Proofs:
 
 
 def drifts(usual: Median, level: float | None, pace: float | None, seconds: float) -> list[ProofFinding]:
-    """How level and pace of a take differ from the usual ones, in words of figures: +5.2 dB, -35 %."""
+    """The differences of a take's level and pace from the usual ones, as text: +5.2 dB, -35 %."""
     findings = []
     if level is not None and abs(level - usual.level) > LEVEL_DRIFT:
         findings.append(ProofFinding("level", DRIFT_WEIGHT, 0.0, seconds, heard=f"{level - usual.level:+.1f} dB"))
@@ -241,7 +241,7 @@ def drifts(usual: Median, level: float | None, pace: float | None, seconds: floa
 
 
 def _medians(rows: Sequence[tuple[str, float | None, float | None]]) -> dict[str, Median]:
-    """By voice, where enough takes have one; blank: of the book."""
+    """Medians by voice, for voices with enough takes; blank: the book's."""
     of_voice: dict[str, list[tuple[float | None, float | None]]] = {"": []}
     for voice, level, pace in rows:
         for name in (voice, ""):
@@ -287,7 +287,7 @@ def _spot_of(db: Database, project_id: str, spot_id: str) -> Spot:
 
 
 def _span_of(db: Database, project_id: str, chapter: int | None) -> tuple[int, int]:
-    """Positions from and to: parts before the first heading belong to that chapter. Raises NotFound."""
+    """First and last position; parts before the first heading belong to its chapter. Raises NotFound."""
     if chapter is None:
         return 0, 2**31
     query = "select position from parts where project_id = ? and chapter != '' order by position"
@@ -298,7 +298,7 @@ def _span_of(db: Database, project_id: str, chapter: int | None) -> tuple[int, i
 
 
 def _word_at(db: Database, take: int, text: str, at: float) -> tuple[int, int]:
-    """The characters of the word that is heard then; none where no word times are stored."""
+    """The range of the word spoken at this second; empty if no word times are stored."""
     words = db.execute("select words from take_times where take = ?", [take]).fetchone()
     place = 0
     for word, start, end in json.loads(words[0]) if words else ():

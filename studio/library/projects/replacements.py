@@ -1,4 +1,4 @@
-"""Find and replace in all parts of a project, all or nothing; the earlier texts go into the trash."""
+"""Find and replace in all parts of a project, all or nothing; the earlier texts go to the trash."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TextReplacement:
         if not phrase:
             raise InvalidRequest("find is empty: say which words to look for", "find")
         pattern = re.escape(phrase)
-        if self.whole_words:  # punctuation at either end is a word boundary already
+        if self.whole_words:  # punctuation at either end already is a word boundary
             begin = r"(?<!\w)" if re.match(r"\w", phrase) else ""
             pattern = begin + pattern + (r"(?!\w)" if re.search(r"\w\Z", phrase) else "")
         return re.compile(pattern, 0 if self.match_case else re.IGNORECASE)
@@ -124,11 +124,11 @@ class Replacements:
             newest = f"select * from replaced_texts where {mine} order by deleted desc, rowid desc limit 1"
             for replacement in list(select(db, newest, [project_id, self._trash.since])):
                 return _put_back(db, row, replacement)
-        raise NotFound("there is nothing to undo: nothing was replaced in this project", "project")
+        raise NotFound("there is no replacement to undo in this project", "project")
 
 
 def _keep(db: Database, project_id: str, edits: Sequence[Edit]) -> None:
-    """Put the earlier texts into the trash, and delete the oldest beyond MAX_KEPT."""
+    """Move the earlier texts to the trash, and delete the oldest beyond MAX_KEPT."""
     new = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": json.dumps(edits)}
     db.table("replaced_texts").insert(new | {"count": len(edits), "deleted": time.time()})
     old = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
@@ -178,7 +178,7 @@ def _replaced(pattern: re.Pattern[str], replacement: str, text: str, count: int,
 
 
 def _write(db: Database, row: dict[str, Any], texts: Iterable[tuple[str, str]]) -> None:
-    """Give parts these texts, and the states that follow from them."""
+    """Set the texts of parts, and the resulting states."""
     rows = [(text, part_id) for part_id, text in texts]
     db.conn.executemany("update parts set text = ? where id = ?", rows)
     ids = json.dumps([part_id for _, part_id in rows])

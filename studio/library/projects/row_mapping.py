@@ -53,11 +53,11 @@ def update_states(
 ) -> None:
     """Derive the state of parts from their chosen takes; with ``phrases``, only of parts whose text contains one.
 
-    If the chosen take no longer matches its part, the newest one that does is chosen instead, unless ``choose`` is
-    False. Reads no more of a part than it needs: a project may have 20,000.
+    If the chosen take no longer matches its part, the newest matching take is chosen instead, unless ``choose`` is
+    False. Reads only the necessary columns of parts: a project may have 20,000.
     """
     changes: list[tuple[PartState, str]] = []
-    unlike: dict[str, str] = {}  # the recipes of parts whose chosen take has another
+    unlike: dict[str, str] = {}  # recipes of parts whose chosen take has a different one
     for part_id, text, voice, direction, state, recipe in _spoken(db, where, values):
         if phrases is None or phrases.in_text(text):
             wanted = None if recipe is None else recipes.of(text, voice, direction)
@@ -89,7 +89,7 @@ def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequen
 
 
 def compute_recipes(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
-    """Compute the recipes that `update_states` will need, which then need not be computed under the write lock."""
+    """Compute the recipes for `update_states` beforehand, so that it does not compute them under the write lock."""
     for _, text, voice, direction, _, recipe in _spoken(db, where, values):
         if recipe is not None:
             recipes.of(text, voice, direction)
@@ -110,8 +110,8 @@ def _spoken(
 def row_of(db: Database, project_id: str, owner_filter: str | None, needed: Right | None = None) -> dict[str, Any]:
     """The row of a project, for an owner with a right to it: ``needed``, as in `check_right`. None has all rights.
 
-    Every access to a project and to what belongs to it goes through this. Raises NotFound for a project that does not
-    exist, is deleted, or is another owner's and private, and NotAllowed.
+    Every access to a project and its contents uses this. Raises NotFound for a project that does not exist, is deleted,
+    or is private and another owner's, and NotAllowed.
     """
     theirs = f"id = ?1 and {readable('?2')} and deleted is null"
     for row in db.table("projects").rows_where(theirs, [project_id, owner_filter]):
@@ -125,7 +125,7 @@ def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
     try:
         return row_of(db, project_id, None)
     except NotFound:
-        raise NotFound("its project is deleted too; restore that first", "project") from None
+        raise NotFound("its project is deleted too; restore the project first", "project") from None
 
 
 def part_row(project_id: str, part: NewPart, part_id: str, position: int, before: str | None) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _project(
     covers: dict[str, str],
     right: Right,
 ) -> Project:
-    """``last``: when the last take ends, in seconds, if parts have their own times."""
+    """``last``: the end of the last take in seconds, if parts have their own times."""
     worked = sum(group["worked"] for group in sums.values())
     return Project(
         id=row["id"],
@@ -261,9 +261,9 @@ def clean_part(text: str) -> str:
 
 
 def check_unchanged(part: Part, text: str) -> None:
-    """Raises EditConflict unless this is still the text of the part, and InvalidRequest if it cannot be one."""
+    """Raises EditConflict unless this is still the text of the part, and InvalidRequest if it is not a valid text."""
     if clean_part(text) != part.text:
-        raise EditConflict("the text of this part was changed meanwhile; look at it again", "text")
+        raise EditConflict("the text of this part was changed meanwhile; reload it", "text")
 
 
 def clean_chapter(part: Part, title: str) -> str:
@@ -284,7 +284,7 @@ def clean_pause(pause: float) -> float | None:
 
 
 def clean_title(title: str) -> str:
-    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would hold up every thread
+    beginning = title.strip()[: 4 * MAX_TITLE]  # splitting millions of words would block all threads
     return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
 
 

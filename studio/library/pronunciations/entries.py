@@ -15,9 +15,9 @@ MAX_SAID = 200
 MAX_ENTRIES = 2000
 """Entries in one dictionary."""
 _BEGINNING = 3
-"""Characters of a phrase that the index uses."""
+"""Number of a phrase's characters in the index."""
 _FEW = 16
-"""Number of entries up to which searching for each one is faster."""
+"""Maximum number of entries for which searching for each one is faster."""
 PHONEMES = ("<|phoneme_start|>", "<|phoneme_end|>")
 
 Scope = Literal["global", "voice", "project"]
@@ -36,7 +36,7 @@ class Pronunciation:
 
     @property
     def key(self) -> str:
-        """Entries with the same key are for the same words: as written, after a space, or in any case."""
+        """Identifies the words of an entry: after a space if their case counts, else folded."""
         return f" {' '.join(self.phrase.split())}" if self.match_case else fold_phrase(self.phrase)
 
 

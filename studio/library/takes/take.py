@@ -1,4 +1,4 @@
-"""Take, the one record of generated speech, from its request to its row in the library; its codes, its words."""
+"""Take, the record of generated speech from its request to its row in the library; its codes and words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Take:
     first_audio_ms: float | None = None
     """Until the first encoded bytes were ready."""
     generation_s: float | None = None
-    """Seconds that the engine worked on it, without waiting."""
+    """Seconds of the engine's work on it, without waiting."""
     audio_s: float = 0.0
     """Duration before the tempo was changed."""
     turns: tuple[TurnTime, ...] = ()
@@ -198,9 +198,9 @@ class TakeFilter:
     voices."""
     starred: bool | None = None
     since: float | None = None
-    """Unix time: begun then or later."""
+    """Unix time: takes begun at or after it."""
     until: float | None = None
-    """Unix time: begun before."""
+    """Unix time: takes begun before it."""
     ids: tuple[str, ...] | None = None
     caller: str | None = None
     """Owner; None for all owners."""

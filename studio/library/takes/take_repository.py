@@ -21,7 +21,7 @@ MOST_AT_ONCE = 1000
 EVERY = TakeFilter()
 _TRIGRAM = 3
 _LOOKED_UP = 16
-"""Characters of a query that are looked up in the index; the rest is searched in the texts found.
+"""Maximum characters of a query that are looked up in the index; the rest is searched in the texts found.
 100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms this way."""
 _PASSING = "starred = 0 and deleted is null and part_id is null"
 """Takes that the retention may remove."""
@@ -129,7 +129,7 @@ class Takes:
             return _Search(wanted).count(db)
 
     def delete(self, wanted: TakeFilter) -> list[str]:
-        """Put the newest MOST_AT_ONCE of these into the trash; returns their ids."""
+        """Move the newest MOST_AT_ONCE of these to the trash; returns their ids."""
         with self._trash.deleting() as db:
             ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
             mark(db, "take", ids)
@@ -168,7 +168,7 @@ class _Search:
     def __post_init__(self) -> None:
         wanted, sought = self.wanted, self._sought
         self.ask("deleted is null and part_id is null")
-        if self.by_index:  # walks backwards, so a word in every take costs no more than a rare one
+        if self.by_index:  # walks backwards, so that a word in every take is as fast as a rare one
             self.ask("takes_text match ?", _either_form(sought[:_LOOKED_UP]))
         if len(sought) > _LOOKED_UP or (sought and not self.by_index):
             self.ask("holds_query(takes.text)")
@@ -205,7 +205,7 @@ class _Search:
         return "takes.n" if self.wanted.voice is None else "take_voices.take"
 
     def rows(self, db: Database, limit: int) -> list[dict[str, Any]]:
-        """Newest first."""
+        """The matching rows, newest first."""
         query = f"select takes.* {self._from(db)} order by {self.order} desc limit ?"
         return list(select(db, query, [*self.values, limit]))
 
@@ -222,7 +222,7 @@ class _Search:
 
 
 def _either_form(sought: str) -> str:
-    """A query for the index, which has each take's letters and marks as they were sent."""
+    """A query for the index, which stores each take's letters and marks as they were sent."""
     forms = dict.fromkeys((sought, normalize("NFD", sought)))
     return " OR ".join('"' + form.replace('"', '""') + '"' for form in forms)
 

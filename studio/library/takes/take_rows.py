@@ -33,7 +33,7 @@ def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
 
 
 def take_of(row: dict[str, Any]) -> Take:
-    """A row of takes as a record; modifies the row, since a project has 100,000 of them."""
+    """A row of takes as a record; modifies the row instead of copying it, since a project has 100,000 of them."""
     del row["n"]
     timings = {name: value for name, value in json.loads(row.pop("timings")).items() if name in _DEFAULTS}
     if "turns" in timings:
