@@ -63,7 +63,7 @@ NOT_OFFERED = {
 
 
 PARTS_REGENERATED = 2
-"""At the same time, by request or by the check; others wait, so that live requests keep their rows."""
+"""Maximum simultaneous regenerations, by request or by the check; others wait, so that live requests get rows."""
 
 
 def install_api(app: FastAPI, studio: Studio) -> None:

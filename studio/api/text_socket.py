@@ -1,4 +1,4 @@
-"""Sockets that generate speech while its text is written: a reader and a speaker side by side."""
+"""Sockets that generate speech while its text is written: a reader and a speaker run concurrently."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class WrittenText:
                 self._held.add(tail if head else "")
 
     def flush(self) -> None:
-        """Pass on the held text, even if its sentence is incomplete."""
+        """Release the held text, even if its sentence is incomplete."""
         self._put(self._held.flush())
 
     def complete(self) -> None:
@@ -122,7 +122,7 @@ class WrittenText:
         self._sentences.put_nowait(None)
 
     def drop(self) -> None:
-        """Discard all sentences that are not taken yet."""
+        """Discard all sentences that have not been taken yet."""
         self._held, self._waiting = Sentences(), 0
         while not self._sentences.empty():
             self._sentences.get_nowait()

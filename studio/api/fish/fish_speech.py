@@ -22,8 +22,8 @@ AUTOMATIC = -1000
 OF_THE_SERVER = ("seed", "streaming", "use_memory_cache")
 """Fields that only fish-speech's own server knows; its default format is wav."""
 IGNORED = {
-    "latency": "speech is always delivered from its first frame on",
-    "max_new_tokens": "the whole text is always spoken; there it limits each chunk",
+    "latency": "speech is always streamed from its first frame",
+    "max_new_tokens": "the whole text is always spoken; in fish-speech it limits each chunk",
     "repetition_penalty": "repetition-aware sampling takes its place",
     "min_chunk_length": "text is cut at sentence ends",
     "condition_on_previous_chunks": "it always is",
@@ -31,7 +31,7 @@ IGNORED = {
     "features": "quality is always checked",
     "streaming": "the answer is always streamed",
     "use_memory_cache": "clips are always cached by their content",
-    "prosody.normalize_loudness": "voices are equally loud as they are",
+    "prosody.normalize_loudness": "all voices already have the same loudness",
 }
 """Known fields without effect; unknown fields and the header `model` are ignored too."""
 MAX_SPEAKERS = 32
@@ -124,7 +124,7 @@ class FishSpeech(BaseModel):
         return {"text": text, "clips": tuple(clip.own_clip() for clip in self.references or ())}
 
     def _bit_rate(self, audio_format: str) -> int | None:
-        """Bits a second. Opus rates up to 1000 are kbit/s, as the SDKs send them. Raises InvalidRequest."""
+        """Bits per second. Opus rates up to 1000 are kbit/s, as the SDKs send them. Raises InvalidRequest."""
         if audio_format == "mp3" and self.mp3_bitrate is not None:
             return _one_of("mp3_bitrate", self.mp3_bitrate, MP3_RATES)
         if audio_format == "opus" and self.opus_bitrate not in (None, AUTOMATIC):

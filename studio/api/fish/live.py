@@ -35,9 +35,9 @@ TIMED = "/v1/tts/live/with-timestamp"
 MAX_AUDIO = 60 * 1024
 """Bytes of audio in a message: clients refuse messages of a megabyte, and Fish Audio's have at most 64 KiB."""
 MAX_STARTS = 4
-"""Starts that may be queued."""
+"""Maximum number of queued starts."""
 IDLE_SECONDS = 60.0
-"""The socket is closed this long after a finish without another start: some clients wait for the close."""
+"""The socket is closed if no other start follows a finish for this long: some clients wait for the close."""
 
 
 def live_routes(service: SpeechService) -> APIRouter:

@@ -68,7 +68,7 @@ class LiveSpeech:
             yield LivePiece(rest, None)
 
     def _history_for_codec(self) -> list[Reference]:
-        """Empty once another model with another codec is loaded, to which these codes mean other sounds."""
+        """Empty once a model with another codec is loaded, for which these codes mean other sounds."""
         if (codec := self._service.host.engine().info.codec_fingerprint) != self._codec:
             self._codec, self._history = codec, []
         return self._history

@@ -1,4 +1,4 @@
-"""Untrusted MessagePack: limits are checked before decoding, because each byte can become an object."""
+"""Reads untrusted MessagePack: checks limits before decoding, because each byte can become an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access control before page and API: a key as bearer token, a browser's password, or a sign-in."""
+"""Access control for the page and the API: a key as bearer token, a browser's password, or a sign-in."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Access:
 
 
 def is_owner(settings: Settings, request: Request) -> bool:
-    """Whether the caller may change what the studio consists of: it has the first key. Without keys anyone may, except
+    """Whether the caller may change the studio itself, with the first key. Without keys anyone may, except
     on a Space."""
     return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
 

@@ -84,7 +84,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ApiError(400, "The body of the request must be a JSON object.")
     _check_fields(value, "The JSON object", None)
-    # Without escapes, strict JSON has neither NUL nor half of a surrogate pair. Searching one byte first is faster.
+    # Without escapes, strict JSON has neither NUL nor half of a surrogate pair. Searching for one byte first is faster.
     if not is_strict or (b"\\" in body and b"\\u" in body):
         check_strings(value)
     for name, field_value in value.items():

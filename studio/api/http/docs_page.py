@@ -1,4 +1,4 @@
-"""GET /docs: the OpenAPI document as a page, with local files of Swagger UI: it needs no internet access."""
+"""GET /docs: the OpenAPI document as a page, with local files of Swagger UI, so that it works offline."""
 
 from __future__ import annotations
 

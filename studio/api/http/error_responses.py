@@ -1,4 +1,4 @@
-"""The table from exceptions to HTTP statuses, and error bodies for OpenAI's and Fish Audio's clients."""
+"""Maps exceptions to HTTP statuses, and builds error bodies for OpenAI's and Fish Audio's clients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from studio.errors import (
 log = logging.getLogger(__name__)
 
 MAX_DRAINED = 128 * 1024 * 1024
-"""Bytes received after an early answer."""
+"""Maximum bytes received after an early answer."""
 DRAIN_SECONDS = 60
 RETRY_SECONDS = 2
 """Default of Retry-After."""

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of ``work``. If the client disconnects first, cancels the work and raises ClientDisconnect.
+    """Return the result of ``work``. If the client disconnects first, cancel the work and raise ClientDisconnect.
 
     The request's body must have been read.
     """
@@ -39,13 +39,13 @@ async def streamed(
     media_type: str,
     headers: dict[str, str] | None = None,
 ) -> StreamingResponse:
-    """A file that is sent while it is made in a queue; its first piece is ready. Raises as `WorkQueue.stream`."""
+    """Send a file while it is written in a queue; its first piece is ready. Raises the errors of `WorkQueue.stream`."""
     stream = await until_hangup(request, queue.stream(request.state.caller, pieces))
     return StreamingResponse(stream, media_type=media_type, headers=headers)
 
 
 async def release(work: asyncio.Future[Any]) -> None:
-    """Cancel work whose result is no longer needed. If there is a speech already, it is closed."""
+    """Cancel work whose result is no longer needed. If the result is a speech already, it is closed."""
     work.cancel()
     with anyio.CancelScope(shield=True):
         result: object = (await asyncio.gather(work, return_exceptions=True))[0]

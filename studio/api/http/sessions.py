@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 LIFETIME_SECONDS = 30 * 86_400
 MAX_SESSIONS = 1000
-"""One more ends the oldest."""
+"""Maximum sessions; one more ends the oldest."""
 
 
 class Sessions:

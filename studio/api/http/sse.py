@@ -46,7 +46,7 @@ async def events(speech: Speech, characters: int, unit: Unit | None = None) -> A
 async def late_events(
     speaking: asyncio.Future[Speech], characters: int, unit: Unit | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Pings until the speech begins, then its events; an error, too late for a status, is an event too.
+    """Pings until the speech begins, then its events. An error is an event too, because it is too late for a status.
 
     The caller must release ``speaking`` afterwards: an iteration that never started does not end it.
     """

@@ -23,7 +23,7 @@ CSV_TYPE = "text/csv; charset=utf-8"
 
 
 class PronunciationRoutes:
-    """All callers share the global dictionary; the others have the rights to their voice or project."""
+    """All callers share the global dictionary; for the others, the rights to their voice or project apply."""
 
     def __init__(self, voices: VoiceResolver) -> None:
         self._voices = voices
@@ -41,7 +41,7 @@ class PronunciationRoutes:
         return routes
 
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
-        """The global dictionary, or that of a voice or project; at most 2000 entries each, sorted by phrase."""
+        """The dictionary of a voice or project, or the global one; at most 2000 entries each, sorted by phrase."""
         dictionary = self._dictionary(request, voice, project)
         data = [pronunciation_json(entry, dictionary) for entry in self._seen(request).entries(dictionary)]
         return JSONResponse({"object": "list", "data": data})
@@ -98,7 +98,7 @@ class PronunciationRoutes:
     def _dictionary(self, request: Request, voice: str | None, project: str | None) -> DictionaryScope:
         """Raises InvalidRequest, UnknownVoice, NotFound."""
         if voice and project:
-            raise InvalidRequest("give either a voice or a project, not both", "project")
+            raise InvalidRequest("send either a voice or a project, not both", "project")
         if project:
             return DictionaryScope("project", self._library.projects.get(project, request.state.owner_filter).id)
         if not voice:

@@ -65,7 +65,7 @@ class _Session(TextSocket):
         await super()._finish()
 
     async def _read(self) -> None:
-        """Messages are read to the end: input.cancel may follow input.done, and a disconnect may come at any time."""
+        """Read messages to the end: input.cancel may follow input.done, and the client may disconnect at any time."""
         while True:
             text: str = await self._received("text", "JSON text, not binary", "type")
             message = parse_object(text.encode("utf-8", "surrogatepass"))

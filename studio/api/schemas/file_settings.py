@@ -45,7 +45,7 @@ class FileSettings(StrictBody):
         None, description="kbit/s of MP3 files; null: 192 for acx, else 128."
     )
     read_titles: bool | None = Field(
-        None, description="Whether parts that are nothing but a chapter's title are in the audio; default true."
+        None, description="Whether the audio includes parts that consist only of a chapter's title; default true."
     )
     opening_credits: Annotated[str, AfterValidator(partial(check_template, "opening_credits"))] | None = Field(
         None,

@@ -19,8 +19,8 @@ IGNORED = {
     "lang_code": "the model infers it from the text",
     "task_type": "there is only one task: speech in the requested voice",
     "repetition_penalty": "repetition-aware sampling takes its place",
-    "latency": "speech is always delivered from its first frame on",
-    "initial_codec_chunk_frames": "speech is always delivered from its first frame on",
+    "latency": "speech is always streamed from its first frame",
+    "initial_codec_chunk_frames": "speech is always streamed from its first frame",
     "non_streaming_mode": "the result is the same",
     "use_memory_cache": "reference clips are always cached by their content",
 }

@@ -157,7 +157,7 @@ AsProject = Literal[-1]
 
 
 class DirectionBody(StrictBody):
-    """Settings with which parts are spoken. Absent and null fields are not changed."""
+    """Settings for speaking parts. Absent and null fields are not changed."""
 
     voice: VoiceName | None = Field(None, description="Blank: the project's.")
     pause: Annotated[float, FINITE, Field(ge=-1, le=MAX_PAUSE), NO_BOOLEAN] | None = _or_project(

@@ -28,7 +28,7 @@ class SpotBody(StrictBody):
 
 
 class NoteBody(StrictBody):
-    """A spot that a listener marks."""
+    """A spot marked by a listener."""
 
     take: str = Field(description="The id of a part's take.")
     at: Annotated[float, FINITE, Field(ge=0), NO_BOOLEAN] = Field(description="Seconds from the beginning of the take.")
@@ -45,7 +45,7 @@ class ImproveBody(StrictBody):
 
 
 def proof_json(run: ProofRun, figures: ProofFigures, has_recogniser: bool) -> dict[str, Any]:
-    """``state``: idle (not started since the studio was), waiting, running, done, cancelled or failed."""
+    """``state``: idle (not started since the studio's start), waiting, running, done, cancelled or failed."""
     left = run.seconds_left(figures, has_recogniser)
     return {
         "object": "project.proof",

@@ -30,7 +30,7 @@ from studio.unicode_text import normalize
 
 MAX_ITEMS = 32
 MAX_REPLACEMENT = 4000
-"""Characters, as many as a part of a project has."""
+"""Maximum characters, the same as of a part of a project."""
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the loaded model."""

@@ -195,7 +195,7 @@ class ProjectFiles:
         bitrate: int | None = None,
     ) -> Response:
         """An EPUB 3 with the text and the audio (media overlays): readers highlight each sentence as it is played.
-        ``bitrate`` is that of its MP3 files, 64 by default."""
+        ``bitrate`` applies to its MP3 files; 64 by default."""
         project, standard, _ = await self._finish(project_id, request, loudness, bitrate)
         timeline, tags = await self._whole(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)

@@ -150,7 +150,7 @@ class ProjectRoutes:
         )
 
     def pause(self, project_id: str, request: Request) -> Response:
-        """Start no more parts; running ones are finished."""
+        """Pause the project: no more parts are started; running ones are finished."""
         return self._answer(self._service.pause(project_id, request.state.owner_filter, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
@@ -245,7 +245,7 @@ def _field_named(source: _Source) -> Iterator[None]:
 
 
 def _role_json(role: Role) -> dict[str, object]:
-    """``gender``: female, male, or blank where the text does not tell."""
+    """``gender``: female, male, or blank if unknown."""
     character = role.character
     names: dict[str, object] = {"name": character.name, "names": [character.name, *character.aliases]}
     figures = {"gender": character.gender, "lines": role.lines, "voice": character.voice}

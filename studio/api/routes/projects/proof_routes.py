@@ -74,9 +74,9 @@ class ProofRoutes:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> JSONResponse:
-        """Doubtful spots, the heaviest first; ``chapter``: those of this chapter, counted from 1 as in exported files.
+        """Doubtful spots, the most severe first; ``chapter``: its number, counted from 1 as in exported files.
 
-        Times are seconds of the spot's ``take``: the chosen one, of a note any of its part. ``accepted=true`` lists
+        Times are seconds of the spot's ``take``: the chosen one, for a note any of its part. ``accepted=true`` lists
         those that were accepted.
         """
         spots, total = self._library.proofs.spots(
@@ -88,7 +88,7 @@ class ProofRoutes:
         )
 
     async def accept(self, project_id: str, spot_id: str, request: Request) -> JSONResponse:
-        """Accept a doubtful spot, so that it is not listed any more, or list it again."""
+        """Accept a doubtful spot, so that it is no longer listed, or list it again."""
         body = as_model(await read_json(request), SpotBody)
         accept = self._library.proofs.accept
         spot = await to_thread.run_sync(accept, project_id, request.state.owner_filter, spot_id, body.accepted)
@@ -103,7 +103,7 @@ class ProofRoutes:
 
     async def regenerate(self, project_id: str, request: Request) -> JSONResponse:
         """Regenerate a part with new seeds until nothing in it is doubtful, at most ``tries`` times, and choose the
-        best audio by the measure of the check; the take before stays among the part's takes."""
+        best audio as measured by the check; the previous take stays among the part's takes."""
         body = as_model(await read_json(request), ImproveBody)
         owner_filter = request.state.owner_filter
         work = self._regeneration.improve(project_id, owner_filter, body.part, body.tries, request.state.caller)
@@ -129,7 +129,7 @@ class ProofRoutes:
         return Response(text, media_type=f"{REPORTS[format]}; charset=utf-8", headers=headers)
 
     async def _answer(self, project_id: str, request: Request, status: int = 200) -> JSONResponse:
-        run = copy(self._runs.run_of(project_id))  # as it is before its figures are read: a run that is done has all
+        run = copy(self._runs.run_of(project_id))  # copied first: a finished run has all its figures
         read = self._library.proofs.figures
         figures = await to_thread.run_sync(read, project_id, request.state.owner_filter, VERSION)
         return JSONResponse(proof_json(run, figures, self._runs.has_recogniser), status)

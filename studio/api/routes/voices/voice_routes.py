@@ -119,8 +119,8 @@ class VoiceRoutes:
     ) -> JSONResponse:
         """Voices; ``q`` searches, all ``tag`` values must match, ``deleted=true`` lists the trash, newest first.
 
-        ``tags``, ``genders``, ``accents`` and ``languages`` in the answer are those of the whole library, as far as the
-        caller may see it.
+        ``tags``, ``genders``, ``accents`` and ``languages`` in the answer are from all voices of the library that the
+        caller may see.
         """
         voices = self._seen(request).voices
         filters: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
