@@ -1,4 +1,4 @@
-"""Opening and closing credits: templates in a project's settings, whose text is a part at its beginning and end."""
+"""Opening and closing credits: templates in the settings, whose texts are parts at a project's beginning and end."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _CHAPTERS: dict[str, list[str]] = json_beside(__file__, "credits.json")
 """Titles of the two chapters by language."""
 
 Texts = tuple[str, str]
-"""Of the opening and the closing credits; blank: none."""
+"""The texts of the opening and the closing credits; blank: none."""
 
 
 def check_template(field: str, template: str) -> str:
-    """The template, cleaned. Raises InvalidRequest for an unknown placeholder, or one that is too long."""
+    """The cleaned template. Raises InvalidRequest for an unknown placeholder, or a template that is too long."""
     template = clean_text(field, template, MAX_CREDITS)
     names = _PLACEHOLDER.findall(template)
     unknown = next((name for name in names if name not in PLACEHOLDERS), None)
@@ -61,7 +61,7 @@ def texts_of(title: str, settings: ProjectSettings) -> Texts:
 
 
 def check_texts(texts: Texts, parts: int) -> None:
-    """Raise InvalidRequest for credits that are too long, or where the project would have this many parts with them."""
+    """Raise InvalidRequest for credits that are too long, or if ``parts``, the number with them, is too large."""
     for field, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
         if len(text) > MAX_PART_TEXT:
             raise InvalidRequest(
@@ -81,11 +81,11 @@ class CreditChanges:
     before: Texts
     after: Texts
     parts: tuple[Part | None, Part | None]
-    """As they are now."""
+    """The current settings."""
 
 
 class Credits:
-    """Keeps the parts with the credits as their templates say; otherwise they are parts like all others.
+    """Updates the parts with the credits from their templates; in all else they are normal parts.
 
     Calls block for milliseconds; ``owner_filter`` is as in Projects.
     """
@@ -96,7 +96,7 @@ class Credits:
     def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
         """The changes caused by a new title and new settings. Raises InvalidRequest.
 
-        A new part's id is in the settings before the part is there, so that none is ever added twice.
+        A new part's id is in the settings before the part exists, so that it is never added twice.
         """
         earlier, now = texts_of(before.title, before.settings), texts_of(title, settings)
         ids = [settings.opening_part, settings.closing_part]
@@ -113,7 +113,7 @@ class Credits:
     def apply(self, project: Project, owner_filter: str | None, changes: CreditChanges) -> bool:
         """Add, change and delete the two parts; returns whether anything was done. Raises InvalidRequest, NotFound.
 
-        A part that was edited by hand stays so until its credits change.
+        A part that was edited by hand is kept until its credits change.
         """
         ids = project.settings.opening_part, project.settings.closing_part
         is_changed = False

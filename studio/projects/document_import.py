@@ -1,4 +1,4 @@
-"""Reads untrusted documents and splits them into parts; those that may take long run in a child process."""
+"""Reads untrusted documents and splits them into parts; large ones are read in a child process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 MEMORY_BYTES = 2 * 1024**3
 """Memory limit of the child process."""
 SMALL = 64 * 1024
-"""Bytes of text, or characters of items, up to which a document is read in a thread: that takes a few milliseconds,
-while a process takes 0.2 s to start."""
+"""Maximum bytes of text, or characters of items, of a document that is read in a thread: that takes a few
+milliseconds, while a process takes 0.2 s to start."""
 TEXTS = ("txt", "md", "srt", "csv")
 """Kinds that are not compressed."""
 
@@ -54,7 +54,7 @@ class DocumentImport:
         return self.kind in TEXTS and len(self.source) <= SMALL
 
     def document(self) -> Document:
-        """The document as it is read, in paragraphs. Blocking. Raises InvalidDocument, InvalidRequest."""
+        """The document in paragraphs. Blocking. Raises InvalidDocument, InvalidRequest."""
         if isinstance(self.source, Document):
             document = self.source
         else:
@@ -79,7 +79,7 @@ class DocumentImport:
         return await queue.run_in_child(caller, MEMORY_BYTES, (Document, Passage, Cover, Section), _preview, self)
 
     async def roles(self, queue: WorkQueue, caller: str) -> list[Role]:
-        """The characters of the document, those with most lines first; errors as for `read`."""
+        """The characters of the document, those with the most lines first; errors as for `read`."""
         if self.is_small:
             return await queue.run(caller, _roles, self)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Role, NewCharacter), _roles, self)

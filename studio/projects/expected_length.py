@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 CHARACTERS_A_SECOND = 16.0
-"""Of languages with letters, at normal speed; the page's own estimate is the same."""
+"""Rate of languages with letters, at normal speed; the page uses the same estimate."""
 DENSE_CHARACTERS_A_SECOND = 4.5
-"""Of Chinese and Japanese."""
+"""Rate of Chinese and Japanese."""
 MAX_WORD = 15
-"""Characters a word, on average, above which a text has no blanks between words."""
+"""Average characters per word above which a text has no spaces between words."""
 EDGES = 0.3
-"""Seconds by which a text takes longer than its letters: a single word is spoken slowly, and its last sound fades."""
+"""Seconds that a text takes in addition to its letters: a single word is spoken slowly, and its last sound fades."""
 LETTER = 1 / 15
 """Seconds of speech without silence for a letter of a script with vowels; the bundled voices take 1 / 11 to 1 / 21."""
 SECONDS_A_LETTER = (
@@ -20,22 +20,22 @@ SECONDS_A_LETTER = (
     *((0x3040, 0.14), (0x3100, LETTER), (0x3130, 0.07), (0x3400, 0.22), (0xA000, LETTER)),
     *((0xAC00, 0.2), (0xD7B0, LETTER), (0xF900, 0.22), (0xFB00, LETTER), (0x20000, 0.22)),
 )
-"""From a code point on: a letter takes longer in scripts without letters for vowels, and a character that is a syllable
-longer still."""
+"""Seconds per character from a code point on: a letter takes longer in scripts without vowel letters, a character that
+is a syllable even longer."""
 SPELLED = 0.3
-"""Seconds for a letter that is read by its name, …"""
+"""Seconds for a letter that is read by its name."""
 FIGURE = (0.1, 0.4)
-"""… and for a figure, from "2000" in a short language to "97" in a long one."""
+"""Seconds for a figure, from "2000" in a short language to "97" in a long one."""
 LONGEST_CAPITALS = 5
-"""Letters of a word in capitals that may be spelled."""
+"""Maximum letters of a word in capitals that may be spelled out."""
 SLACK = (0.1, 0.3)
-"""Seconds by which speech may be shorter or longer than a part of the expected length or a multiple of it, …"""
+"""Seconds by which speech may be shorter or longer than SHARES of the expected length."""
 SHARES = (0.55, 2.0)
-"""… of these sizes. Measured with benchmarks/proof.py."""
+"""Multiples of the expected length between which speech is plausible. Measured with benchmarks/proof.py."""
 
 
 def expected_seconds(characters: int, words: int, speed: float = 1.0) -> float:
-    """Seconds of speech without pauses. ``words``: pieces between blanks."""
+    """Seconds of speech without pauses. ``words``: number of pieces between spaces."""
     is_dense = characters > MAX_WORD * words
     return characters / (DENSE_CHARACTERS_A_SECOND if is_dense else CHARACTERS_A_SECOND) / speed
 
@@ -50,7 +50,7 @@ def plausible_seconds(words: Iterable[str]) -> tuple[float, float]:
 
 
 def _seconds_of(word: str) -> tuple[float, float]:
-    """Of a word read as a word, and of one whose letters and figures are read one by one."""
+    """Seconds of a word read as a word, and read letter by letter and figure by figure."""
     letters = [letter for letter in word if letter.isalnum()]
     is_spelled = len(letters) == 1 or (word.isupper() and len(letters) <= LONGEST_CAPITALS)
     fast = slow = 0.0

@@ -1,4 +1,4 @@
-"""Documents that were read and wait to be imported: a few, for half an hour, in memory."""
+"""Keeps a few documents in memory that were read and not imported yet, for half an hour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.projects.documents.matter import Section
 MAX_PER_CALLER = 4
 MAX_KEPT = 32
 MAX_KEPT_CHARACTERS = 20_000_000
-"""Of all documents together, which is four of the longest."""
+"""Maximum characters of all documents together: four of the longest."""
 SECONDS = 1800.0
 
 
@@ -37,7 +37,7 @@ class ImportPreview:
 
 
 class ImportPreviews:
-    """Used from one event loop. The oldest makes room: first of the same caller, then of all."""
+    """Used from one event loop. At the limit the oldest is removed: first the same caller's, then anyone's."""
 
     def __init__(self) -> None:
         self._kept: dict[str, ImportPreview] = {}

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 async def generate_part(service: SpeechService, part: ClaimedPart) -> NewTake:
-    """A new take of a part, queued behind all live requests. Raises what SpeechService.speak raises."""
+    """Generate a new take of a part, queued behind all live requests. Raises the errors of SpeechService.speak."""
     started = time.perf_counter()
     request = request_of(part.settings, part.voice, part.text, part.seed)
     speech = await service.speak(request, origin_of(part.project_id, part.owner))
@@ -41,7 +41,7 @@ async def generate_part(service: SpeechService, part: ClaimedPart) -> NewTake:
 
 
 async def _word_times(speech: Speech) -> list[Timed] | None:
-    """The times of the words, or None if they cannot be aligned: the audio is kept all the same."""
+    """The times of the words, or None if they cannot be aligned; the audio is kept nevertheless."""
     try:
         return await speech.timestamps("word")
     except EngineError as error:
@@ -50,7 +50,7 @@ async def _word_times(speech: Speech) -> list[Timed] | None:
 
 
 def request_of(settings: ProjectSettings, voice: str | None, text: str, seed: int | None) -> SpeechRequest:
-    """``voice`` overrides the project's voice; ``seed`` None draws a random seed."""
+    """``voice`` overrides the project's voice; without a ``seed``, a random one is used."""
     return SpeechRequest(
         text=text,
         voice=voice or settings.voice,

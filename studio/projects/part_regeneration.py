@@ -23,7 +23,7 @@ class PartRegeneration:
     """Used from one event loop."""
 
     def __init__(self, library: Library, regeneration: Regeneration, places: CapacityLimiter) -> None:
-        """``places``: how many parts are regenerated at the same time, here and elsewhere."""
+        """``places``: limits the parts regenerated at the same time, here and elsewhere."""
         self._library, self._regeneration, self._places = library, regeneration, places
 
     async def add_take(
@@ -38,9 +38,9 @@ class PartRegeneration:
     ) -> Part:
         """Regenerate the sentences at ``start`` to ``end`` (characters of the part's text); returns the part.
 
-        ``replacement``: the words in place of these characters, which become the part's together with the take.
+        ``replacement``: the words in place of these characters; the part gets them together with the take.
 
-        Raises NotFound, InvalidRequest, EditConflict if the text was edited, and what Regeneration.regenerate raises.
+        Raises NotFound, InvalidRequest, EditConflict if the text was edited, and Regeneration.regenerate's errors.
         """
         project, part, take = await to_thread.run_sync(self._load, project_id, owner_filter, part_id, text)
         settings = part.direction.over(project.settings)
@@ -69,8 +69,8 @@ class PartRegeneration:
 def spoken_part(
     library: Library, project_id: str, owner_filter: str | None, part_id: str
 ) -> tuple[Project, Part, Take]:
-    """A part to be regenerated, with its project and its take. Blocking. Raises NotFound, and EditConflict if it has no
-    audio of its current text."""
+    """A part to regenerate, with its project and its take. Blocking. Raises NotFound, and EditConflict without audio of
+    its current text."""
     library.projects.check(project_id, owner_filter, "edit")
     project = library.projects.get(project_id, owner_filter)
     part = library.projects.part(project_id, owner_filter, part_id)

@@ -33,7 +33,7 @@ from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
 
 SAMPLE_PARTS = 20
-"""Parts whose text shows a project's language."""
+"""Number of parts by whose text a project's language is guessed."""
 
 
 def file_title(file_name: str) -> str:
@@ -57,7 +57,7 @@ class ProjectService:
         self._worker = worker
         self.previews = ImportPreviews()
         self._editing = [threading.Lock() for _ in range(32)]
-        """Chosen by the project's id: an edit of settings depends on those before it, and changes parts too."""
+        """Locks, selected by the project's id: an edit of settings depends on earlier ones, and changes parts too."""
 
     async def create(
         self,
@@ -90,7 +90,7 @@ class ProjectService:
     async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[Role]:
         """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
 
-        Raises as `create`.
+        Raises the errors of `create`.
         """
         roles = await wanted.roles(self._documents, caller)
 
@@ -195,7 +195,7 @@ class ProjectService:
         return project
 
     def delete(self, project_id: str, owner_filter: str | None) -> float:
-        """Delete a project and stop its parts; returns for how many seconds it can be restored. Raises NotFound."""
+        """Delete a project and stop its parts; returns the seconds for which it can be restored. Raises NotFound."""
         self._projects.delete(project_id, owner_filter)
         self._worker.stop_project(project_id)
         return self.library.trash.seconds
@@ -249,7 +249,7 @@ class ProjectService:
 
 
 def _guessed_language(timeline: Timeline) -> str:
-    """By the first parts; blank if they do not show it."""
+    """The language guessed from the first parts; blank if uncertain."""
     texts = (placed.part.text for placed in timeline.placed[:SAMPLE_PARTS])
     return guess_language(TAG.sub(" ", " ".join(texts))) or ""
 

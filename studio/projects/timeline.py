@@ -54,7 +54,7 @@ class Timeline:
 
     @property
     def chapters(self) -> list[tuple[str, int, int]]:
-        """Title, first sample and end of each chapter. Parts before the first heading belong to that chapter."""
+        """Title, first sample and end of each chapter. Parts before the first heading belong to its chapter."""
         starts = [(placed.part.chapter, placed.start) for placed in self.placed if placed.part.chapter]
         ends = [start for _, start in [*starts, ("", self.samples)][1:]]
         return [
@@ -77,7 +77,7 @@ class Timeline:
         return [(title(placed), self.cut_out(placed, head, tail)) for placed in chapters]
 
     def cut_out(self, placed: Sequence[Placed], head: float = 0.0, tail: float = 0.0) -> Timeline:
-        """These takes, which follow each other, with so many seconds of silence before and after them."""
+        """These consecutive takes, with ``head`` and ``tail`` seconds of silence before and after them."""
         offset = placed[0].start - round(head * self.sample_rate)
         moved = tuple(replace(take, start=take.start - offset) for take in placed)
         return Timeline(moved, self.sample_rate, 0, round(tail * self.sample_rate))
@@ -115,7 +115,7 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | Non
 
 
 def _without_titles(parts: Sequence[Part]) -> Iterator[Part]:
-    """The parts without those that are only titles; the chapter of such a title begins with the part after it."""
+    """The parts without those that are only titles; the chapter then begins with the part after the title."""
     title = ""
     for part in parts:
         if part.is_title:

@@ -15,7 +15,7 @@ QUIET = amplitude(-50.0)
 WINDOW = 0.01
 """Seconds."""
 KEPT = 0.03
-"""Seconds of silence to keep, as words fade in and out."""
+"""Seconds of silence to keep, because words fade in and out."""
 PIECE = 1.0
 """Seconds read at a time."""
 MAX_CACHED = 65_536

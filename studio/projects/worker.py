@@ -1,4 +1,4 @@
-"""Generates queued parts in the background: a few at a time, on rows that no live request needs, and across crashes."""
+"""Generates queued parts in the background: a few at a time, on rows that no live request needs, despite crashes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 """Interval at which to look for a free row while there may be parts to generate."""
 RETRY_SECONDS = 1.0
-"""Delay after the engine or the library was unavailable; doubled each time that audio could not be stored, …"""
+"""Delay after the engine or the library was unavailable; doubled each time that audio cannot be stored."""
 MAX_RETRY_SECONDS = 60.0
-"""… up to this limit, as audio that cannot be stored costs the engine as much as any other."""
+"""Maximum delay; audio that cannot be stored costs the engine as much as any other."""
 
 RENEW_SECONDS = 5.0
 """Interval at which to renew leases, and to look for parts that another studio on the same library has queued,
 cancelled or abandoned."""
 
 TEMPORARY_ERRORS = (QueueFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
-"""Errors that are not due to the part: it is tried again until it succeeds."""
+"""Errors whose cause is not the part, which is retried until it succeeds."""
 
 Outcome = Callable[[], None]
 """Writes the outcome of a part into the library."""
@@ -55,7 +55,7 @@ class ProjectWorker:
     """
 
     def __init__(self, service: SpeechService, rows: int | None = None) -> None:
-        """``rows``: how many parts to generate at the same time at most; None is half of the engine's rows."""
+        """``rows``: maximum parts generated at the same time; None: half of the engine's rows."""
         self._service = service
         self._rows = rows
         self._queue = service.voices.library.part_queue
@@ -72,7 +72,7 @@ class ProjectWorker:
 
     @property
     def at_once(self) -> int:
-        """The number of parts that run at the same time without live requests. Raises NotReady, Unavailable."""
+        """The number of parts generated at the same time without live requests. Raises NotReady, Unavailable."""
         rows = self._service.host.engine().info.max_rows
         return max(1, rows // 2) if self._rows is None else self._rows
 
@@ -93,7 +93,7 @@ class ProjectWorker:
                 task.cancel()
 
     async def run(self) -> None:
-        """Generate parts until cancelled; running parts are then put back in the queue. Returns if no engine starts."""
+        """Generate parts until cancelled; running parts then go back to the queue. Returns if no engine starts."""
         self._loop = asyncio.get_running_loop()
         if not await self._service.host.wait_until_ready():
             return
@@ -107,7 +107,7 @@ class ProjectWorker:
             await end_tasks(*parts)
             self._abandoned |= {part.lease for part in parts.values()}
             if self._abandoned:
-                with self.watch.guarded("running parts could not be put back in the queue"):
+                with self.watch.guarded("running parts could not be returned to the queue"):
                     await self._keep_leases()
 
     async def _start_parts(self) -> float:
@@ -173,7 +173,7 @@ class ProjectWorker:
             self._back_off("a part could not be generated", error)
 
     def _back_off(self, failure: str, error: Exception) -> None:
-        """Start nothing for a while, longer each time in a row."""
+        """Start nothing for a while, which gets longer with each consecutive failure."""
         self.watch.report_failure(failure, error)
         self._not_before = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, MAX_RETRY_SECONDS)

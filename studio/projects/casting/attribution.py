@@ -1,9 +1,9 @@
 """Finds the speaker of each line of prose, with a confidence and the reason: deterministic rules, strongest first.
 
 1. A verb of speech with a name ("said Eleanor", "Eleanor said"), or with a role or a pronoun that means one person.
-2. What somebody does in the same paragraph ("Jack lit a cigarette.").
-3. Continued speech, and turns of two people one after the other.
-4. Who is spoken to answers; who is named last speaks.
+2. A person's action in the same paragraph ("Jack lit a cigarette.").
+3. Continued speech, and alternating turns of two people.
+4. The person addressed answers; the person named last speaks.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ CONFIDENCE: dict[Reason, float] = {
     "unknown": 0.0,
 }
 _TAG_WITHIN = 160
-"""Characters beside a quotation in which its verb of speech stands."""
+"""Maximum characters between a quotation and its verb of speech."""
 _SCENE_GAP = 2
-"""Paragraphs of narration after which turns are no longer counted on."""
+"""Paragraphs of narration after which turns are no longer assumed to alternate."""
 _RECENT = 8
-"""People that a pronoun may mean: those named last."""
+"""Number of people named last to whom a pronoun may refer."""
 _COMPANY = 6
-"""Paragraphs for which a third person may be taking turns too."""
+"""Number of paragraphs in which a third person may take turns too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ class CastLine:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The lines of a text in order, and the characters, those with most lines first."""
+    """The lines of a text in order, and the characters, those with the most lines first."""
 
     lines: tuple[CastLine, ...]
     characters: tuple[Character, ...]
 
 
 def attribute(paragraphs: Sequence[str]) -> Attribution:
-    """Narration and speech of a text with its speakers. Works in time linear in the text; blocks for as long."""
+    """Divide a text into narration and speech with its speakers. Blocking; the time is linear in the text."""
     style = QuotationStyle.of(paragraphs)
     by_paragraph = find_quotations(paragraphs, style)
     patterns = PersonPatterns(find_phrases(_beside_quotations(paragraphs, by_paragraph)))
@@ -101,7 +101,7 @@ class _Tag:
 
     @property
     def gender(self) -> Gender | None:
-        """Of a pronoun; None for names and roles."""
+        """The gender of a pronoun; None for names and roles."""
         return PRONOUNS.get(self.person.lower())  # type: ignore[return-value]
 
 
@@ -112,15 +112,15 @@ class _Paragraph:
     patterns: PersonPatterns
     index: int
     place: int
-    """The number of the paragraph that it is, or is a part of, in the text."""
+    """The number, in the text, of the paragraph that it is or is a part of."""
     offset: int
     """Its start in that paragraph."""
     text: str
     quotations: list[Quotation]
     narration: list[str] = field(init=False)
-    """The text before, between and after the quotations: one piece more than there are quotations."""
+    """The text before, between and after the quotations: one more piece than quotations."""
     tags: list[_Tag | None] = field(init=False)
-    """The tag of each quotation, if it has one of its own."""
+    """The tag of each quotation; None without its own."""
 
     def __post_init__(self) -> None:
         edges = [
@@ -146,7 +146,7 @@ class _Paragraph:
 
     @property
     def has_unnamed(self) -> bool:
-        """Whether only a verb of speech without a known subject is beside the quotations: "growled a deep voice"."""
+        """Whether the quotations have only a verb of speech without a known subject: "growled a deep voice"."""
         return not any(self.tags) and any(UNNAMED.match(piece[:_TAG_WITHIN]) for piece in self.narration[1:])
 
     def by_speakers(self) -> Iterator[_Paragraph]:
@@ -175,7 +175,7 @@ class _Paragraph:
         return _Paragraph(self.patterns, index, self.place, start, self.text[start:end], moved)
 
     def names(self) -> Iterator[str]:
-        """Those beside verbs of speech, and those with a title of anybody who does something."""
+        """Names beside verbs of speech, and names with a title of people who do something."""
         for tag in self.tags:
             if tag and tag.gender is None and tag.person.lower() not in FIRST_PERSON:
                 yield tag.person
@@ -196,16 +196,16 @@ class _Turn:
 
 
 class _Turns:
-    """Goes through the paragraphs once, with the people who were named and spoke last; then once more for open ends."""
+    """Processes the paragraphs once, tracking who was named and spoke last; then once more for unknown speakers."""
 
     def __init__(self, characters: Characters, paragraphs: Sequence[_Paragraph]) -> None:
         self.characters = characters
         self.paragraphs = paragraphs
         self.recent: list[Character] = []
         self.now = 0
-        """The paragraph that is looked at."""
+        """The current paragraph."""
         self.named_at: dict[str, int] = {}
-        """By name, the last paragraph that named a person or was spoken by one."""
+        """By name, the last paragraph that named a person or that the person spoke."""
         self.turns: list[_Turn | None] = []
         self.last_speeches: list[tuple[int, Character]] = []
         """Paragraph and speaker of the last speeches, the newest last."""
@@ -245,7 +245,7 @@ class _Turns:
         return _Turn(speaker, reason, confidence, excluded)
 
     def _by_text(self, paragraph: _Paragraph) -> tuple[Character | None, Reason]:
-        """By the narration of the paragraph itself."""
+        """Find the speaker by the narration of the paragraph itself."""
         for tag in paragraph.tags:
             if tag is None:
                 continue
@@ -256,7 +256,7 @@ class _Turns:
                     return person, "pronoun"
             elif (person := self._relative(tag.person, paragraph) or self.characters.find(tag.person)) is not None:
                 return person, "tag"
-        # What somebody does beside the words, the nearest sentence first.
+        # A person's action beside the quotation, the nearest sentence first.
         for piece in reversed(SENTENCES.findall(paragraph.narration[0])):
             if (person := self._subject(piece)) is not None:
                 return person, "action"
@@ -267,7 +267,7 @@ class _Turns:
         return None, "unknown"
 
     def _relative(self, name: str, paragraph: _Paragraph) -> Character | None:
-        """Of "her mother" the person who is named in the same paragraph; from then on these words mean that person."""
+        """The person meant by "her mother", if named in the same paragraph; later the same words mean that person."""
         words = name.lower().split()
         if words[0] not in POSSESSIVES:
             return None
@@ -297,7 +297,7 @@ class _Turns:
         return mentioned[0] if mentioned else None
 
     def _by_turns(self, paragraph: _Paragraph, excluded: list[Character]) -> tuple[Character | None, Reason, float]:
-        """By who spoke before: two people take turns; otherwise the one who was spoken to, or was named last."""
+        """Find the speaker by earlier speech: two people take turns; else the person addressed, or named last."""
         if not self.last_speeches or paragraph.index - self.last_speeches[-1][0] > _SCENE_GAP:
             candidates = [person for person in self.recent if person not in excluded]
             return (candidates[0], "mention", CONFIDENCE["mention"]) if candidates else (None, "unknown", 0.0)
@@ -324,7 +324,7 @@ class _Turns:
         return None, "unknown", 0.0
 
     def _from_what_follows(self, index: int, turn: _Turn) -> _Turn:
-        """An open end before two people who take turns: the second of them."""
+        """The speaker of an unattributed paragraph before two people who take turns: the second of them."""
         following = [
             next_turn for next_turn in self.turns[index + 1 : index + 1 + 2 + _SCENE_GAP] if next_turn is not None
         ][:2]
@@ -346,14 +346,14 @@ class _Turns:
         return people
 
     def _meant(self, gender: Gender) -> Character | None:
-        """The person a pronoun means: the last one named of that gender, or else the last of unknown gender."""
+        """The person to whom a pronoun refers: the last one named of that gender, else the last of unknown gender."""
         for person in self.recent:
             if person.gender == gender:
                 return person
         return next((person for person in self.recent if not person.gender), None)
 
     def _mention(self, text: str) -> None:
-        """Note the people a text names. A sentence's subject, named first in it, counts as its most recent mention."""
+        """Record the people that a text names. A sentence's subject, named first, counts as its most recent mention."""
         for sentence in SENTENCES.findall(text):
             subject = self._subject(sentence)
             for person in reversed(self.characters.mentioned(sentence)):

@@ -1,4 +1,4 @@
-"""A document's prose and scripts divided among its characters, with the evidence for each line."""
+"""Divides a document's prose and scripts among its characters, with the evidence for each line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROSE_NAMES = 2
 
 
 class Casting:
-    """The characters of one document, found by any of their names."""
+    """Finds the characters of one document by any of their names."""
 
     def __init__(self, voices: Mapping[str, str], is_voice: KnownVoices | None = None) -> None:
         """``voices``: voices by name; a name that is not in it has the voice of the same name, if there is one."""
@@ -31,7 +31,7 @@ class Casting:
         self._by_name: dict[str, NewCharacter] = {}
 
     def is_speaker(self, name: str) -> bool:
-        """Whether a line may begin with this name: it has a voice, or is that of a character."""
+        """Whether a line may begin with this name: the name has a voice, or a character has it."""
         return fold_speaker(name) in self._by_name or self._voice_of(name) is not None
 
     def prefer(self, name: str, voice: str) -> None:
@@ -68,10 +68,10 @@ class Casting:
 
 
 def divided(document: Document, casting: Casting, find_speakers: bool) -> Document:
-    """The document with its lines as passages of their speakers, and the characters as its cast.
+    """Return the document with its lines as passages of their speakers, and the characters as its cast.
 
     ``find_speakers``: also quoted speech in prose, and every name before a colon where the text is a script. Blocking:
-    some 1.5 s of a core for a million letters. Raises InvalidDocument.
+    about 1.5 s of a core for a million letters. Raises InvalidDocument.
     """
     if find_speakers and document.prose:
         document = replace(document, passages=tuple(with_colons(document.passages)))
@@ -118,7 +118,7 @@ def _voiced(passage: Passage, casting: Casting) -> Passage:
 
 
 def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
-    """Passages split so that each stretch of quoted speech is a passage."""
+    """Split passages so that each stretch of quoted speech is a passage."""
     is_prose = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
     attribution = attribute([passage.text if prose else "" for passage, prose in zip(passages, is_prose, strict=True)])
     for person in attribution.characters:
@@ -135,7 +135,7 @@ def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Pas
 def _by_line(passage: Passage, lines: Iterable[CastLine]) -> list[Passage]:
     """The first piece keeps chapter and start of the paragraph, the last its pause and end."""
     pieces: list[tuple[str, CastLine]] = []
-    opening = ""  # a dash, which the quotation after it does not include
+    opening = ""  # a dash, which is not part of the quotation after it
     for line in lines:
         text = f"{opening} {passage.text[line.start : line.end].strip()}".lstrip()
         is_bare = not any(sign.isalnum() for sign in text)

@@ -18,14 +18,14 @@ from studio.projects.casting.voice_proposals import proposed_voices, roles_of
 from studio.speech.speech_service import SpeechService
 
 MOST_PROPOSED = 100
-"""Voices of the library among which those of characters are chosen."""
+"""Maximum voices of the library from which characters' voices are chosen."""
 MAX_CONTEXT = 300
-"""Letters of the parts before and after that are shown with a line."""
+"""Characters of the previous and the next part that are shown with a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineInContext:
-    """A line with the text around it, which shows who speaks."""
+    """A line with the text around it, which shows the speaker."""
 
     part: Part
     before: str
@@ -62,7 +62,7 @@ class CastService:
         members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
         narrator = self._speech.voices.seen_by(project.owner).find(project.settings.voice)
         voices = self._library.seen_by(owner_filter).voices.page(limit=MOST_PROPOSED)
-        if project.right != "own":  # those that its owner can use too
+        if project.right != "own":  # voices that its owner can use too
             voices = [voice for voice in voices if voice.sharing != "private"]
         characters = (
             NewCharacter(member.name, member.aliases, member.gender, member.voice, member.is_narrator, str(member.id))
@@ -76,7 +76,7 @@ class CastService:
     def lines(
         self, project_id: str, owner_filter: str | None, shown: PartFilter, offset: int, limit: int
     ) -> tuple[list[LineInContext], int]:
-        """A page of lines, and how many there are in total. Raises NotFound."""
+        """A page of lines, and their total number. Raises NotFound."""
         projects = self._library.projects
         total = projects.count_parts(project_id, owner_filter, shown)
         parts = projects.parts(project_id, owner_filter, offset, limit, shown, only_chosen=True)
@@ -141,7 +141,7 @@ class CastService:
         changes: PartChanges,
         tags: Sequence[str] | None,
     ) -> int:
-        """Change many parts at once; returns their number. ``tags``: those of each sentence; None: as they are.
+        """Change many parts at once; returns their number. ``tags``: of each sentence; None: unchanged.
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """

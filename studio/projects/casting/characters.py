@@ -1,4 +1,4 @@
-"""The characters of a book: how people are named in it, which names mean the same person, and their gender."""
+"""Finds the characters of a book: their names, which names mean the same person, and their gender."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.projects.casting.speech_verbs import ABBREVIATED, ARTICLES, POSSESSI
 Gender = Literal["m", "f", ""]
 
 MAX_NAMES = 300
-"""The most frequent names beside verbs of speech, so many: a cast that a person can still look through."""
+"""Maximum number of names beside verbs of speech, most frequent first: a person can review a cast of this size."""
 MAX_NAME = 80
 """Characters; longer text is not a name."""
 NARRATOR_SELF = "I"
@@ -25,7 +25,7 @@ NARRATOR_SELF = "I"
 
 _PRONOUNS_NEAR = re.compile(r"\b(he|him|his|she|her|hers|er|sie|il|elle|él|ella)\b", re.IGNORECASE)
 _VOTE_WITHIN = 70
-"""Characters after a name in which a pronoun probably means that person."""
+"""Number of characters after a name in which a pronoun probably refers to that person."""
 _PLAIN_ARTICLES = ARTICLES - POSSESSIVES
 _NOT_NAMES = frozenset(
     (  # noqa: SIM905
@@ -39,14 +39,14 @@ _NOT_NAMES = frozenset(
 """Words that are capitalised only where they begin a sentence."""
 _GIVEN_NAMES = json.loads((ASSETS / "page" / "lib" / "given-names.json").read_text(encoding="utf-8"))
 _GENDERS: dict[str, Gender] = dict.fromkeys(_GIVEN_NAMES["female"], "f") | dict.fromkeys(_GIVEN_NAMES["male"], "m")
-"""Of given names that are nearly always those of women or of men, in lower case; the page guesses by the same names."""
+"""Gender of given names that nearly always are women's or men's, in lower case; the page uses the same names."""
 
 VOICE_GENDERS: dict[Gender, str] = {"m": "male", "f": "female", "": ""}
 
 
 @dataclass(slots=True)
 class Character:
-    """A person of a book. ``names``: all names by which the text calls this person, the fullest first."""
+    """A person of a book. ``names``: all names of this person in the text, the fullest first."""
 
     name: str
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class Character:
 
     @property
     def voice_gender(self) -> str:
-        """As voices have it: male, female, or blank where the text does not show it."""
+        """The gender as in voices: male, female, or blank if unknown."""
         return VOICE_GENDERS[self.gender]
 
 
@@ -93,7 +93,7 @@ class Characters:
         return person
 
     def mentioned(self, text: str) -> list[Character]:
-        """Who is named in a text, in order."""
+        """The people named in a text, in order."""
         people = []
         for mention in self.patterns.mention.finditer(text):
             if (person := self._in_mention(mention[0])) is not None:
@@ -101,7 +101,7 @@ class Characters:
         return people
 
     def add(self, name: str) -> Character:
-        """The person of this name; a new one if nobody has it."""
+        """The person with this name, created if there is none."""
         person = self.find(name)
         if person is None:
             person = Character(name[:1].upper() + name[1:], (name,))  # "the constable"
@@ -110,7 +110,7 @@ class Characters:
         return person
 
     def _in_mention(self, mention: str) -> Character | None:
-        """A mention may begin with a word that is capitalised only because it begins a sentence."""
+        """The person in a mention, whose first word may be capitalised only because it begins a sentence."""
         words = self._cleaned(mention).split()
         for start in range(len(words)):
             for end in range(len(words), start, -1):
@@ -122,7 +122,7 @@ class Characters:
         return self.patterns.phrase(name) or clean_name(name)
 
     def _place(self, name: str, counts: Counter[str]) -> None:
-        """Join a name to the one person whom it can mean, or make it a person."""
+        """Add a name to the only person whom it can mean, or create a person."""
         candidates = [person for person in self.people if any(_same(name, other) for other in person.names)]
         if len(candidates) > 1:
             firsts = [person for person in candidates if _core(person.name)[:1] == _core(name)[:1]]
@@ -134,7 +134,7 @@ class Characters:
             self.add(name)
 
     def _join_roles(self) -> None:
-        """ "The Colonel" is the only person whose title is Colonel."""
+        """Add a role to the only person with that title: "the Colonel" to Colonel Reed."""
         for person in [person for person in self.people if not _core(person.name)]:
             role = _key(person.name).split()[-1]
             titled = [other for other in self.people if other is not person and _has_title(other, role)]
@@ -173,7 +173,7 @@ class Characters:
 
 
 def clean_name(name: str) -> str:
-    """Without possessives and words that only begin a sentence; blank when nothing is left."""
+    """The name without possessives and words that only begin a sentence; blank if nothing is left."""
     words = re.sub(r"[’']s$", "", name.strip(" ,.;:!?")).split()
     while words and words[0].lower() in _NOT_NAMES and words[0].lower() not in ARTICLES:
         words.pop(0)
@@ -184,14 +184,14 @@ def clean_name(name: str) -> str:
 
 
 def _key(name: str) -> str:
-    """Folded, without full stops, and without the article of a role: "the Captain" is "captain"."""
+    """The name folded, without full stops and without the article of a role: "the Captain" is "captain"."""
     words = name.replace(".", "").lower().split()
     is_role = len(words) > 1 and words[0] in _PLAIN_ARTICLES and words[-1] in ROLES
     return " ".join(words[1:] if is_role else words)
 
 
 def _is_phrase(name: str) -> bool:
-    """Whether it is a noun with an article: "the constable", but not "the Captain", which is a title too."""
+    """Whether the name is a noun with an article: "the constable", but not "the Captain", which also is a title."""
     words = name.lower().split()
     return words[0].startswith(("l’", "l'")) or (words[0] in _PLAIN_ARTICLES and words[-1] not in ROLES)
 
@@ -206,7 +206,7 @@ def _titles(name: str) -> set[str]:
 
 
 def _same(name: str, other: str) -> bool:
-    """Whether two names can mean one person: one's words are among the other's, and no titles speak against it."""
+    """Whether two names can mean one person: one has all words of the other, and their titles are compatible."""
     mine, theirs = _core(name), _core(other)
     if not mine or not theirs:
         return _key(name) == _key(other)
@@ -238,7 +238,7 @@ def _gender_of(person: Character, votes: Counter[str]) -> Gender:
 
 
 def gender_of_name(name: str) -> Gender:
-    """By a title or a given name; blank where neither shows it."""
+    """The gender by a title or a given name; blank if neither shows it."""
     for title in _titles(name):
         if gender := TITLES.get(title, "") or ROLES.get(title, ""):
             return gender  # type: ignore[return-value]

@@ -1,6 +1,6 @@
-"""Asks an OpenAI-compatible chat endpoint for the speakers and tags of lines, and applies nothing.
+"""Asks an OpenAI-compatible chat endpoint for the speakers and tags of lines, without changing anything.
 
-The address comes from the studio's settings alone, never from a request.
+The address comes only from the studio's settings, never from a request.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from anyio import CapacityLimiter
 from studio.errors import ChatFailed
 
 MAX_LINES = 200
-"""Lines of one call."""
+"""Maximum lines per call."""
 BATCH = 25
-"""Lines of one question; with more, models lose count."""
+"""Maximum lines per question; with more, models lose count."""
 SECONDS = 60.0
-"""Limit for one complete answer."""
+"""Time limit for one complete answer."""
 MAX_ANSWER = 1_000_000
-"""Bytes of one answer."""
+"""Maximum bytes of one answer."""
 AT_ONCE = 2
 MAX_PROPOSED_TAGS = 3
 MAX_NAME = 80
@@ -66,7 +66,7 @@ class ChatEndpoint:
     async def propose(
         self, questions: Sequence[Question], characters: Sequence[str], tags: Sequence[str] | None
     ) -> list[Proposal | None]:
-        """A proposal for each line; None where there was none. ``tags``: those of the speech model; None: any.
+        """A proposal for each line; None for a line without one. ``tags``: the speech model's; None: any.
 
         Raises ChatFailed.
         """
@@ -82,11 +82,11 @@ class ChatEndpoint:
         headers = {"Accept-Encoding": "identity"}  # a small answer must not unpack to a large one
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        # Neither a redirect nor a proxy of the environment may lead the text elsewhere.
+        # Redirects and the environment's proxies must not send the text elsewhere.
         return httpx.AsyncClient(headers=headers, timeout=SECONDS, follow_redirects=False, trust_env=False)
 
     async def _ask(self, client: httpx.AsyncClient, messages: list[dict[str, str]]) -> str:
-        """The words of an answer."""
+        """The text of an answer."""
         body = {"model": self.model, "messages": messages, "temperature": 0, "stream": False}
         url = f"{self.url.rstrip('/')}/chat/completions"
         try:
@@ -119,7 +119,7 @@ def _failed(reason: str) -> ChatFailed:
 
 
 def _nonsense() -> ChatFailed:
-    return _failed("its answer is not the JSON that it was asked for; another model may do better")
+    return _failed("its answer is not the requested JSON; try another model")
 
 
 def _messages(

@@ -43,7 +43,7 @@ _KEPT_ING = frozenset({"king", "thing", "viking", "being", "darling", "sibling"}
 def find_phrases(narration: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """The phrases beside verbs of speech, folded, without article, the most frequent first.
 
-    ``narration``: the text before each quotation and that after it, as much as a verb of speech may stand in.
+    ``narration``: the text before and after each quotation, as much as may contain its verb of speech.
     """
     counts = Counter[str]()
     for before, after in narration:
@@ -59,7 +59,7 @@ def find_phrases(narration: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _phrase(text: str, article: str) -> Sequence[str]:
-    """The words of the text that belong to the noun; none if it is not a person's."""
+    """The words of the text that belong to the noun; none if it does not mean a person."""
     words = list[str]()
     following = [*text.lower().split(), ""]
     for word, after in pairwise(following):
@@ -75,5 +75,5 @@ def _phrase(text: str, article: str) -> Sequence[str]:
 
 
 def _is_adverb(word: str, is_end: bool) -> bool:
-    """Whether a word after a noun tells how somebody speaks: "gravely", "smiling"."""
+    """Whether a word after a noun describes the way of speaking: "gravely", "smiling"."""
     return (word.endswith("ly") and is_end) or (word.endswith("ing") and word not in _KEPT_ING)

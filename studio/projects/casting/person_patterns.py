@@ -19,7 +19,7 @@ from studio.projects.casting.speech_verbs import (
 
 
 def _either(words: Iterable[str]) -> str:
-    """As a pattern, the longest first."""
+    """A pattern of these alternatives, longest first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
@@ -31,16 +31,16 @@ _VERB = rf"(?P<verb>(?i:{VERBS}))\b"
 _OPENING = r"^\W*(?:[Tt]hen\s+|[Bb]ut\s+|[Aa]nd\s+)?"
 _ABBREVIATION = rf"\b(?i:{_either(HONORIFICS)})\.(?=\s)"
 SENTENCES = re.compile(rf"(?:{_ABBREVIATION}|[^.!?…])+[.!?…]*")
-"""Pieces of a text; the full stop of "Dr." ends none."""
+"""Clauses of a text; the full stop of "Dr." does not end one."""
 TITLED_SUBJECT = re.compile(rf"{_OPENING}(?P<person>(?i:{_either(HONORIFICS)})\b\.?\s+{_NAME})(?!\s*[’']s\b)")
-"""Somebody with a title, who certainly is a person, at the start of a sentence."""
+"""A name with a title, which certainly means a person, at the start of a sentence."""
 
 
 UNNAMED = re.compile(
     rf"^[\s,;:.!?—–\-]*(?:(?i:{VERBS})(?:-t)?\s+(?!to\b|that\b)[^\W\d_]"
     rf"|(?:an?|another|one|some|somebody|someone|several|everybody|everyone|jemand)\b[^.!?,;:]{{0,40}}?\s(?i:{VERBS})\b)"
 )
-"""A verb of speech after a quotation, whose subject may be anybody."""
+"""A verb of speech after a quotation, with any subject."""
 _ARTICLE = re.compile(rf"(?i:(?:{_either(ARTICLES)})\s+|l[’'])")
 
 
@@ -54,28 +54,28 @@ class PersonPatterns:
         role = rf"(?i:{articles}(?:{_either(phrases) or '(?!)'}|(?:old\s+|young\s+)?(?:{_either(ROLES)}))\b)"
         person = rf"(?:{role}|{_PRONOUN}|{_NAME})"
         self.mention = re.compile(rf"(?<![\w’'])(?:{role}|{_NAME})")
-        """Anybody, but not by a pronoun."""
+        """A mention of any person, but not a pronoun."""
         self.after = re.compile(
             rf"^[\s,;:.!?—–\-]*(?:{_VERB}(?:-t)?[\s\-]+(?P<behind>{person})"
             rf"|(?P<before>{person}){LINK}{BETWEEN}\s+(?P<verb2>(?i:{VERBS}))\b)"
         )
-        """A verb of speech and its subject, after a quotation, …"""
+        """A verb of speech and its subject after a quotation."""
         self.beside = re.compile(
             rf"(?<!\S)(?P<before>{role})(?P<behind>){BETWEEN}\s+(?i:{VERBS})\b[^.!?]{{0,60}}[,:]\s*$"
         )
-        """… before one, with a noun right before it, …"""
+        """A verb of speech before a quotation, directly after a noun."""
         self.before = re.compile(
             rf"(?:^|[.!?…]\s+|,\s+|\band\s+)(?:(?P<before>{person})(?:{_ABBREVIATION}|[^.!?:]){{0,80}}?\b{_VERB}"
             rf"|(?P<verb2>(?i:{VERBS}))\s+(?P<behind>{person}))[^.!?]{{0,60}}[,:]\s*$"
         )
-        """… and with anybody further before it."""
+        """A verb of speech before a quotation, with its subject further before it."""
         self.subject = re.compile(rf"{_OPENING}(?P<person>{person})(?!\s*[’']s\b)")
-        """Of a sentence, at its start."""
+        """The subject of a sentence, at its start."""
         self.vocative = re.compile(rf"(?:^\W{{0,9}}|,\s{{1,3}})({person})\s{{0,3}}(?:[,.!?…—–\-]|\W{{0,9}}$)")
-        """A person spoken to."""
+        """A person addressed."""
 
     def phrase(self, name: str) -> str:
-        """The name as it stands within a sentence, if it is one of the phrases after an article; else blank."""
+        """The name as written within a sentence, if it is an article and one of the phrases; else blank."""
         article = _ARTICLE.match(name)
         is_phrase = article is not None and " ".join(name[article.end() :].lower().split()) in self.phrases
         return name[:1].lower() + name[1:] if is_phrase else ""

@@ -1,4 +1,4 @@
-"""Quoted speech in prose: where it begins and ends, in the quotation marks of the common languages."""
+"""Finds quoted speech in prose, in the quotation marks of the common languages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from studio.projects.casting.speech_verbs import INVERTED, VERBS
 
 _PAIRS = {"“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "「": "」", "『": "』", "‘": "’", '"': '"', "'": "'"}
-"""Opening marks, and the marks that may close each."""
+"""Opening marks, each with the marks that may close it."""
 _SINGLE = "‘'"
 _DASHES = "—–―"
 _TERMINAL = ".,!?…;:—–-。！？、"
@@ -24,9 +24,9 @@ _INCISE = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?…](?=\s|$)")
 _SHORT = 4
-"""Words up to which a quotation within a sentence may be a title or a word as a word."""
+"""Maximum words of a quotation within a sentence that may be a title or a word as a word."""
 _NEAR = 80
-"""Characters around a quotation in which a verb of speech is looked for."""
+"""Characters around a quotation that are searched for a verb of speech."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Quotation:
     start: int
     end: int
     continues: bool = False
-    """Whether it continues the speech with which the paragraph before ended."""
+    """Whether it continues the speech at the end of the previous paragraph."""
     is_sure: bool = True
     """False: its closing mark is missing."""
 
@@ -50,7 +50,7 @@ class QuotationStyle:
 
     @classmethod
     def of(cls, paragraphs: Iterable[str]) -> QuotationStyle:
-        """Single marks count as speech only where double ones are rarer, since they are apostrophes too."""
+        """Find the style. Single marks, which may be apostrophes, count as speech only if double ones are rarer."""
         counts: Counter[str] = Counter()
         dashes = 0
         for paragraph in paragraphs:
@@ -70,7 +70,7 @@ class QuotationStyle:
 
 
 def find_quotations(paragraphs: Sequence[str], style: QuotationStyle) -> list[list[Quotation]]:
-    """Of each paragraph its speech, in order. Titles, irony and words as words are not speech. Linear in the text."""
+    """The speech of each paragraph, in order. Titles, irony and words as words are not speech. Linear in the text."""
     by_paragraph: list[list[Quotation]] = []
     unclosed = ""
     for index, paragraph in enumerate(paragraphs):
@@ -86,7 +86,7 @@ def find_quotations(paragraphs: Sequence[str], style: QuotationStyle) -> list[li
 
 
 def _quoted(paragraph: str, style: QuotationStyle, unclosed: str, following: str) -> tuple[list[Quotation], str]:
-    """Quotations of a paragraph, and the mark that the next paragraph repeats if the last of them goes on there."""
+    """Quotations of a paragraph, and the mark that the next paragraph repeats if the last one continues there."""
     quotations = []
     at = 0
     while (opening := _OPENS.search(paragraph, at)) is not None:
@@ -107,7 +107,7 @@ def _quoted(paragraph: str, style: QuotationStyle, unclosed: str, following: str
 
 
 def _may_open(text: str, at: int) -> bool:
-    """An opening mark has a space or a bracket before it and a word or a further mark after it."""
+    """Whether a mark may open: a space or a bracket precedes it, and a word or another mark follows."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if text[at] in "「『":
         return True
@@ -117,7 +117,7 @@ def _may_open(text: str, at: int) -> bool:
 
 
 def _closing(text: str, start: int, mark: str) -> int | None:
-    """The end of the quotation that begins at ``start``; None when its closing mark is missing."""
+    """The end of the quotation that begins at ``start``; None if its closing mark is missing."""
     closers = _PAIRS[mark]
     if mark in _SINGLE:
         return _single_closing(text, start, closers)
@@ -137,11 +137,11 @@ def _closing(text: str, start: int, mark: str) -> int | None:
 
 
 def _single_closing(text: str, start: int, closer: str) -> int | None:
-    """The first single mark after punctuation; one after a letter may be an apostrophe and closes only if none does."""
+    """The first single mark after punctuation, or else one after a letter, which may be an apostrophe."""
     last = None
     for at in range(start + 1, len(text)):
         if last is not None and text[at] == text[start] and _may_open(text, at):
-            break  # the next quotation: a paragraph of many must not be read to its end for each
+            break  # the next quotation: do not search the rest of the paragraph for each one
         if text[at] != closer or text[at + 1 : at + 2].isalnum():
             continue
         if text[at - 1] in _TERMINAL + "”":
@@ -171,12 +171,12 @@ def _is_speech(text: str, start: int, end: int) -> bool:
 
 
 def _dashed(text: str, start: int) -> list[Quotation]:
-    """Speech after a dash, without what the narrator puts between: "—No —dijo Inés—. Nunca." and "— Non, dit Luc." """
+    """Speech after a dash, without the narrator's insertions: "—No —dijo Inés—. Nunca." and "— Non, dit Luc." """
     quotations = []
     dashes = [at for at in range(start, len(text)) if text[at] in _DASHES]
     is_speech, begin = True, start
     for at in dashes:
-        # A pair of dashes around a verb of speech is the narrator's.
+        # A pair of dashes around a verb of speech encloses narration.
         if is_speech and text[at - 1 : at] == " " and _VERB_AFTER.match(text[at + 1 : at + _NEAR]):
             quotations.append(Quotation(begin, at))
             is_speech = False

@@ -12,7 +12,7 @@ from studio.speech.dialogue import turns_of
 from studio.speech.text import is_blank
 
 IsSpeaker = Callable[[str], bool]
-"""Whether a name before a colon is that of a speaker."""
+"""Whether a name before a colon is a speaker's."""
 
 _DIRECTION = re.compile(
     r"^[ \t]*[\[(（](?P<line>[^\[\]()（）\n]{2,500}[.!?…。！？])[\])）][ \t]*$"
@@ -24,21 +24,21 @@ _WITHIN_SENTENCE = re.compile(
     r"(?!according|assuming|being|concerning|considering|depending|during|excluding|having|including|meaning|regarding)"
     r"[a-z]{2,}ing\b|(?:aside|beat|coughs|laughs|pause|sighs)\Z"
 )
-"""Words in parentheses that are a direction even within a sentence: "laughing …", "pause"; others are spoken."""
+"""Words in parentheses that are a direction even within a sentence: "laughing …", "pause"; other words are spoken."""
 
 _PLAY_NAME = re.compile(
     r"\s*(?!(?:ACT|BOOK|CANTO|CHAPTER|PART|SCENE|SONNET|VOLUME|[CDILMVX]+)\b)"
     r"([^\W\d_][\w '’-]{1,39})\.(?:[ \t]*\n|[ \t]+)(?=\S)"
 )
-"""Not a heading, nor a Roman numeral."""
+"""Neither a heading nor a Roman numeral."""
 _WORDS_IN_A_PLAYS_NAME = 4
 PLAY_SHARE = 0.5
 """A text is a play if at least this share of its paragraphs begins with a name in capitals and a full stop."""
 
 
 def with_colons(passages: Sequence[Passage]) -> Sequence[Passage]:
-    """A play's passages with a colon after each speaker's name, and stage directions on lines of their own without
-    brackets: many plays have "ROMEO." on a line of its own, or before the words. Any other text's as they are."""
+    """A play's passages with a colon after each speaker's name, and stage directions on separate lines without
+    brackets: many plays have "ROMEO." on a separate line, or before the words. Other texts are not changed."""
     is_text = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
     names = [_name_in_capitals(p.text) if is_own else None for p, is_own in zip(passages, is_text, strict=True)]
     if sum(map(bool, names)) < PLAY_SHARE * max(1, sum(is_text)):
@@ -61,14 +61,14 @@ def _name_in_capitals(text: str) -> re.Match[str] | None:
 
 
 def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[Passage]:
-    """Passages split where a line begins with a speaker's name and a colon: up to the end of its paragraph the text is
-    that speaker's. A passage with a voice stays whole."""
+    """Split passages at lines that begin with a speaker's name and a colon: that speaker has the text up to the end of
+    the paragraph. A passage with a voice is not split."""
     for passage in passages:
         yield from [passage] if passage.voice or passage.speaker else _turns(passage, is_speaker)
 
 
 def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
-    """The first keeps the chapter and the start, the last the pause."""
+    """The turns of a passage: the first keeps the chapter and the start, the last the pause."""
     pieces = [piece for turn in turns_of(passage.text, is_speaker) for piece in _directions_apart(*turn)]
     if pieces == [(None, passage.text, False)]:
         yield passage
@@ -87,10 +87,10 @@ def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
 
 
 def _directions_apart(speaker: str | None, text: str) -> Iterator[tuple[str | None, str, bool]]:
-    """A turn with its stage directions, which are the narrator's: the character would speak them. Of each piece also
-    whether it goes on in the line of the piece before.
+    """Separate a turn from its stage directions, which the narrator reads instead of the character. Each piece also
+    has whether it continues the line of the previous piece.
 
-    A model takes words in square brackets for a tag, so a direction has none.
+    Directions lose their square brackets, which a model takes for a tag.
     """
     pieces, at = list[tuple[str | None, str]](), 0
     for direction in filter(_is_direction, _DIRECTION.finditer(text) if speaker else ()):

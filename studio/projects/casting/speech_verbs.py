@@ -1,4 +1,4 @@
-"""Verbs by which narrators introduce speech, and words that name people or end their names, in seven languages."""
+"""Verbs with which narrators introduce speech, and words that name people or end their names, in seven languages."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from studio.paths import json_beside
 _WORDS: dict[str, Any] = json_beside(__file__, "speech-words.json")
 
 INVERTED = "|".join(chain(*_WORDS["inverted"].values()))
-"""Those that stand before their subject, without a mark between speech and narrator."""
+"""Verbs before their subject, without a mark between speech and narrator."""
 VERBS = "|".join((*chain(*_WORDS["verbs"].values()), INVERTED))
 """As a pattern of alternatives."""
 
 BETWEEN = r"(?:\s+(?:had|then|only|just|at last|finally|\w+ly))?"
-"""Between a person and the verb, as a pattern; …"""
+"""Words between a person and the verb, as a pattern."""
 LINK = r"(?:\s+(?:in|on|at|from|with|behind|beside|near|by|of|to|who)\b[^.!?,;:\"“”„«»‘]{0,40}?)?"
-"""… before that, more about the person: "the girl in the red coat"."""
+"""Words before these that describe the person: "the girl in the red coat"."""
 
 TITLES: dict[str, str] = _WORDS["titles"]
-"""Words before a name, folded, without a full stop; and the gender that they tell."""
+"""Words before a name, folded, without a full stop, and the gender that they show."""
 
 HONORIFICS = tuple(_WORDS["honorifics"])
-"""Titles, without a full stop, that stand before nothing but a person's name."""
+"""Titles, without a full stop, that occur only before a person's name."""
 
 ABBREVIATED: dict[str, str] = _WORDS["abbreviated"]
 """Titles that are short for a role: "the doctor" is Dr. Hall."""
 
 ROLES: dict[str, str] = _WORDS["roles"]
-"""Nouns that stand for a person after "the", "her", "der" …, and their gender."""
+"""Nouns that mean a person after "the", "her", "der" …, and their gender."""
 
 PRONOUNS: dict[str, str] = _WORDS["pronouns"]
 FIRST_PERSON = frozenset({"i", "ich", "je", "yo", "io", "eu"})
@@ -39,6 +39,6 @@ ARTICLES = frozenset("the der die das le la l’ el il lo".split()) | POSSESSIVE
 AFTER_NOUNS = frozenset(_WORDS["after_nouns"])
 """Words that do not belong to the noun before them: "said the constable again"."""
 NOT_PEOPLE = frozenset(_WORDS["not_people"])
-"""Nouns that stand beside verbs of speech, but do not speak: "read the sign", "said the other"."""
+"""Nouns beside verbs of speech that are not speakers: "read the sign", "said the other"."""
 PHRASE_ADJECTIVES = frozenset(_WORDS["adjectives"])
-"""Of Romance languages, those that stand before their noun."""
+"""Words of Romance languages that come before their noun."""

@@ -1,4 +1,4 @@
-"""Voices proposed for the characters of a cast: of the same gender, other than the narrator's and their neighbours'."""
+"""Proposes voices for the characters of a cast: of their gender, different from the narrator's and neighbours'."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Role:
 
 
 def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> list[Role]:
-    """``speakers``: the names of those who speak, line after line, without the narrator's lines."""
+    """``speakers``: the speaker's name for each line, without the narrator's lines."""
     lines = list(speakers)
     counts = Counter(lines)
     beside: dict[str, Counter[str]] = defaultdict(Counter)
@@ -40,11 +40,11 @@ def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> lis
 def proposed_voices(
     roles: Sequence[Role], voices: Sequence[Voice], narrator: str | None, only_missing: bool = False
 ) -> list[Role]:
-    """The roles in the same order, each with the slug of a voice; None where the library has none that fits.
+    """The roles in the same order, each with the slug of a voice; None if the library has none that fits.
 
-    A character of known gender gets a voice of that gender if there is one. Characters who speak one after the other
-    get different voices if that is possible, and no voice is used twice while others are left. ``narrator``: the slug
-    of the voice that reads the narration; no character gets it. ``only_missing``: characters with a voice keep it.
+    A character of known gender gets a voice of that gender if there is one. Characters with consecutive lines get
+    different voices if possible, and no voice is used twice while others are left. ``narrator``: the slug of the voice
+    that reads the narration; no character gets it. ``only_missing``: characters with a voice keep it.
     """
     free = [voice for voice in voices if voice.slug != narrator]
     chosen = {role.character.name: role.character.voice for role in roles if only_missing and role.character.voice}

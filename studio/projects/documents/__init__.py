@@ -23,7 +23,7 @@ __all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", 
 def _read_markdown(data: bytes, with_notes: bool) -> Document:
     from studio.projects.documents.markdown.markdown import (
         read_markdown,
-    )  # its parser takes as long to import as many books
+    )  # importing its parser takes as long as reading many books
 
     return read_markdown(data, with_notes)
 

@@ -1,4 +1,4 @@
-"""Recognises files by their first bytes: those that are not the document that they are sent as."""
+"""Recognises by their first bytes files that are not of the kind as which they are sent."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _OTHERS = (
 
 
 def check_signature(data: bytes, kind: str) -> None:
-    """Raises InvalidDocument, with what to do, for a file that begins as those of another kind do."""
+    """Raises InvalidDocument, with a remedy, for a file that begins like files of another kind."""
     begins = _kind_of(data)
     if begins == kind or (kind in ("epub", "docx") and not begins and data.startswith(_ZIP)):
         return
-    what = f"{_KINDS[begins]}: give its name the ending .{begins}" if begins else ""
+    what = f"{_KINDS[begins]}: rename it to end in .{begins}" if begins else ""
     what = what or next((name for pattern, name in _OTHERS if re.match(pattern, data, re.DOTALL)), "")
     if what:
         raise InvalidDocument(f"this is {what}", "file")

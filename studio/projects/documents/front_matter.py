@@ -134,7 +134,7 @@ def without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]:
     # Chapters may be numbered from one in each part, so the last repeat of the first entry counts.
     ends = max((at for at, is_first in repeats if is_first), default=repeats[-1][0] if repeats else 0)
     ends = ends or begins + _entry_blocks(blocks[begins:prose])
-    if ends >= len(blocks):  # the document is nothing but a list, so keep it
+    if ends >= len(blocks):  # the whole document is a list, so keep it
         return blocks, frozenset()
     listed = [line for block in blocks[begins:ends] for line in block]
     return blocks[:begins] + blocks[ends:], frozenset(keys[0] for line in listed if (keys := _keys(line)))

@@ -42,7 +42,7 @@ def read_lone_numbers(document: Document) -> Document:
     passages = document.passages
     numbers = [number for at in range(len(passages)) if (number := _number(passages, at))]
     if _are_pages(passages, numbers):
-        left_out = "The numbers of pages are left out."
+        left_out = "Page numbers are left out."
         return replace(document, passages=_without(passages, numbers), skipped=(*document.skipped, left_out))
     chapters = _chapters(passages, numbers) or _before_headings(passages, numbers)
     return replace(document, passages=_with(passages, chapters)) if chapters else document

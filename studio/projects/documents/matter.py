@@ -1,4 +1,4 @@
-"""Chapters of a document as they are offered for import: front and back matter are recognised by their titles."""
+"""The chapters of a document for import: recognises front and back matter by their titles."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_OPENING = 200
 """Words before the first chapter that count as a title page; longer text is read."""
 _WORDS = re.compile(r"[^\W\d_]+")
 _TITLES = json_beside(__file__, "matter.json")
-"""Patterns of titles, in small letters and without punctuation."""
+"""Patterns of titles, in lower case and without punctuation."""
 _IS_FRONT, _IS_BACK, _IS_NOTES = (re.compile("|".join(_TITLES[kind])) for kind in ("front", "back", "notes"))
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A chapter of a document, or what precedes the first one."""
+    """A chapter of a document, or the text before the first one."""
 
     title: str
     matter: Matter

@@ -41,7 +41,7 @@ def into_parts(document: Document, splitting: PartSplitting = BY_LENGTH) -> list
     passages = iter(document.passages)
     parts = list(islice(_prose(passages, splitting) if document.prose else passages, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
-        message = f"the document has more than {MAX_PARTS} parts; at most that many are allowed"
+        message = f"the document has more than {MAX_PARTS} parts, the maximum"
         raise InvalidDocument(f"{message}: make the parts longer, or divide the document", "file")
     if not parts:
         raise InvalidDocument("the document has no text to speak, only speaker names or invisible characters", "file")
@@ -82,7 +82,7 @@ def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
 
 
 def _continues(held: Passage, passage: Passage) -> bool:
-    """Whether both are one voice's, and nobody has to decide who speaks one of them."""
+    """Whether both have the same voice, and neither needs a decision about its speaker."""
     same = (passage.voice, passage.speaker) == (held.voice, held.speaker)
     return not passage.chapter and same and held.is_sure and passage.is_sure
 

@@ -21,7 +21,7 @@ MAX_PASSAGES = 200_000
 MAX_SKIPPED = 40
 """Maximum number of notes about what was left out."""
 SCENE_PAUSE = math.inf
-"""As a passage's pause: a scene ends here, and the project says how long the silence is."""
+"""Value of a passage's pause: a scene ends here, and the project determines the silence."""
 PAUSE_WITHIN = 0.2
 """Seconds of silence between two parts of one paragraph."""
 
@@ -51,7 +51,7 @@ class Passage:
     """Start time in seconds; None means after the previous passage."""
     end: float | None = None
     is_title: bool = False
-    """Whether the passage is nothing but the chapter's title, or a part of it."""
+    """Whether the passage is only the chapter's title, or a part of it."""
     speaker: str = ""
     """The name of the character who speaks; blank: the narrator, or an unknown character."""
     confidence: float | None = None
@@ -81,7 +81,7 @@ class Document:
     cast: tuple[NewCharacter, ...] = ()
     """The characters that are the speakers of its passages."""
     notes_left_out: int = 0
-    """Number of footnotes and endnotes that would be read if they were wanted."""
+    """Number of footnotes and endnotes that can be read on request."""
 
 
 class Skipped:
@@ -100,7 +100,7 @@ class Skipped:
             self._more += 1
 
     def sentences(self) -> tuple[str, ...]:
-        """At most MAX_SKIPPED."""
+        """The sentences, at most MAX_SKIPPED."""
         counts = []
         if self.notes:
             some = "1 footnote or endnote is" if self.notes == 1 else f"{self.notes} footnotes and endnotes are"

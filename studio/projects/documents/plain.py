@@ -27,7 +27,7 @@ from studio.projects.documents.passages import Document, Passage, Skipped, decod
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
-"""Lines of at least this many characters are taken as wrapped."""
+"""Lines of at least this many characters count as wrapped."""
 _MAX_LISTS = 3
 """Tables at the front of a book: of chapters, of illustrations."""
 TITLE_LINES = 3

@@ -12,9 +12,9 @@ from studio.library.audio_files import AudioFiles
 from studio.projects.timeline import Timeline
 
 CHUNK_BYTES = 256 * 1024
-"""Read at a time; an even number, as each sample has two bytes."""
+"""Bytes read at a time; even, because each sample has two bytes."""
 MAX_WAV = 2**32 - 1 - WAV_HEADER
-"""Bytes: a WAV header has 32-bit sizes, which is 13 hours at 44.1 kHz."""
+"""Maximum bytes: a WAV header has 32-bit sizes, enough for 13 hours at 44.1 kHz."""
 
 
 class Concatenation:
@@ -40,7 +40,7 @@ class Concatenation:
                 while at < min(clip_end, stop):
                     data = file.read(min(CHUNK_BYTES, min(clip_end, stop) - at))
                     if not data:
-                        raise OSError(f"the audio file {clip.take.audio[:12]}… is shorter than it was")
+                        raise OSError(f"the audio file {clip.take.audio[:12]}… has become shorter")
                     at += len(data)
                     yield data
         yield from _silence(min(stop, self.size) - at)

@@ -23,7 +23,7 @@ from studio.projects.timeline import Timeline
 
 EPUB_TYPE = "application/epub+zip"
 BITRATE = 64
-"""kbit/s of its MP3 files unless another is wanted: 29 MB an hour."""
+"""Default kbit/s of its MP3 files: 29 MB per hour."""
 _ACTIVE = "-epub-media-overlay-active"
 _STYLE = f"""html {{ line-height: 1.5; }}
 body {{ margin: 5%; }}
@@ -63,7 +63,7 @@ class EpubMetadata:
 @dataclass(frozen=True, slots=True)
 class _Chapter:
     name: str
-    """Of its files, without an extension."""
+    """The name of its files, without an extension."""
     title: str
     duration: int
     """Milliseconds."""

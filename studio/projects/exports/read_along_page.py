@@ -16,13 +16,13 @@ from studio.projects.timeline import Placed, Timeline
 from studio.speech.timing.words import TimedSentence, all_sentences
 
 RIGHT_TO_LEFT = frozenset(("ar", "dv", "fa", "he", "ps", "ug", "ur", "yi"))
-"""Languages; others are written from left to right."""
+"""Languages written from right to left."""
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class OverlayClip:
-    """An element of the page, and the milliseconds of the chapter's audio in which it is heard."""
+    """An element of the page, with its start and end in milliseconds of the chapter's audio."""
 
     element: str
     begin: int
@@ -35,7 +35,7 @@ def xml(text: str) -> str:
 
 
 def language_attributes(language: str) -> str:
-    """Of an XHTML page's root; blank if the language is unknown."""
+    """The language attributes of an XHTML page's root; blank if the language is unknown."""
     code = xml(language)
     direction = ' dir="rtl"' if language.partition("-")[0].lower() in RIGHT_TO_LEFT else ""
     return f' xml:lang="{code}" lang="{code}"{direction}' if language else ""
@@ -64,7 +64,7 @@ class ReadAlongPage:
 
     @property
     def clips(self) -> list[OverlayClip]:
-        """In order. Each lasts for a millisecond or more, and all of them as long as the chapter."""
+        """The clips in order. Each lasts at least a millisecond; together they last as long as the chapter."""
         ends = [*(start for _, start in self._starts[1:]), self._milliseconds(self._chapter.samples)]
         begins = [0, *ends]
         return [
@@ -99,13 +99,13 @@ class ReadAlongPage:
         return samples * 1000 // self._chapter.sample_rate
 
     def _add(self, placed: Placed, words: Sequence[Timed], continued: Placed | None) -> None:
-        """``continued``: the part before it if both are of one paragraph."""
+        """``continued``: the previous part if both belong to one paragraph."""
         part = placed.part
         if part.chapter and not part.is_title:
             self._body.append(f"<h1>{xml(part.chapter)}</h1>")
         sentences = all_sentences(placed.take.text, words)
         first = next((at for at, sentence in enumerate(sentences) if sentence.start is not None), None)
-        if first is not None:  # it lights up at the beginning of the part, not at its first word
+        if first is not None:  # highlighted from the beginning of the part, not from its first word
             sentences[first] = replace(sentences[first], start=0.0)
         if first is None:
             self._add_whole(placed, continued)
@@ -115,7 +115,7 @@ class ReadAlongPage:
             self._add_paragraphs(self._lines(placed, sentences, 2), placed, continued)
 
     def _add_paragraphs(self, paragraphs: Sequence[str], placed: Placed, continued: Placed | None) -> None:
-        """The first continues the last paragraph of the part that is ``continued``."""
+        """Add paragraphs, of which the first continues the last one of the part ``continued``."""
         last = self._body[-1] if self._body else ""
         if continued is not None and paragraphs and last.startswith("<p>"):
             gap = _gap(continued.part.text, placed.part.text)
@@ -124,7 +124,7 @@ class ReadAlongPage:
         self._body += [f"<p>{paragraph}</p>" for paragraph in paragraphs]
 
     def _add_whole(self, placed: Placed, continued: Placed | None) -> None:
-        """A part whose words have no times is one element."""
+        """Add a part whose words have no times as one element."""
         start, text = self._milliseconds(placed.start), placed.part.text
         if placed.part.is_title:
             self._body.append(f"<h1>{self._element(start, '<br/>'.join(map(xml, text.split(chr(10)))))}</h1>")
@@ -137,7 +137,7 @@ class ReadAlongPage:
         self._body.append(self._element(start, inner, "div"))
 
     def _lines(self, placed: Placed, sentences: Sequence[TimedSentence], breaks: int) -> list[str]:
-        """The sentences in lines, which end where there are so many line breaks or more."""
+        """The sentences in lines, which end at this many line breaks or more."""
         lines, gap = [""], ""
         for sentence in sentences:
             gap += sentence.written[: len(sentence.written) - len(sentence.written.lstrip())]
@@ -157,7 +157,7 @@ class ReadAlongPage:
         return self._element(self._milliseconds(min(max(placed.start, start), placed.end)), words)
 
     def _element(self, start: int, inner: str, element: str = "span") -> str:
-        """An element that is heard from ``start`` on; without a clip of its own if none would be left for it."""
+        """An element spoken from ``start`` on; without its own clip if no time is left for it."""
         begins_late = start >= self._milliseconds(self._chapter.samples)
         if self._starts and (begins_late or start <= self._starts[-1][1]):
             return f"<{element}>{inner}</{element}>"

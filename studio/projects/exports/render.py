@@ -40,7 +40,7 @@ def encoded(
 ) -> Generator[bytes, None, None]:
     """Yield the timeline in one of the STREAMED formats while it is encoded; a WAV has no tags.
 
-    ``bitrate``: kbit/s of an MP3; None: as the mastering's standard asks. Raises InvalidRequest if it is too long for a
+    ``bitrate``: kbit/s of an MP3; None: as in the mastering's standard. Raises InvalidRequest if it is too long for a
     WAV file.
     """
     if name == "wav":

@@ -1,4 +1,4 @@
-"""The sample of a book that shops offer for listening: its beginning or some of its parts, up to a sentence's end."""
+"""Cuts the sample that shops offer of a book: its beginning or some of its parts, up to the end of a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from studio.projects.timeline import Placed, Timeline
 from studio.speech.timing.words import sentences
 
 MIN_SECONDS, MAX_SECONDS = 10, 300
-"""Limits for the length; ACX wants 1 to 5 minutes."""
+"""Limits for the length in seconds; ACX requires 1 to 5 minutes."""
 _ENDS = tuple(".!?…。！？")
 _CLOSING = "\"'”’»«›‹“‘)]）」』"
 
@@ -42,7 +42,7 @@ def sample_of(
     begin = _index(timeline, first, "first") if first is not None else _beginning(timeline, left_out)
     end = len(timeline.placed) - 1 if last is None else _index(timeline, last, "last")
     if end < begin:
-        raise InvalidRequest("last must not lie before first", "last")
+        raise InvalidRequest("last must not be before first", "last")
     chosen, offset = timeline.placed[begin : end + 1], timeline.placed[begin].start
     stop = offset + round((limit - head - tail) * timeline.sample_rate)
     fitting = [placed for placed in chosen if placed.end <= stop]
@@ -74,7 +74,7 @@ def _index(timeline: Timeline, part_id: str, field: str) -> int:
 
 
 def _up_to_a_sentence(fitting: list[Placed]) -> list[Placed]:
-    """Without parts at the end that break off within a sentence or are titles, if any others are left."""
+    """The parts without the last ones that end within a sentence or are titles, if any others are left."""
     for count in range(len(fitting), 0, -1):
         part = fitting[count - 1].part
         if part.text.rstrip().rstrip(_CLOSING).endswith(_ENDS) and not part.is_title:
@@ -83,7 +83,7 @@ def _up_to_a_sentence(fitting: list[Placed]) -> list[Placed]:
 
 
 def _cut(placed: Placed, stop: int, words: Sequence[Timed], files: AudioFiles) -> Placed | None:
-    """The take up to the last sentence that ends before ``stop``; None if none does."""
+    """The take up to the last sentence that ends before ``stop``; None without one."""
     rate = placed.take.sample_rate
     timed = sentences(placed.take.text, words)
     offset = placed.start - placed.skipped

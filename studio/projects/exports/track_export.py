@@ -18,16 +18,16 @@ from studio.work.job import check_job
 
 TRACK_FORMATS = ("flac", "wav")
 MAX_TRACKS = 32
-"""Silence takes time to encode and, in a WAV, room."""
+"""Maximum number of tracks, because silence takes time to encode and, in a WAV, space."""
 OTHERS = "Others"
-"""The track that those with the fewest samples share if there are more than MAX_TRACKS."""
+"""The track shared by the tracks with the fewest samples if there are more than MAX_TRACKS."""
 NARRATOR = "Narrator"
-"""The track of the parts of a project with a cast that no character speaks."""
+"""The track of parts without a character, in a project with a cast."""
 LONGEST_LABEL = 60
 """Characters."""
 
 NameTrack = Callable[[Placed], str]
-"""Names the track in which a take is heard."""
+"""Names the track of a take."""
 
 
 def voice_of(placed: Placed) -> str:
@@ -36,7 +36,7 @@ def voice_of(placed: Placed) -> str:
 
 
 def speaker_in(characters: Mapping[str, str]) -> NameTrack:
-    """Tracks by character, from the names by id; by voice where a project has no cast."""
+    """Tracks by character, from the names by id; by voice for a project without a cast."""
     if not characters:
         return voice_of
     return lambda placed: characters.get(placed.part.character or "", NARRATOR)
@@ -84,7 +84,7 @@ def tracks_zipped(
 
 
 def _labels(timeline: Timeline, name_track: NameTrack) -> Iterator[str]:
-    """Lines of an Audacity label file: start, end, and who speaks what."""
+    """Lines of an Audacity label file: start, end, speaker and text."""
     for placed in timeline.placed:
         check_job()
         yield _label(timeline, placed.start, placed.end, f"{name_track(placed)}: {placed.part.text}")

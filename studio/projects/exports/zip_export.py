@@ -18,11 +18,11 @@ from studio.unicode_text import safe_file_name
 
 COLUMNS = ("file", "chapter", "text", "voice", "pause", "seed", "start", "seconds")
 CAST_COLUMNS = ("character", "scene", "continues")
-"""Only in a project that has any of these."""
+"""Columns only for a project that uses them."""
 DATE = (1980, 1, 1, 0, 0, 0)
 """Fixed, so that the same takes give the same bytes."""
 LONGEST_NAME = 80
-"""Characters of a chapter's title in a file name."""
+"""Maximum characters of a chapter's title in a file name."""
 
 
 def zipped(
@@ -30,7 +30,7 @@ def zipped(
 ) -> Generator[bytes, None, None]:
     """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project.
 
-    ``names``: those of the characters, by id; ``others``: texts that are added, by the name of their file.
+    ``names``: of the characters, by id; ``others``: texts to add, by file name.
     """
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
@@ -74,7 +74,7 @@ def chapters_zipped(
     standard: Standard | None = None,
     bitrate: int | None = None,
 ) -> Generator[bytes, None, None]:
-    """Yield the zip in chunks. Each chapter is mastered by itself, as shops check each file separately.
+    """Yield the zip in chunks. Each chapter is mastered separately, because shops check each file.
 
     ``bitrate``: as for `encoded`.
     """

@@ -18,49 +18,49 @@ from studio.speech.timing.words import places_of, with_times_as_written, words_i
 from studio.work.job import check_job
 
 SUBSTITUTED = 1.3
-"""Costs of an alignment: above one word left out or added, below both together."""
+"""Cost of aligning two different words: more than leaving out or adding one, less than both together."""
 ALIKE = 0.1
-"""Below any fault, so that a word is paired with one that sounds like it."""
+"""Lower than any fault, so that a word is paired with one that sounds like it."""
 JOINED = 0.2
-"""Two words heard as one, or one as two: "any more", "anymore"."""
+"""Cost of two words heard as one, or one as two: "any more", "anymore"."""
 LONGEST_REPEAT = 40
-"""Words: longer loops are caught while the audio is generated."""
+"""Maximum words of a repetition: longer loops are detected while the audio is generated."""
 END_WORDS = 2
-"""Unmatched words heard after the last that was, when the end is missing: a cut word is heard as another one."""
+"""Maximum unmatched words at a missing end: a cut word is heard as another one."""
 SLACK = 0.01
-"""Seconds by which words that follow each other may overlap."""
+"""Seconds by which consecutive words may overlap."""
 _CONTRACTED = {"s", "d", "m", "re", "ve", "ll"}
-"""Endings that recognisers add and leave out."""
+"""Endings that recognisers add or leave out."""
 _IN_FIGURES = {"and", "a", "oh", "zero", "point"}
-"""Words that a figure is read with, or without: "two hundred (and) five"."""
+"""Optional words in spoken figures: "two hundred (and) five"."""
 _CONTINUES = re.compile(r"[.,:'’-]\w|%$")
-"""Recognisers give the pieces of "$3.50" and "twenty-one" as words of their own."""
+"""Recognisers return the pieces of "$3.50" and "twenty-one" as separate words."""
 _NUMBER = re.compile(
     r"\d+(?:st|nd|rd|th|s)?|(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|"
     r"(?:m|b|tr)illion|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)(?:th|s)?"
 )
 _NAME = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Prof)\.|^|[^.!?…:;\"“”‘«»„\s—(\[])\s+[\"“‘«„(]?$")
-"""Before a capital that does not begin a sentence."""
+"""Text before a capital that does not begin a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Words of the text, by their number, and what was heard in their place, from second to second of the audio."""
+    """Words of the text, by number, and the words heard in their place, with start and end in seconds."""
 
     kind: Kind
     first: int
-    """The number of the first word concerned; ``last`` is that of the one after the last, and may be the same."""
+    """The number of the first word concerned; ``last`` is exclusive, and the range may be empty."""
     last: int
     start: float
     end: float
     heard: str
-    """As the recogniser wrote it."""
+    """The recogniser's spelling."""
     certainty: float
-    """The recogniser's confidence in the words it heard, from 0 to 1; 1 for words it did not hear."""
+    """The recogniser's confidence in the words heard, from 0 to 1; 1 for words not heard."""
 
 
 class HeardWord(NamedTuple):
-    """A word that was heard, from second to second, and how sure the recogniser is of it, from 0 to 1."""
+    """A word that was heard, with start and end in seconds, and the recogniser's confidence from 0 to 1."""
 
     text: str
     start: float
@@ -71,12 +71,12 @@ class HeardWord(NamedTuple):
 class _Token(NamedTuple):
     folded: str
     word: int
-    """The number of the word of the text as typed that it stands for."""
+    """The number of its word in the text as typed."""
     is_name: bool
 
 
 class _Pair(NamedTuple):
-    """Tokens that stand for each other; one of both may be empty."""
+    """Aligned tokens; one of both may be empty."""
 
     said: range
     heard: range
@@ -87,9 +87,9 @@ class Text:
     """A text as typed and as read, prepared for comparisons. Blocking: milliseconds."""
 
     def __init__(self, typed: str, read: str, language: str = "") -> None:
-        """``read``: what the model was asked to say for ``typed``; ``language``: BCP 47, blank: guessed."""
+        """``read``: the text given to the model for ``typed``; ``language``: BCP 47, blank: guessed."""
         self.is_english = language.partition("-")[0].lower() == "en" if language else looks_english(typed)
-        read = normalised(read) if self.is_english else read  # some models are given figures as they are typed
+        read = normalised(read) if self.is_english else read  # some models get figures as typed
         spoken = [read[start:end] for start, end in words_in(read)]
         order = with_times_as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
         self._typed = typed
@@ -98,7 +98,7 @@ class Text:
         self.words = [word.text for word in order]
         """The words as typed."""
         self.places = places_of(typed, self.words)
-        """Of each word, the number of its first character."""
+        """The index of each word's first character."""
         self._blocks = [(int(word.start), max(int(word.start) + 1, ceil(word.end))) for word in order]
         by_read = [0] * len(spoken)
         for number, (start, end) in enumerate(self._blocks):
@@ -115,42 +115,42 @@ class Text:
         return word[:1].isupper() and len(word) > 1 and bool(_NAME.search(typed[max(0, place - 20) : place]))
 
     def typed(self, first: int, last: int) -> str:
-        """Some words as typed, folded into one piece."""
+        """These words as typed, folded and joined."""
         return "".join(fold(word) for word in self.words[first:last])
 
     def has_name(self, first: int, last: int) -> bool:
-        """Whether some of these words are names: they have a capital, and do not begin a sentence."""
+        """Whether any of these words is a name: it has a capital, and does not begin a sentence."""
         return any(token.is_name for token in self.tokens if first <= token.word < last)
 
     def characters(self, first: int, last: int) -> tuple[int, int]:
-        """The start and end of some words; without words, both are the start of the next one."""
+        """The start and end of these words; without words, both are the start of the next one."""
         if first < last:
             return self.places[first], self.places[last - 1] + len(self.words[last - 1])
         place = self.places[first] if first < len(self.places) else len(self._typed)
         return place, place
 
     def between(self, first: int, last: int) -> str:
-        """Some words as typed, with the signs between them."""
+        """These words as typed, with the punctuation between them."""
         start, end = self.characters(first, last)
         return TAG.sub(" ", self._typed[start:end])
 
     def read_between(self, first: int, last: int) -> str:
-        """Some words as read."""
+        """These words as read."""
         return " ".join(self.read[self._blocks[first][0] : self._blocks[last - 1][1]]) if first < last else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A text against what was heard."""
+    """The result of comparing a text with the words heard."""
 
     differences: tuple[Difference, ...]
     """In order."""
     times: dict[int, tuple[float, float]]
-    """From second to second, of the words that were heard, by their numbers."""
+    """Start and end in seconds of the words that were heard, by their numbers."""
 
 
 def compare(text: Text, words: Sequence[HeardWord]) -> Comparison:
-    """The places where the audio has other words than the text. Blocking; time grows with the product of their words.
+    """Find where the audio has other words than the text. Blocking; the time grows with the product of their words.
 
     Raises TooCostly, Cancelled.
     """
@@ -171,7 +171,7 @@ def compare(text: Text, words: Sequence[HeardWord]) -> Comparison:
 
 
 def _tokens(words: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
-    """The parts of the words that were heard, folded; figures as words where those of the text are."""
+    """The parts of the words heard, folded, with figures as words if the text has them as words."""
     raw = list[HeardWord]()
     for word in words:
         if raw and _CONTINUES.match(word.text):
@@ -264,7 +264,7 @@ def _is_joined(tokens: Sequence[_Token], words: Sequence[HeardWord]) -> bool:
 
 
 def _runs(pairs: Sequence[_Pair]) -> Iterator[tuple[range, range]]:
-    """Neighbouring pairs that do not match, as one."""
+    """Merge neighbouring pairs that do not match."""
     run = list[_Pair]()
     for pair in (*pairs, _Pair(range(0), range(0), True)):
         if not pair.is_match:
@@ -275,7 +275,7 @@ def _runs(pairs: Sequence[_Pair]) -> Iterator[tuple[range, range]]:
 
 
 def _is_same(text: Text, words: Sequence[HeardWord], here: range, there: range) -> bool:
-    """Whether the two are one in another spelling, as read or as typed, or differ in what does not count."""
+    """Whether both are the same in another spelling, as read or as typed, or differ only in optional words."""
     ours, theirs = ([text.tokens[at].folded for at in here], [words[at].text for at in there])
     if not ours or not theirs:
         extra = ours or theirs
@@ -322,7 +322,7 @@ def _kind(text: Text, words: Sequence[HeardWord], here: range, there: range) -> 
 
 
 def _is_repeated(words: Sequence[HeardWord], there: range) -> bool:
-    """Whether the words are those before them or those after them, once more."""
+    """Whether the words repeat those directly before or after them."""
     size = len(there)
     if size > LONGEST_REPEAT:
         return False

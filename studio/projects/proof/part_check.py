@@ -21,7 +21,7 @@ from studio.speech.timing.words import places_of
 from studio.voices.hearing.recogniser import Recogniser, for_recogniser
 
 VERSION = 2
-"""Of the check: raised when it finds something else in the same audio, so that stored results are not up to date."""
+"""Version of the check: increased when its findings in the same audio change, so that stored results are outdated."""
 WEIGHTS: Mapping[Kind, int] = {
     "no_speech": 100,
     "too_long": 90,
@@ -33,25 +33,25 @@ WEIGHTS: Mapping[Kind, int] = {
     "added": 60,
     "silence": 50,
 }
-"""By how much listeners mind: lost words most, as they cannot be guessed; pauses least."""
+"""How much each kind disturbs listeners: lost words most, because they cannot be guessed; pauses least."""
 LITTLE_WORD = 3
-"""Letters: a fault in an article or a preposition weighs …"""
+"""Maximum letters of an article or a preposition."""
 LITTLE_SHARE = 0.6
-"""… this share."""
+"""Share of the weight of a fault in such a word."""
 UNSURE_SHARE = 0.4
-"""The share of the weight that stays however unsure the recogniser is of what it heard instead."""
+"""Minimum share of the weight, even if the recogniser is unsure of the word it heard instead."""
 LONGEST_SILENCE = 2.0
-"""Seconds: pauses between sentences take up to 1.3 s in the bundled voices."""
+"""Maximum seconds of a pause: between sentences the bundled voices pause for up to 1.3 s."""
 TAGGED_PAUSE = 3.0
-"""Seconds more, where a tag such as [pause] asks for a pause of the model's choice."""
+"""Additional seconds if a tag such as [pause] requests a pause of the model's choice."""
 TAGGED_SOUND = 1.5
 """Seconds of sound that any other tag may add, such as [laughing]."""
 FAR_TOO_LONG = 2.0
-"""Times the longest plausible speech: the weight of less is in proportion."""
+"""Multiple of the longest plausible speech that has the full weight; less has a proportional one."""
 SHORTEST_SPEECH = 0.1
-"""Seconds: audio with less has no words. Recognisers write words of their own for silence."""
+"""Minimum seconds of audio with words. Recognisers invent words for silence."""
 FEWEST_LETTERS = 40
-"""Of a text that has a pace: a shorter one is spoken at any."""
+"""Minimum length of a text with a pace; a shorter one may be spoken at any pace."""
 
 
 def check_take(
@@ -62,7 +62,7 @@ def check_take(
     language: str = "",
     times: Sequence[Timed] = (),
 ) -> Checked:
-    """The findings in a take, whose audio are these int16 mono samples (samples,); the same ones always.
+    """The findings in a take with this audio, int16 mono (samples,); deterministic.
 
     ``recogniser``: None to check the sound alone; ``name``: of the recogniser, blank without one; ``language``: of the
     text, as BCP 47, blank: guessed; ``times``: the stored word times, which place silence in the text if no recogniser
@@ -87,7 +87,7 @@ def check_take(
             wrong = sum(_words_wrong(difference) for difference in differences)
             starts = [(start, text.places[word]) for word, (start, _) in comparison.times.items()]
         findings += _of_sound(text, take, sound, starts, findings)
-    # A pace or level that the text asks for, or that of a runaway, says nothing about the others.
+    # A pace or level requested by the text, or of a runaway take, is not representative.
     is_usual = not _directions(take.text) and all(not finding.kind.startswith("too_") for finding in findings)
     letters = sum(len(token.folded) for token in text.tokens)
     has_pace = is_usual and letters >= FEWEST_LETTERS and sound.speech_s >= SHORTEST_SPEECH
@@ -112,13 +112,13 @@ def missing_audio(name: str, take: Take) -> Checked:
 def _text_of(take: Take, language: str) -> Text:
     """The text to be spoken, in the reading with which the take was generated."""
     read = take.parameters.get("read_as") or take.text
-    if not take.parameters:  # of a version that did not store it
+    if not take.parameters:  # stored by an older version
         read = normalised(take.text)
     return Text(take.text, read, language or _language(take.text, language))
 
 
 def _language(text: str, language: str) -> str:
-    """Two or three letters; blank if unknown."""
+    """The language in two or three letters; blank if unknown."""
     return language.partition("-")[0].lower() or guess_language(text) or ("en" if looks_english(text) else "")
 
 
@@ -148,7 +148,7 @@ def _words_wrong(difference: Difference) -> int:
 def _of_sound(
     text: Text, take: Take, sound: SoundFigures, starts: Sequence[tuple[float, int]], others: Sequence[ProofFinding]
 ) -> Iterator[ProofFinding]:
-    """Silence that the text does not ask for, an end in mid-word that the words do not show, an implausible length.
+    """Find silence not requested by the text, an end in mid-word that the words do not show, an implausible length.
 
     ``starts``: the second at which words begin, and the place of each in the text.
     """
@@ -185,7 +185,7 @@ def _is_pause(tag: str) -> bool:
 
 
 def _pause_in(text: str) -> float:
-    """Seconds of the longest pause that the text asks for."""
+    """Seconds of the longest pause requested by the text."""
     asked = [float(match[1]) / (1000 if match[2].lower() == "ms" else 1) for match in PAUSE.finditer(text)]
     named = [TAGGED_PAUSE for tag in TAG.findall(text) if _is_pause(tag)]
     return max([0.0, *asked, *named])

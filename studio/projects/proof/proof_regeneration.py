@@ -1,4 +1,4 @@
-"""Regenerates a doubtful part with new seeds, and keeps the best audio by the measure of the check."""
+"""Regenerates a doubtful part with new seeds, and keeps the best audio as measured by the check."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Improved:
     part: Part
     tries: int
     before: int
-    """The weight of all findings in the take before, and …"""
+    """The weight of all findings in the previous take."""
     after: int
-    """… in the chosen one; 0: nothing doubtful."""
+    """The weight of all findings in the chosen take; 0: nothing is doubtful."""
     is_replaced: bool
 
 
@@ -40,7 +40,7 @@ class ProofRegeneration:
     """Used from one event loop."""
 
     def __init__(self, library: Library, service: SpeechService, runs: ProofRuns, places: CapacityLimiter) -> None:
-        """``places``: how many parts are regenerated at the same time, here and elsewhere."""
+        """``places``: limits the parts regenerated at the same time, here and elsewhere."""
         self._library, self._service, self._runs, self._places = library, service, runs, places
 
     async def improve(
@@ -48,8 +48,8 @@ class ProofRegeneration:
     ) -> Improved:
         """Generate a part up to ``tries`` times, until nothing in it is doubtful; choose the best if it is as good.
 
-        The take before stays among the part's takes. Raises NotFound, EditConflict without audio of the current text,
-        TooCostly, Unavailable, and what SpeechService.speak raises at the first try.
+        The previous take stays among the part's takes. Raises NotFound, EditConflict without audio of the current text,
+        TooCostly, Unavailable, and SpeechService.speak's errors at the first try.
         """
         async with self._places:
             project, part, take = await to_thread.run_sync(
@@ -80,7 +80,7 @@ class ProofRegeneration:
         return Improved(part, len(results), was, weight if is_better else was, is_better)
 
     async def _weight(self, project_id: str, take: Take, checked: Checked) -> int:
-        """Of all findings, those against the median too."""
+        """The weight of all findings, including differences from the median."""
         usual = await to_thread.run_sync(self._library.proofs.median, project_id, take.voice_id or take.voice)
         drifting = drifts(usual, checked.level, checked.pace, take.seconds) if usual else []
         return checked.weight + sum(finding.weight for finding in drifting)
@@ -92,7 +92,7 @@ class ProofRegeneration:
 
 
 def _claim(project: Project, part: Part) -> ClaimedPart:
-    seed = secrets.randbelow(2**31)  # the same seed would say the same again
+    seed = secrets.randbelow(2**31)  # the same seed would give the same take again
     settings = part.direction.over(project.settings)
     return ClaimedPart(project.id, part.id, project.owner, part.text, part.voice, settings, 0, seed)
 

@@ -53,13 +53,13 @@ class ProofReport:
 
     @property
     def files(self) -> dict[str, str]:
-        """The texts that an export has, by file name; none if nothing was checked or noted."""
+        """The files for an export, by name; none if nothing was checked or noted."""
         if not self.figures.checked and not self.spots:
             return {}
         return {"proof.csv": self.as_csv(), "proof.txt": self.as_text()}
 
     def as_csv(self) -> str:
-        """A row for each spot, in the order of the book; seconds are those of the take."""
+        """A row for each spot, in the order of the book; times are seconds of the take."""
         text = io.StringIO(newline="")
         table = csv.writer(text)
         table.writerow(COLUMNS)
@@ -101,7 +101,7 @@ class ProofReport:
 
 
 def sentence_of(spot: Spot) -> tuple[str, str, str]:
-    """The sentence of a spot: before the words concerned, these, and after them; several if they span several."""
+    """The sentence of a spot: the text before the words concerned, these words, and the text after them."""
     text, first, last = spot.text, spot.finding.first, spot.finding.last
     begins = ends = 0
     start: int | None = None
@@ -152,7 +152,7 @@ def said_of(spot: Spot) -> str:
 
 
 def figures_json(figures: ProofFigures) -> dict[str, object]:
-    """In their public form."""
+    """The public form of the figures."""
     share = figures.per_thousand
     return {
         "parts": figures.parts,

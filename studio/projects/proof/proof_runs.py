@@ -1,7 +1,7 @@
-"""Checks of whole projects: one part after the other in the background, bounded; results are kept as they come.
+"""Checks whole projects in the background, part by part, within limits; each result is stored at once.
 
-Without a recogniser the sound alone is checked; once there is one, these parts count as unchecked. A run lives in
-memory, its results in the library: after a restart, the next run continues with what was not checked.
+Without a recogniser only the sound is checked; once there is one, these parts count as unchecked. A run is in memory,
+its results are in the library: after a restart, the next run continues with the unchecked parts.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from studio.work.work_queue import WorkQueue
 log = logging.getLogger(__name__)
 
 REMEMBERED = 500
-"""Projects whose last run is remembered."""
+"""Maximum projects whose last run is kept."""
 RunState = Literal["idle", "waiting", "running", "done", "cancelled", "failed"]
 """idle: not run since the studio started."""
 
 
 @dataclass(eq=False, slots=True)
 class ProofRun:
-    """A run; figures of its progress are those of the library."""
+    """A run; the figures of its progress are in the library."""
 
     state: RunState = "idle"
     error: str | None = None
@@ -53,7 +53,7 @@ class ProofRun:
         return self.state in ("waiting", "running")
 
     def seconds_left(self, figures: ProofFigures, has_recogniser: bool) -> float | None:
-        """Estimated; None while nothing is known."""
+        """Estimated seconds left; None while unknown."""
         if self.state != "running" or not self.checked:
             return None
         checked = figures.compared if has_recogniser else figures.checked
@@ -64,7 +64,7 @@ class ProofRuns:
     """Used from one event loop."""
 
     def __init__(self, library: Library, transcriber: Transcriber, queue: WorkQueue, parts: WorkQueue) -> None:
-        """``queue``: of runs; ``parts``: of single parts, that of the recogniser."""
+        """``queue``: of runs; ``parts``: the recogniser's queue, for single parts."""
         self._library, self._transcriber, self._queue, self._parts = library, transcriber, queue, parts
         self._runs: dict[str, ProofRun] = {}
 
@@ -73,13 +73,13 @@ class ProofRuns:
         return self._transcriber.is_there
 
     def run_of(self, project_id: str) -> ProofRun:
-        """The run under way, or the last one."""
+        """The current run, or the last one."""
         return self._runs.get(project_id) or ProofRun()
 
     async def start(self, project_id: str, owner_filter: str | None, caller: str, again: bool = False) -> None:
-        """Check all parts with audio of their current text that were not checked; does nothing if that is under way.
+        """Check all unchecked parts with audio of their current text; does nothing if a run is in progress.
 
-        ``again``: those that were checked too. Raises NotFound, QueueFull, TooManyRequests.
+        ``again``: checked parts too. Raises NotFound, QueueFull, TooManyRequests.
         """
         await to_thread.run_sync(self._library.projects.check, project_id, owner_filter, "edit")
         if self.run_of(project_id).is_under_way:
@@ -95,7 +95,7 @@ class ProofRuns:
             return
         run.task = asyncio.create_task(self._guarded(run, project_id, caller))
         run.task.add_done_callback(partial(_log_unexpected, project_id))
-        await asyncio.sleep(0)  # until it has a place in the queue, or is refused one
+        await asyncio.sleep(0)  # until it is queued or refused
         if run.task.done() and (refusal := run.task.exception()):
             del self._runs[project_id]
             raise refusal
@@ -103,7 +103,7 @@ class ProofRuns:
             del self._runs[finished]
 
     async def cancel(self, project_id: str) -> None:
-        """Stop the run of a project; what was checked stays."""
+        """Stop the run of a project; results so far are kept."""
         run = self.run_of(project_id)
         if not run.is_under_way:
             return
@@ -138,7 +138,7 @@ class ProofRuns:
             raise Unavailable(f"its audio cannot be read: {error}") from error
 
     async def _guarded(self, run: ProofRun, project_id: str, caller: str) -> None:
-        """Raises only what refuses the run a place in the queue."""
+        """Raises only errors of queueing the run."""
         async with self._queue.turn(caller):
             run.state, run.started = "running", time.monotonic()
             try:
@@ -161,7 +161,7 @@ class ProofRuns:
             if item is None and position < 0:
                 break
             if item is None:
-                position = -1  # parts before it may have been generated since
+                position = -1  # earlier parts may have been generated since
                 continue
             await self._check_part(item, project_id, caller)
             run.checked, position = run.checked + 1, item.position
@@ -181,7 +181,7 @@ class ProofRuns:
 
 
 def _log_unexpected(project_id: str, task: asyncio.Task[None]) -> None:
-    """Log the error of a run that ended by one which nothing expects; a run's errors are otherwise its result."""
+    """Log an unexpected error that ended a run; expected errors are its result."""
     if not task.cancelled() and (error := task.exception()) and not isinstance(error, StudioError):
         log.error("the check of %s ended unexpectedly", project_id, exc_info=error)
 

@@ -9,17 +9,17 @@ from studio.work.job import check_job
 RATE = 16_000
 """Hz, of the audio."""
 HOP, WINDOW = 160, 400
-"""Samples: 10 ms, 25 ms."""
+"""Samples between frames and per frame: 10 ms, 25 ms."""
 BANDS = 24
 LOWEST, HIGHEST = 100.0, 7_000.0
 """Hz."""
 SHORTEST, LONGEST = 0.2, 2.0
-"""Seconds that are said twice: from a long syllable to half a sentence."""
+"""Seconds spoken twice: from a long syllable to half a sentence."""
 LIKENESS = 0.5
-"""Mean cosine of the spectra of both. Words said twice have more in nine of ten cases, other words in two sentences of
-five: what is found here is only worth a question to the recogniser."""
+"""Minimum mean cosine of both spectra. Words spoken twice exceed it in nine of ten cases, other words in two of five
+sentences: a finding is only a reason to ask the recogniser."""
 QUIET = 5.0
-"""Natural logarithm below the loudest frame: quieter frames are like one another, and say nothing."""
+"""Natural logarithm below the loudest frame: quieter frames resemble each other, and are ignored."""
 MOST = 2
 """Maximum number of spans returned, likeliest first."""
 

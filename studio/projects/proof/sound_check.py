@@ -15,22 +15,22 @@ WINDOW = 0.01
 QUIET_DB = -50.0
 """A window with a lower RMS (full scale is 0 dB) is silence."""
 BELOW_SPEECH_DB = 30.0
-"""Or one so much below the loud windows: a cloned voice may come with its room's noise."""
+"""A window this far below the loud ones is silence too: a cloned voice may include room noise."""
 SHORTEST_SOUND = 0.02
-"""Seconds: shorter sounds within a silence are clicks."""
+"""Minimum seconds of a sound; shorter ones within a silence are clicks."""
 LOUD = 90
-"""Percentile of the windows that stands for the level of speech."""
+"""Percentile of the windows that counts as the level of speech."""
 END_WINDOWS = 2
-"""At the end; where these are …"""
+"""Number of windows at the end."""
 END_BELOW_DB = 15.0
-"""… less than this below the level of speech, the audio ends in mid-word."""
+"""If these are less than this below the level of speech, the audio ends in mid-word."""
 PIECE = 65_536
-"""Windows at a time."""
+"""Windows processed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoundFigures:
-    """Of the audio of a part, in seconds and dB of full scale."""
+    """Figures of a part's audio, in seconds and dB of full scale."""
 
     seconds: float
     speech_s: float
@@ -77,7 +77,7 @@ def _levels(samples: np.ndarray, window: int) -> np.ndarray:
 
 
 def _without_clicks(is_sound: np.ndarray) -> np.ndarray:
-    """Sounds shorter than SHORTEST_SOUND count as silence."""
+    """Mark sounds shorter than SHORTEST_SOUND as silence."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_sound, [False]])))
     kept = is_sound.copy()
     for start, end in edges.reshape(-1, 2):

@@ -1,4 +1,4 @@
-"""Whether two spellings may be one sound: case, signs and accents do not count, nor do homophones and variants."""
+"""Whether two spellings may sound the same: ignores case, punctuation, accents, homophones and variants."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from functools import lru_cache
 from rapidfuzz.distance import Indel, Levenshtein
 
 ALIKE = 0.75
-"""Words with this share of letters in common are one word spelled in two ways: colour, color; realise, realize."""
+"""Words with this share of letters in common are spellings of one word: colour, color; realise, realize."""
 ALIKE_NAME = 0.5
-"""Recognisers spell names as they please, but the sound stays: Siobhan, Shivon; Thaddeus, Fadius."""
+"""Share for names, whose spelling recognisers guess by sound: Siobhan, Shivon; Thaddeus, Fadius."""
 ALIKE_NAME_PIECES = 0.75
-"""Of its consonants, for a name that is heard as several words: less would hide the word beside it."""
+"""Share of consonants for a name heard as several words: a lower one would hide the word beside it."""
 ALIKE_SOUND = 0.5
-"""Of letters in common, for words of the same consonants: "guest", "guessed", but not "ready", "rude"."""
+"""Share of letters for words with the same consonants: "guest", "guessed", but not "ready", "rude"."""
 ALIKE_PIECES = 0.85
-"""Of letters in common, for several words against one: less would hide a short word that was added or left out."""
+"""Share of letters for several words against one: a lower one would hide a short word added or left out."""
 SHORT = 3
-"""Letters; one letter makes another word of one as short: "in", "on"."""
+"""Minimum letters; in shorter words a single letter makes another word: "in", "on"."""
 
 _APART = re.compile(r"[-\u2010-\u2015/_\s]+")
 _SHORTENED = re.compile(r"(?<=[a-z])(n['’]t|['’](?:ll|re|ve|d|s|m))$", re.IGNORECASE)
@@ -49,21 +49,21 @@ for _number, _group in enumerate(re.split(r"[|\n]", _HOMOPHONES)):
 
 
 def parts_of(word: str) -> list[str]:
-    """The letters and figures of a word, without accents and case; its parts where it is hyphenated or contracted."""
+    """The letters and figures of a word, without accents and case, split into parts if hyphenated or contracted."""
     pieces = [piece for part in _APART.split(word) for piece in _SHORTENED.split(part)]
     return [folded for piece in pieces if (folded := fold(piece))]
 
 
 @lru_cache(maxsize=65_536)
 def fold(text: str) -> str:
-    """Letters and figures alone, without accents and case."""
+    """Only the letters and figures, without accents and case."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LN")
 
 
 @lru_cache(maxsize=65_536)
 def sound_of(word: str) -> str:
-    """The first letter and the consonants of a folded word, roughly as English and its neighbours say them."""
+    """The first letter and the consonants of a folded word, roughly as pronounced in English and related languages."""
     for pattern, sound in _SOUNDS:
         word = pattern.sub(sound, word)
     return word
@@ -80,7 +80,7 @@ def likeness(word: str, other: str) -> float:
 
 
 def is_one_piece(word: str, other: str, is_name: bool = False) -> bool:
-    """Whether several folded words in one piece are others in one piece: "any more", "anymore"."""
+    """Whether joined folded words equal other joined ones: "any more", "anymore"."""
     if word == other or (is_name and sound_likeness(word, other) >= ALIKE_NAME_PIECES):
         return True
     return Indel.normalized_similarity(word, other) >= ALIKE_PIECES and sound_of(word) == sound_of(other)
@@ -88,7 +88,7 @@ def is_one_piece(word: str, other: str, is_name: bool = False) -> bool:
 
 @lru_cache(maxsize=65_536)
 def are_alike(word: str, other: str, is_name: bool = False) -> bool:
-    """Whether a folded word, or several in one piece, may have been heard as another."""
+    """Whether a folded word, or several joined ones, may have been heard as another."""
     if word == other:
         return True
     if not word or not other or word.isdigit() or other.isdigit():

@@ -1,7 +1,7 @@
-"""Asks the recogniser whether the words of a text may have been said after all, where it heard others.
+"""Asks the recogniser whether the words of a text may have been spoken after all where it heard others.
 
-Recognisers mishear a few words of every hundred. But they can also tell how likely a text is for some audio: if a word
-is really missing, the text is some e^10 times less likely than what was heard; if one was misheard, it is not.
+Recognisers mishear a few words in every hundred. But they can also rate the likelihood of a text for some audio: if a
+word is really missing, the text is about e^10 times less likely than the words heard; if one was misheard, it is not.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from studio.projects.proof.spelling import fold, likeness
 from studio.voices.hearing.recogniser import LONGEST, RATE, Recogniser
 
 AROUND = 10
-"""Words before and after a difference that are weighed with it."""
+"""Words before and after a difference that are rated with it."""
 MARGIN = 0.15
 """Seconds of audio around them."""
 NEEDED: Mapping[Kind, float] = {"left_out": 1.5, "changed": 0.5, "added": 0.0, "repeated": 5.0, "cut_end": 3.0}
-"""The log-likelihood of the text over that of what was heard must be below this to count as a fault. Recognisers rather
-complete sentences, and seldom write a word twice: an omission or a repetition that was heard nevertheless is real.
+"""The log-likelihood of the text minus that of the words heard must be below this to count as a fault. Recognisers tend
+to complete sentences, and seldom write a word twice: an omission or repetition that they hear nevertheless is real.
 Measured with benchmarks/proof.py."""
 NEEDED_ALIKE = -5.0
-"""Of words that were heard as others that sound alike, …"""
+"""Limit for words heard as others that sound alike."""
 NEEDED_FEWER = -1.5
-"""… of fewer words, such as "their" for "the river", of which one may be missing, and …"""
+"""Limit for fewer words heard, such as "their" for "the river", of which one may be missing."""
 NEEDED_NAME = -8.0
-"""… of names, which recognisers spell as they please."""
+"""Limit for names, whose spelling recognisers guess."""
 ALIKE = 0.45
-"""Of their letters, or of their consonants, in common: such words sound alike."""
+"""Share of letters or consonants in common with which words sound alike."""
 UNHEARD = -7.5
-"""The log-likelihood of a repetition that was not heard over that of the text, from which on it counts as one …"""
+"""Minimum log-likelihood of a repetition that was not heard, minus that of the text."""
 UNHEARD_WORD = -5.0
-"""… and that of a single word."""
+"""The same for the repetition of a single word."""
 MOST_WORDS = 4
-"""Of a repetition that was not heard."""
+"""Maximum words of a repetition that was not heard."""
 NEAR = 1.0
-"""Seconds from a difference that was heard, which explains a repetition."""
+"""Seconds around a difference that was heard, which would explain a repetition."""
 
 
 class Verification:
-    """Of the differences between a text and what was heard. Blocking: a second for each question."""
+    """Verifies the differences between a text and the words heard. Blocking: a second for each question."""
 
     def __init__(
         self,
@@ -58,9 +58,9 @@ class Verification:
         self._text, self._comparison = text, comparison
 
     def differences(self) -> list[Difference]:
-        """Those that the audio supports, in order, with repetitions that were not heard.
+        """The differences that the audio supports, in order, with repetitions that were not heard.
 
-        Raises what Recogniser.likelihoods raises, TooCostly, Cancelled.
+        Raises the errors of Recogniser.likelihoods, TooCostly, Cancelled.
         """
         supported = [difference for difference in self._comparison.differences if self._is_supported(difference)]
         supported += self._unheard(supported)
@@ -79,7 +79,7 @@ class Verification:
         return max([chances[0], *chances[2:]]) - chances[1] < _needed(text, difference)
 
     def _unheard(self, others: Sequence[Difference]) -> Iterator[Difference]:
-        """Words that are said twice and were heard once; not beside others, which explain them."""
+        """Words spoken twice and heard once; not beside other differences, which would explain them."""
         for start, end in repeated_spans(self._pcm):
             begin = start - (end - start)
             if any(begin - NEAR < other.start < end + NEAR for other in tuple(others)):
@@ -106,7 +106,7 @@ class Verification:
         return max(0, first - AROUND), min(len(self._text.words), last + AROUND)
 
     def _audio(self, first: int, last: int) -> np.ndarray | None:
-        """The samples in which these words are heard, by those of them that are; None: too many for an answer."""
+        """The samples in which these words are spoken, found by those that were heard; None: too long for an answer."""
         times, words = self._comparison.times, len(self._text.words)
         before = [times[word] for word in range(first + 1) if word in times]
         after = [times[word] for word in range(max(0, last - 1), words) if word in times]

@@ -47,7 +47,7 @@ def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of
     area.get_by_label("From part").fill("3")
     area.get_by_label("To part").fill("2")
     area.get_by_role("button", name="Download sample").click()
-    expect(area.locator("[data-part=told]")).to_have_text("last must not lie before first")
+    expect(area.locator("[data-part=told]")).to_have_text("last must not be before first")
     screen.page.reload()
     area.get_by_role("button", name="Files").click()
     expect(area.get_by_label("MP3 quality")).to_have_value("192")

@@ -180,5 +180,5 @@ def test_where_memory_runs_out_while_loading_an_engine_loads_again_in_the_next_s
     engine.stop()
     assert [size.rows for size in tried] == [4, 3] and engine.info.max_rows == 3
     assert any(step.startswith("memory ran out, loading again with 0.") for step in steps) and steps[-1] == "ready"
-    with pytest.raises(ConfigError, match="memory ran out, although this plan fitted: weights .* lower max_rows"):
+    with pytest.raises(ConfigError, match=r"memory ran out, although this plan fitted: weights .* lower max_rows"):
         Engine.start(replace(config, max_rows=2, max_context=256))  # which may not become smaller

@@ -142,7 +142,7 @@ def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: L
     library.replacements.replace(book.id, "me", TextReplacement("dog", "cow"))
     library.arrangement.delete(book.id, "me", cat.id)
     library.projects.delete(book.id, "me")
-    with pytest.raises(NotFound, match="restore that first"):
+    with pytest.raises(NotFound, match="restore the project first"):
         library.trash.restore([("part", cat.id)], "me")
     assert library.trash.empty("me", "project") == 1
     assert all_items(library) == [] and files(library) == set()
@@ -243,7 +243,7 @@ def test_replacements_are_undone_one_after_the_other_or_any_of_them(library: Lib
     assert texts() == ["Cat.", "Pig."]
     library.replacements.undo(book.id, "me")
     assert texts() == ["Cat.", "Dog."]
-    with pytest.raises(NotFound, match="nothing to undo"):
+    with pytest.raises(NotFound, match="no replacement to undo"):
         library.replacements.undo(book.id, "me")
 
 

@@ -1,4 +1,4 @@
-"""Joins the short cells of a row of a table, which are heard as one line, without pauses between paragraphs."""
+"""Joins the short cells of a table row to one line, which is spoken without pauses between paragraphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from studio.projects.documents.headings import is_heading
 
 MAX_CELL = 60
-"""Characters; in longer cells, and in those with sentences, a table only arranges paragraphs."""
+"""Maximum characters; a table with longer cells, or with sentences, only arranges paragraphs."""
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 
 
