@@ -50,7 +50,7 @@ class History:
 
     @property
     def retention_json(self) -> TakeJson | None:
-        """The retention, how long the trash keeps entries, and how many takes since the start could not be stored, or
+        """The retention, the days of the trash, and the number of takes since the start that could not be stored, or
         only without audio; None if no takes are stored."""
         if self._recorder is None:
             return None
@@ -76,7 +76,7 @@ class History:
         return replace(wanted, voice=voice.id if revision is None else f"{voice.id}@{revision}")
 
     async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
-        """Stored and unstored takes by time. Raises NotFound when ``after`` is gone."""
+        """Stored and unstored takes by time. Raises NotFound if ``after`` is gone."""
         await self._settle()
         return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
 
@@ -167,7 +167,7 @@ class History:
             await self._recorder.wait_until_written(take_id)
 
     def _label(self, voice: str | None, viewer: str | None) -> str | None:
-        """The name by which recent takes have the voice with this id."""
+        """The name of the voice with this id in recent takes."""
         try:
             return voice and self._library.seen_by(viewer).voices.get(voice).slug
         except NotFound:
@@ -218,5 +218,5 @@ def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
 
 
 def without_starred(wanted: TakeFilter) -> TakeFilter:
-    """The same filter, without starred takes unless it selects by id: clearing up must not delete favourites."""
+    """The same filter, without starred takes unless it selects by id: bulk deletion must not delete favourites."""
     return wanted if wanted.ids is not None or wanted.starred else replace(wanted, starred=False)

@@ -1,4 +1,4 @@
-"""Regenerates sentences of a take, with other words if wanted, as a new take: the other audio is copied."""
+"""Regenerates sentences of a take, optionally with other words, as a new take; the other audio is copied."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Regenerated:
 
 
 class Regeneration:
-    """For the takes of this library. Used from one event loop."""
+    """Regenerates sentences of the library's takes. Used from one event loop."""
 
     def __init__(self, history: History, times: TakeWordTimes, library: Library, service: SpeechService) -> None:
         self._history, self._times, self._library, self._service = history, times, library, service
@@ -58,8 +58,8 @@ class Regeneration:
         origin: Origin,
         replacement: str | None = None,
     ) -> TakeJson:
-        """A new take derived from a stored one. ``start`` and ``end``: characters of the original's text, in place of
-        which the ``replacement`` is said.
+        """Derive a new take from a stored one. ``start`` and ``end``: the range of its text that ``replacement``
+        replaces.
 
         Raises NotFound, InProgress, InvalidRequest, CannotRegenerate, LibraryFull, and the errors of `regenerate`.
         """
@@ -82,7 +82,7 @@ class Regeneration:
     ) -> Regenerated:
         """Regenerate sentences of a take without storing it. ``choose`` selects the sentences from all spoken words.
 
-        Raises InvalidRequest for a replacement that cannot be said, CannotRegenerate, NotFound if the audio is gone,
+        Raises InvalidRequest for a replacement that cannot be spoken, CannotRegenerate, NotFound if the audio is gone,
         EditConflict if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words,
         SpeechService.speak and Speech.timestamps.
         """
@@ -128,13 +128,13 @@ class Regeneration:
         return {"cast": again["cast"], "voice": again.get("voice")}
 
     def _check(self, take: Take) -> Recorder:
-        """Raises CannotRegenerate for a take that does not allow it, and if no takes are stored."""
+        """Raises CannotRegenerate if the take cannot be regenerated, or no takes are stored."""
         if self._service.recorder is None:
-            raise CannotRegenerate("this studio keeps no takes (STUDIO_KEEP_TAKES is 0), so it cannot keep the new one")
+            raise CannotRegenerate("this studio stores no takes (STUDIO_KEEP_TAKES is 0), not even the new one")
         if take.state != "finished" or take.finish_reason != "stop":
             raise CannotRegenerate("it is not complete; continue it, or regenerate it as a whole", "take_id")
         if take.media_type != "audio/wav":
-            raise CannotRegenerate(f"it is kept as {take.media_type}; regenerate it as a whole", "take_id")
+            raise CannotRegenerate(f"it is stored as {take.media_type}; regenerate it as a whole", "take_id")
         return self._service.recorder
 
     def _check_model(self, take: Take) -> None:

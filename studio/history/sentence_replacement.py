@@ -42,7 +42,7 @@ def replace_sentences(
     text, spoken = f"{chosen.lead}{chosen.text}", [word.text for word in times]
     skipped = bisect_left(places_of(text, spoken), len(chosen.lead))
     if not are_all(text, spoken):
-        raise DegenerateSpeech("the sentence was cut short; try again")
+        raise DegenerateSpeech("the generated sentence is incomplete; try again")
     try:
         old = kept.read_bytes()[WAV_HEADER:]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Finds the sentences of a text that a selection of characters touches, and gives them other words."""
+"""Finds the sentences of a text that a selection of characters touches, and replaces their words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from studio.speech.text import sentences_of
 from studio.speech.timing.words import places_of, words_in
 
 MOST_BEFORE = 300
-"""Maximum characters of the previous sentence that is generated too, as a lead-in for the voice; a longer one is
-not."""
+"""Maximum characters of the previous sentence for it to be generated too, as a lead-in for the voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,7 @@ class Selection:
     """Sentences to regenerate, and the positions of their words in the whole text."""
 
     text: str
-    """With the replacement, if there is one."""
+    """The text of the sentences, with the replacement if there is one."""
     before: str
     """The previous sentence; blank if there is none, or if it is too long."""
     first: int
@@ -66,7 +65,7 @@ def select(text: str, start: int, end: int, words: Sequence[str], replacement: s
             touched = _touched(text, min(start, places[touched.first - 1]), end, places)
     chosen = _within(touched, head, tail, text)
     if not words_in(chosen):
-        raise InvalidRequest("no word would be left of the text: write at least one", "replacement")
+        raise InvalidRequest("the text would have no words left: write at least one", "replacement")
     return _selection(touched, chosen, head + tail)
 
 

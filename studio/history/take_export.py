@@ -31,7 +31,7 @@ STORED = "wav"
 def file_name(take: Take, format_name: str) -> str:
     """A file name from time, voice and text, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
     when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
-    untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # a name has room only for the beginning
+    untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # only the beginning fits into a name
     words = re.sub(r"[^a-z0-9]+", "-", untagged)[:LONGEST_NAME].strip("-")
     parts = [when, take.label[:LONGEST_NAME], words, f"seed-{take.seed}"]
     return safe_file_name("_".join(part for part in parts if part), format_name, "take")
@@ -70,7 +70,7 @@ def encoded(
 
 
 def decoded(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None, None]:
-    """A kept file's samples, float32 mono, at this rate in Hz, piece by piece. Blocking. Raises StudioError."""
+    """A stored file's samples, float32 mono, at this rate in Hz, piece by piece. Blocking. Raises StudioError."""
     try:
         yield from _sound(path, media_type, rate)
     except (FFmpegError, OSError, IndexError) as error:
@@ -78,7 +78,7 @@ def decoded(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, Non
 
 
 def _sound(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None, None]:
-    """Its samples, float32 mono. Raises FFmpegError, OSError, IndexError."""
+    """The samples of a file, float32 mono. Raises FFmpegError, OSError, IndexError."""
     with av.open(str(path), "r", format=CONTAINERS[media_type]) as source:
         resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)
         for frame in source.decode(source.streams.audio[0]):

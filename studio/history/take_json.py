@@ -17,7 +17,7 @@ EXCERPT = 280
 
 
 def listed_json(take: Take, library: Library | None) -> dict[str, object]:
-    """A take as shown in lists; ``audio`` is None without audio, or when its file is gone. Blocking.
+    """A take as shown in lists; ``audio`` is None without audio, or if its file is gone. Blocking.
 
     ``library``: where the take is stored; None for an unstored take.
     """
@@ -43,7 +43,7 @@ def whole_json(take: Take, library: Library) -> dict[str, object]:
 
 
 def timestamps_json(kind: str, take: Take, unit: Unit, times: Sequence[Timed]) -> dict[str, object]:
-    """The times of its words or sentences."""
+    """The times of a take's words or sentences."""
     return {"object": kind, "id": take.id, "text": take.text, "of": unit, "timestamps": as_json(times)}
 
 

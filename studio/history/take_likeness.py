@@ -24,12 +24,12 @@ from studio.work.work_queue import WorkQueue
 HEARD_SECONDS = 20.0
 """Of a take."""
 CLOSE, NEAR = 70, 40
-"""Per cent from which a take sounds like the person, and from which it resembles them."""
+"""Minimum per cent for a take that sounds like the person, and for one that resembles them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """100 per cent: as alike as two recordings of one person; 0: as two people are."""
+    """``percent``: 100 as for two recordings of one person, 0 as for two people."""
 
     percent: int
     closest: ClosestVoice | None
@@ -43,14 +43,14 @@ class Likeness:
 
 
 class TakeLikeness:
-    """Of the takes of a library. Used from one event loop."""
+    """Compares the takes of a library. Used from one event loop."""
 
     def __init__(self, library: Library, library_prints: LibraryPrints, clips: ClipService, queue: WorkQueue) -> None:
-        """``queue``: in which takes and clips are decoded and read."""
+        """``queue``: for decoding takes and clips and computing their prints."""
         self._library, self._library_prints, self._clips, self._queue = library, library_prints, clips, queue
 
     async def to_voice(self, take: Take, path: Path, caller: str) -> Likeness:
-        """Of a take, by its audio file, to the clips of its voice.
+        """The likeness of a take, by its audio file, to the clips of its voice.
 
         Raises NotOffered, NoLikeness, NotFound (its voice is gone), QueueFull, TooManyRequests, StudioError (damaged).
         """
@@ -64,7 +64,7 @@ class TakeLikeness:
         return await self._queue.run(caller, self._to_voice, take, path, caller, voice)
 
     async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:
-        """Of a take, by its audio file, to a clip.
+        """The likeness of a take, by its audio file, to a clip.
 
         Raises NotOffered, NoLikeness, InvalidClip, QueueFull, TooManyRequests, StudioError (damaged).
         """
@@ -74,10 +74,10 @@ class TakeLikeness:
 
     def _check(self) -> None:
         if not self._library_prints.prints.is_there:
-            raise NotOffered("this studio cannot tell voices: assets/fry/voiceprint.npz is missing", "take_id")
+            raise NotOffered("this studio cannot identify voices: assets/fry/voiceprint.npz is missing", "take_id")
 
     def _to_voice(self, take: Take, path: Path, caller: str, voice: Voice) -> Likeness:
-        """Blocking: some 40 ms for the take, and as much for each clip not yet read."""
+        """Blocking: about 40 ms for the take, and as much for each clip not read before."""
         own = [self._library_prints.spans(sample) for sample in voice.samples]
         known = np.concatenate([NO_SPANS, *own])
         likeness = self._compare(take, path, caller, known, lambda: self._advice(voice.samples, own))

@@ -17,10 +17,10 @@ from studio.work.work_queue import WorkQueue
 
 
 class TakeWordTimes:
-    """For the takes of this library. Used from one event loop."""
+    """Computes and stores word times of the library's takes. Used from one event loop."""
 
     def __init__(self, library: Library, host: EngineHost, queue: WorkQueue) -> None:
-        """``queue``: where alignments wait for the engine."""
+        """``queue``: for alignments, which wait there for the engine."""
         self._takes, self._host, self._queue = library.takes, host, queue
         self._finding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 

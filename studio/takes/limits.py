@@ -1,6 +1,6 @@
 """Limits per caller: speech requests queued or generating at a time, and started per minute.
 
-Other work that takes long has the limits of `studio.work`.
+Other long work has the limits of `studio.work`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from studio.errors import TooManyRequests
 
 REMEMBERED = 10_000
-"""Callers remembered; the one with the oldest request is forgotten first."""
+"""Maximum callers stored; the one with the oldest request is dropped first."""
 
 
 @dataclass(slots=True)

@@ -23,13 +23,13 @@ from studio.supervisor import HealthCheck
 log = logging.getLogger(__name__)
 
 MAX_HELD = 256 * 2**20
-"""Bytes of audio in memory, recording or waiting for the disk; takes beyond this are kept without audio."""
+"""Maximum bytes of audio in memory, recording or waiting for the disk; takes beyond this are stored without audio."""
 MAX_WAITING = 1000
-"""Takes waiting for the disk; those beyond this are not kept."""
+"""Maximum takes waiting for the disk; further takes are not stored."""
 BATCH = 32
 """Maximum takes per transaction."""
 PATIENCE = 5.0
-"""Seconds that a request for a take waits for the disk."""
+"""Seconds for which a request for a take waits for the disk."""
 
 Outcome = Literal["kept", "soundless", "lost"]
 NOT_WHOLE: tuple[Outcome, ...] = ("soundless", "lost")
@@ -81,7 +81,7 @@ class Recorder:
             self._pending[take_id] = Future()
 
     def was_written(self, take_id: str) -> None:
-        """The outcome of the take is known, written or not; end the wait for it."""
+        """End the wait for a take whose outcome is known, written or not."""
         with self._lock:
             written = self._pending.pop(take_id, None)
         if written is not None:
@@ -151,9 +151,9 @@ class Recorder:
             self._open.discard(recording)
 
     def check(self) -> tuple[int, int]:
-        """Bytes of audio as counted, and as really held if nothing is being recorded or waiting for the disk.
+        """Return the bytes of audio counted, and those held if nothing is being recorded or waiting for the disk.
 
-        Corrects the count, as an error in it would eventually leave every take without audio.
+        Corrects the count, because an error in it would eventually leave every take without audio.
         """
         with self._lock:
             counted = self._held
@@ -161,7 +161,7 @@ class Recorder:
                 return counted, counted
             self._held = 0
         if counted:
-            log.error("%d bytes of sound were counted and none are held; the count has been corrected", counted)
+            log.error("%d bytes of audio were counted but none are held; the count has been corrected", counted)
         return counted, 0
 
     def _run(self) -> None:
@@ -185,13 +185,13 @@ class Recorder:
                 outlived = [self._waiting.popleft() for _ in range(self._superseded())]
                 recordings = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             for recording in outlived:
-                self._end(recording, "kept")  # as if it had been written, and removed for the newer ones
+                self._end(recording, "kept")  # as if written, then removed for the newer ones
                 self.was_written(recording.take.id)
             if recordings:
                 return recordings
 
     def _superseded(self) -> int:
-        """Number of waiting takes that need not be written, as newer waiting takes already fill the retention."""
+        """Number of waiting takes that need not be written, because newer waiting ones already fill the retention."""
         size = 0
         for newer, recording in enumerate(reversed(self._waiting)):
             size += recording.size
@@ -253,7 +253,7 @@ class Recording:
         if self._recorder.hold(len(piece)):
             self._sound.append(piece)
             self.size += len(piece)
-        else:  # half a take would sound like a fault of the model, so keep none
+        else:  # half a take would sound like a fault of the model, so drop the audio
             self.free()
             self._is_whole = False
 
@@ -263,7 +263,7 @@ class Recording:
         self._is_unfinished |= is_unfinished
 
     def close(self, take: Take, sample_rate: int) -> None:
-        """Hand the take to the library; its audio, if any, has ``sample_rate`` Hz.
+        """Pass the take to the library; its audio, if any, has ``sample_rate`` Hz.
 
         Takes at another tempo, or with an uploaded clip, cannot be continued.
         """

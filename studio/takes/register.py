@@ -14,7 +14,7 @@ from studio.takes.recent_takes import RecentTakes
 from studio.takes.recorder import Outcome
 
 RECENT = 4096
-"""Number of takes remembered: more than are ever active in all processes together."""
+"""Number of takes stored: more than are ever active in all processes."""
 
 
 class OpenRequest(Protocol):
@@ -29,7 +29,7 @@ class OpenRequest(Protocol):
 
 
 class Register:
-    """Used from one event loop. Each request enters, is added, put as often as it changes, and leaves."""
+    """Used from one event loop. For each request: `enter`, `add`, `put` after each change, `left`."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.takes = RecentTakes(RECENT)
@@ -93,7 +93,7 @@ class Register:
         """Cancel an active request. Raises NotFound if there is none with this id."""
         request = self._active.get(request_id)
         if request is None:
-            raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
+            raise NotFound(f"there is no active request {request_id[:80]!r}", "request_id")
         request.cancel()
 
     def cancel_all(self, prefix: str) -> None:

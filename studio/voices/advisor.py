@@ -1,4 +1,4 @@
-"""The advisor: strengths and faults of a reference clip, in plain words, with a fix where possible."""
+"""The advisor: describes strengths and faults of a reference clip, with a fix if possible."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ TAIL = 0.4
 _WIDE_FROM = "\u2e80"
 """Caseless letters from this code point on are ideographs, kana and hangul, each about as long as 2.5 other letters."""
 SLOW, FAST = 5.0, 27.0
-"""Plausible letters a second of speech; outside this range the transcript hardly belongs to the clip."""
+"""Plausible letters per second of speech; outside this range the transcript hardly belongs to the clip."""
 WHISPER = 0.3
-"""Less than this share of the speech with a pitch is a whisper, or noise."""
+"""Minimum share of speech with a pitch; less is a whisper, or noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def advise(clip: Clip, text: str, cut: Cut, spans: np.ndarray = NO_SPANS) -> Adv
 
 
 def letters_per_second(text: str, seconds: float) -> float:
-    """Letters and digits a second; an ideograph, kana or hangul counts as 2.5."""
+    """Letters and digits per second; an ideograph, kana or hangul counts as 2.5."""
     weight = 0.0
     for sign in text:
         if unicodedata.category(sign)[0] in "LN":

@@ -1,6 +1,6 @@
-"""The voices that come with the studio: a folder of NAME.wav and NAME.txt, imported into the library once each.
+"""The bundled voices: a folder of NAME.wav and NAME.txt, each imported into the library once.
 
-aliases.json names the voices that the default voice and OpenAI's names stand for: {"nova": ["greta", "clara"], …}.
+aliases.json maps the default voice and OpenAI's names to voices: {"nova": ["greta", "clara"], …}.
 facts.json describes each voice: {"Clara": {"gender": "female", "accent": "American", …}, …}.
 """
 
@@ -62,7 +62,7 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
 
 
 def import_bundled(library: Library, folder: Path) -> None:
-    """Import the folder's voices that the library has never had; a new recording becomes the next revision. Blocking.
+    """Import voices of the folder that the library never had; a new recording becomes the next revision. Blocking.
 
     A deleted voice stays deleted, a voice with other recordings stays as it is, and a voice whose name the owner
     already uses is left out. A clip without a transcript, or the reverse, is ignored. A damaged file in the library is

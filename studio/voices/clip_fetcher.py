@@ -1,8 +1,8 @@
-"""Reference clips that a request names by address: data:, https:, http: and file:, all untrusted.
+"""Fetches reference clips that a request gives as an address (data:, https:, http: or file:), all untrusted.
 
-A remote host is resolved first, all of its addresses must be public, and the connection goes to the very address that
-was checked; each redirect starts over. Bytes and time are bounded. Every failure gives the same answer, so that it
-reveals nothing about a network or a disk.
+A remote host is resolved first, all of its addresses must be public, and the connection uses the checked address; each
+redirect is checked again. Bytes and time are limited. Every failure gives the same answer, which reveals nothing about
+a network or a disk.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ MAX_URL = 2048
 PORTS = {"http": 80, "https": 443}
 
 _BASE64 = TypeAdapter(bytes, config=ConfigDict(val_json_bytes="base64"))
-"""Decodes base64 four times as fast as Python, and holds the GIL for so much less time."""
+"""Decodes base64 in a quarter of Python's time, and so holds the GIL for less time."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _Refused(Exception):
-    """Why an address is refused: for the log, never for the caller."""
+    """The reason for refusing an address: for the log, never for the caller."""
 
 
 class ClipFetcher:
     """Downloads clips for requests.
 
-    ``folder``: where file: addresses may point; None allows none. ``trusted``: networks of the operator that may be
-    reached on any port although they are not public.
+    ``folder``: the folder allowed for file: addresses; None: no files. ``trusted``: private networks allowed
+    on any port.
     """
 
     def __init__(self, folder: Path | None = None, trusted: tuple[Network, ...] = ()) -> None:
@@ -156,7 +156,7 @@ def _tls() -> ssl.SSLContext:
 def is_public(address: Address) -> bool:
     """Whether an address belongs to a host of the open internet.
 
-    IPv4 addresses embedded in IPv6 do not: those in ::/8 (mapped, compatible, NAT64) are reserved, and tunnels (6to4,
+    IPv4 addresses embedded in IPv6 do not: in ::/8 (mapped, compatible, NAT64) they are reserved, and tunnels (6to4,
     Teredo) are out of use; Python's versions do not agree on them.
     """
     is_tunnel = isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo)

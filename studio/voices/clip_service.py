@@ -1,4 +1,4 @@
-"""Untrusted clips, each step in its queue: cut, judged, compared with voices, denoised, transcribed."""
+"""Processes untrusted clips, each step in its queue: cuts, judges, compares with voices, denoises, transcribes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ClipService:
     def __init__(
         self, queue: WorkQueue, transcriber: Transcriber, denoiser: Denoiser, library_prints: LibraryPrints
     ) -> None:
-        """``queue``: where clips are decoded and judged."""
+        """``queue``: for decoding and judging clips."""
         self._queue, self._library_prints = queue, library_prints
         self.transcriber = transcriber
         self.denoiser = denoiser
@@ -51,7 +51,7 @@ class ClipService:
         return await self._queue.run(caller, self._library_prints.closest, intake.spans, caller)
 
     async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
-        """Only the cut, as it is encoded."""
+        """Decode only the cut, as the engine encodes it."""
         return await self._queue.run(caller, sound_of, data, cut, param)
 
     async def levels(self, caller: str, data: bytes, param: str) -> tuple[np.ndarray, float]:
@@ -72,7 +72,7 @@ class ClipService:
         return transcription.text
 
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
-        """The cut as the model hears it, as a WAV file."""
+        """The cut as the model gets it, as a WAV file."""
         return await self._queue.run(caller, _preview, data, cut)
 
 

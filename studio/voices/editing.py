@@ -1,4 +1,4 @@
-"""Edits of a voice's samples, for page, API and command line; each edit makes a new revision."""
+"""Edits a voice's samples, for page, API and command line; each edit creates a new revision."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def edit_sample(
     cut = cut or before.cut
     try:
         judged = take_in(library.voices.clip(before), text, cut).sample(text)
-    except InvalidClip as error:  # the stored clip was fine, so the fault is in the new cut
+    except InvalidClip as error:  # the stored clip was valid, so the fault is in the new cut
         raise InvalidClip(error.message, "cut") from None
     after = replace(
         before,
@@ -66,7 +66,7 @@ def edit_sample(
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
         if before not in samples:
-            raise EditConflict("the sample was changed in the meantime; read it again", "sample")
+            raise EditConflict("the sample was changed meanwhile; reload it", "sample")
         return [after if sample == before else sample for sample in samples]
 
     return library.voices.revise(reference, change, version)
@@ -94,7 +94,7 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
 
 
 def restore_revision(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
-    """Make a new revision with the samples of an old one. Blocking. Raises NotFound, EditConflict."""
+    """Create a new revision with the samples of an old one. Blocking. Raises NotFound, EditConflict."""
     voice = library.voices.get(reference)
     old = library.voices.get(f"{voice.id}@{revision}")
     return library.voices.revise(voice.id, lambda samples: old.samples, version)

@@ -1,4 +1,4 @@
-"""The intake of reference clips: untrusted bytes become a judged cut, or a refusal that says why."""
+"""Accepts reference clips: judges a cut of untrusted bytes, or refuses them with the reason."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints
 
 MAX_GAIN_DB = 40.0
 _SUGGESTED = 15.0
-"""Seconds suggested of a longer file."""
+"""Seconds of the span suggested for a longer file."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Intake:
-    """An accepted clip: its file, untouched; the audio of its cut; the advice on it."""
+    """An accepted clip: its unchanged file, the audio of its cut, and the advice."""
 
     data: bytes = field(repr=False)
     media_type: str
@@ -29,7 +29,7 @@ class Intake:
     clip: Clip
     advice: Advice
     spans: np.ndarray = field(repr=False)
-    """Its voiceprints (spans, 256); none if they were not taken."""
+    """Its voiceprints (spans, 256); empty if they were not computed."""
 
     def as_json(self) -> dict[str, Any]:
         """The judged cut and its advice."""
@@ -59,7 +59,7 @@ def take_in(
 ) -> Intake:
     """Read, check and judge a clip. Blocking: a tenth of a second for a long one.
 
-    With ``prints`` it is also judged by who speaks.
+    With ``prints`` it also checks whether one person speaks.
     Raises InvalidClip for a file that is not audio, broken, silent, not finite, or not 1 to 30 s long as cut.
     """
     cut = cut or Cut()
@@ -93,7 +93,7 @@ def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
 
 
 def suggest_span(data: bytes, param: str | None = None) -> Cut:
-    """Where to cut a file that is too long: the span with the most speech that begins and ends in pauses. Blocking.
+    """Find a cut of a file that is too long: the span with the most speech that begins and ends in pauses. Blocking.
 
     A file of up to 30 s is not cut. Raises InvalidClip.
     """

@@ -1,4 +1,4 @@
-"""Quiet clips raised to the usual level before they are encoded."""
+"""Raises quiet clips to the usual level before they are encoded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from studio.voices.measure import speech_level, to_decibels
 SPEECH_DB = -22.0
 """RMS level to which quiet speech is raised, and which the advisor suggests."""
 QUIET_DB = -34.0
-"""Below this, speech is quiet. Codecs handle such levels badly: at -58 dB a take is half as long again as it should
-be, at -70 dB a quarter of its words are wrong."""
+"""Speech below this level is quiet. Codecs handle such levels badly: at -58 dB a take is half as long again as it
+should be, at -70 dB a quarter of its words are wrong."""
 PEAK_DB = -1.0
 """The highest peak allowed after raising."""
 

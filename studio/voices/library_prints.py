@@ -25,13 +25,13 @@ class ClosestVoice:
     slug: str
     name: str
     percent: int
-    """As `percent_alike` has it."""
+    """The result of `percent_alike`."""
     among: int
     """Bundled voices that were compared."""
 
 
 class LibraryPrints:
-    """Blocking: some 40 ms for each clip that was not read before. Its methods may be called from several threads."""
+    """Blocking: about 40 ms for each clip that was not read before. Methods may be called from several threads."""
 
     def __init__(self, library: Library, prints: Voiceprints) -> None:
         self.prints = prints
@@ -54,7 +54,7 @@ class LibraryPrints:
         return ClosestVoice(voice.id, voice.slug, voice.name, percent, len(alike))
 
     def _bundled(self, caller: str) -> Iterator[tuple[Voice, np.ndarray]]:
-        """Each bundled voice that has a print, with its spans; without those whose recording is damaged."""
+        """The bundled voices with prints, each with its spans; without voices whose recording is damaged."""
         for voice in self._library.seen_by(caller).voices.page(bundled=True):
             try:
                 spans = self.spans(voice.samples[0]) if voice.samples else NO_SPANS
@@ -64,7 +64,7 @@ class LibraryPrints:
                 yield voice, spans
 
     def spans(self, sample: Sample) -> np.ndarray:
-        """The prints (spans, 256) of a voice's clip as cut; no span where it has too little speech."""
+        """The prints (spans, 256) of a voice's clip as cut; empty if it has too little speech."""
         spans = self._known.get(sample.cut_key)
         if spans is None:
             clip = sound_of(self._library.voices.clip(sample), sample.cut)

@@ -13,9 +13,9 @@ _SPEECH_BELOW_PEAK_DB = 30.0
 _LOWEST_PITCH, _HIGHEST_PITCH = 60, 400
 """Hz."""
 _PERIODIC = 0.5
-"""Normalised autocorrelation from which a frame has a pitch."""
+"""Minimum normalised autocorrelation of a frame with a pitch."""
 _PITCH_FRAMES = 100
-"""Frames that are looked at for a pitch, evenly spread."""
+"""Number of frames examined for a pitch, evenly spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Figures:
         return self.speech_db - self.noise_db
 
     def as_dict(self) -> dict[str, float]:
-        """Rounded to what is meaningful, for the library and for people."""
+        """The figures rounded to a meaningful precision, for the library and for display."""
         names = ("seconds", "peak_db", "speech_db", "noise_db", "snr_db", "bandwidth", "head", "tail", "hum")
         rounded = {name: round(float(getattr(self, name)), 2) for name in (*names, "voiced")}
         return rounded | {"clipped": round(self.clipped, 6)}
@@ -126,7 +126,7 @@ def _bandwidth(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
 
 
 def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
-    """50 or 60 if that frequency or its double stands out continuously, as mains hum does and voices do not."""
+    """50 or 60 if that frequency or its double is prominent throughout, as mains hum is and voices are not."""
     size = rate // 2
     hop = size // 2
     if len(pcm) < 3 * size:

@@ -1,4 +1,4 @@
-"""Clips uploaded with requests, downloaded and encoded; cached by content, so that many callers share one encoding."""
+"""Downloads and encodes clips of requests, cached by content, so that many callers share one encoding."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class _Encoding:
 class References:
     """A bounded cache from clip bytes and words to codes. Used from one event loop.
 
-    Callers that ask for a clip being encoded wait for that encoding. It continues when one of them leaves; when the
-    last one leaves, it is cancelled, and the engine drops a clip that it has not started.
+    Requests for a clip that is being encoded wait for that encoding. It continues if one of them leaves; if the last
+    leaves, it is cancelled, and the engine drops a clip that it has not started.
     """
 
     def __init__(self, downloads: WorkQueue, queue: WorkQueue, fetcher: ClipFetcher, limit: int = 256) -> None:
-        """``downloads``: where clips are downloaded; ``queue``: where they are decoded and encoded."""
+        """``downloads``: the queue for downloading clips; ``queue``: for decoding and encoding them."""
         self._downloads = downloads
         self._queue = queue
         self._fetcher = fetcher
@@ -46,7 +46,7 @@ class References:
     ) -> Reference:
         """The reference of a clip (any readable container, 1 to 30 s) or of a clip's address, and its transcript.
 
-        ``patient`` waits regardless of the queue's length: for work that is bounded elsewhere.
+        ``patient`` waits regardless of the queue's length: for work with another limit.
         Raises InvalidClip, QueueFull, TooManyRequests, TooCostly, EngineStopped.
         """
         codec = engine.info.codec_fingerprint

@@ -1,4 +1,4 @@
-"""The library's voices as requests name them, with their references for the engine."""
+"""Finds the library's voices by the names in requests, and provides their references for the engine."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
     "marin", "nova", "onyx", "sage", "shimmer", "verse",
 )  # fmt: skip
-"""OpenAI's built-in names, which many clients send to any server: each stands for a bundled voice unless the library
-has a voice of that name."""
+"""OpenAI's built-in names, which many clients send to any server: each means a bundled voice unless the library has a
+voice of that name."""
 
 Preferred = Mapping[str, Sequence[str]]
 """An alias, and slugs of voices in order of preference."""
 
 FindVoice = Callable[[str | None], Voice | None]
-"""`VoiceResolver.find`, or a version of it that remembers results."""
+"""`VoiceResolver.find`, or a version that caches results."""
 
 DEFAULT = "default"
 
 LIBRARY = "library"
-"""The caller in whose name a voice's clip is encoded, since the codes are stored for all."""
+"""The caller for encoding a voice's clip, because the codes are stored for all."""
 
 REMEMBERED = 1000
-"""Samples whose codes stay in memory, some 4 kB each."""
+"""Maximum samples whose codes stay in memory, about 4 kB each."""
 
 MOST_NAMED = 20
-"""Voices that a message lists."""
+"""Maximum voices listed in a message."""
 
 _CodesKey: TypeAlias = tuple[str, str]
 """A sample's cut and a codec's fingerprint."""
@@ -57,8 +57,7 @@ class VoiceResolver:
     """Finds voices in a library, and encodes samples that have no codes yet. Used from one event loop."""
 
     def __init__(self, library: Library, preferred: Preferred | None = None) -> None:
-        """``preferred``: the bundled voices that the default and OpenAI's names stand for; the first existing one
-        counts."""
+        """``preferred``: the bundled voices for the default and OpenAI's names; the first existing one counts."""
         self.library = library
         self._preferred = preferred or {}
         self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
@@ -92,7 +91,7 @@ class VoiceResolver:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
     def _meant(self, alias: str, bundled: list[str]) -> str:
-        """The bundled voice that an alias stands for. Deleting a voice changes only the aliases that stood for it.
+        """The bundled voice for an alias. Deleting a voice changes only its own aliases.
 
         Without a preference the default is the first voice, and each of OpenAI's names has its own order.
         """
@@ -104,7 +103,7 @@ class VoiceResolver:
         return max(bundled, key=lambda name: hashlib.sha256(f"{alias} {name}".encode()).digest())
 
     def _instead(self, unknown: str) -> str:
-        """A hint for an unknown name: similar names, else the first of all."""
+        """A hint for an unknown name: similar names, else the first names of all."""
         names = [voice.slug for voice in self.listed]
         if near := difflib.get_close_matches(unknown, names, 3):
             return f"did you mean {' or '.join(near)}?"
@@ -145,7 +144,7 @@ class VoiceResolver:
 
     def check_for_owner(self, owner: str, caller: str | None, *names: str | None) -> None:
         """Blocking. Raises UnknownVoice for a voice that the caller cannot use, NotAllowed for one that the project's
-        owner, for whom its parts are generated, cannot use."""
+        owner cannot use, for whom its parts are generated."""
         for name in filter(None, dict.fromkeys(names)):
             self.seen_by(caller).find(name)
             try:
@@ -192,7 +191,7 @@ class VoiceResolver:
             del self._codes[next(iter(self._codes))]
 
     async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey, queue: WorkQueue) -> np.ndarray:
-        """Callers that need the same codes wait for one encoding, which continues when one of them leaves."""
+        """Encode a sample. Callers of the same codes share one encoding, which continues if one of them leaves."""
 
         def forget(done: asyncio.Task[np.ndarray]) -> None:
             self._encoding.pop(key, None)

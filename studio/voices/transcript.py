@@ -13,10 +13,10 @@ from studio.library.checks import MAX_TEXT
 from studio.unicode_text import normalize
 
 ALIKE = 0.75
-"""Words with this share of letters in common count as one word in two spellings."""
+"""Words with this share of letters in common count as two spellings of one word."""
 
 MAX_ALIKE = 64
-"""Letters; anything longer is not a word."""
+"""Maximum letters of a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class _Word:
 
 
 def compare(written: str, heard: str) -> tuple[Mark, ...]:
-    """The transcript in pieces, marked where other words were recognised; spelling, case and punctuation do not count.
+    """The transcript in pieces, marked where other words were recognised; ignores spelling, case and punctuation.
 
     Blocking: 50 ms for the longest texts. Raises InvalidRequest for one of more than MAX_TEXT characters.
     """

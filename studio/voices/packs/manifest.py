@@ -1,4 +1,4 @@
-"""A voice pack's manifest.json, untrusted: every field has its type, or the error names it."""
+"""Reads a voice pack's untrusted manifest.json: errors name the field with the wrong type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PackFile(_PackPart):
 
 
 class PackCodes(_PackPart):
-    """Codes in packs of earlier versions; they are counted and not used."""
+    """Codes in packs of earlier versions; they are counted but not used."""
 
     file: PackFile
 

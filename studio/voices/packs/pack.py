@@ -1,10 +1,10 @@
-"""Voice packs: a voice as one .fishvoice file, byte for byte the same for the same voice, safe to open when untrusted.
+"""Voice packs: a voice as one .fishvoice file, identical bytes for the same voice, safe to open if untrusted.
 
 A zip with manifest.json, clips/ and consent/. The manifest lists every other entry with its SHA-256; an entry that is
 unlisted, too large or different is refused before anything is used. No pickle, no paths.
 
-Packs of earlier versions also have codes. They are not used: the model must speak from the clip that one can listen to
-and that its speaker agreed to, and codes cannot be checked by listening.
+Packs of earlier versions also have codes. They are not used: the model must use the clip to which the speaker agreed,
+and codes cannot be checked by listening.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from studio.voices.packs.manifest import FORMAT, Manifest, PackConsent, PackFile
 
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
-"""Bytes of a pack, and of its unpacked entries together: the limit of a voice, so that every voice of a library can be
-exported and imported again. A clip and a consent's recording have at most MAX_BYTES."""
+"""Maximum bytes of a pack, and of all its unpacked entries: the same as for a voice, so that every voice of a library
+can be exported and imported again. A clip and a consent's recording have at most MAX_BYTES."""
 MAX_ENTRIES = 64
-"""Entries of a pack with codes; a pack without codes has at most two more than MAX_SAMPLES."""
+"""Maximum entries of a pack with codes; a pack without codes has at most two more than MAX_SAMPLES."""
 MAX_CODES = 256 * 1024
-"""Bytes of one sample's codes, in packs that have them."""
+"""Maximum bytes of one sample's codes, in packs with codes."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -103,7 +103,7 @@ def read_pack(data: bytes) -> Pack:
     except InvalidPack:
         raise
     except InvalidRequest as error:
-        raise InvalidPack(f"the pack contains something that cannot be used: {error}", "file") from error
+        raise InvalidPack(f"the pack has contents that cannot be used: {error}", "file") from error
 
 
 def import_pack(library: Library, data: bytes, name: str | None = None, replaces: str | None = None) -> Voice:
@@ -113,7 +113,7 @@ def import_pack(library: Library, data: bytes, name: str | None = None, replaces
     consent. Raises InvalidPack, InvalidRequest, NameTaken, and NotFound for the voice to replace.
     """
     if name and replaces:
-        raise InvalidRequest("give either name, for a new voice, or replaces, for a new revision of one", "replaces")
+        raise InvalidRequest("send either name, for a new voice, or replaces, for a new revision", "replaces")
     pack = read_pack(data)
     source = hashlib.sha256(data).hexdigest()
     if replaces:
@@ -168,7 +168,7 @@ def _entries(data: bytes) -> dict[str, bytes]:
         with opened(data, MAX_ENTRIES) as archive:
             infos = archive.infolist()
             if len({info.filename for info in infos}) < len(infos):
-                raise InvalidPack("the pack has two entries with one name", "file")
+                raise InvalidPack("the pack has two entries of the same name", "file")
             remaining, entries = MAX_PACK, {}
             for info in infos:
                 entries[info.filename] = read_entry(archive, info, remaining)
@@ -212,6 +212,6 @@ def _claim(file: PackFile, entries: dict[str, bytes], claimed: set[str], limit: 
         raise InvalidPack(f"the pack's entry {file.name[:80]!r} is missing, or named twice", "file")
     data = entries[file.name]
     if len(data) > limit or len(data) != file.size or hashlib.sha256(data).hexdigest() != file.sha256:
-        raise InvalidPack(f"the pack's entry {file.name[:80]!r} is too large or not what the manifest says", "file")
+        raise InvalidPack(f"the pack's entry {file.name[:80]!r} is too large or does not match the manifest", "file")
     claimed.add(file.name)
     return data

@@ -20,15 +20,15 @@ RECORDINGS = frozenset(
     (".wav", ".mp3", ".flac", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".wma", ".aac", ".aif", ".aiff", ".aifc")
 )
 MAX_WORDS = 64 * 1024
-"""Bytes of a .lab file."""
+"""Maximum bytes of a .lab file."""
 MAX_FILES = 2000
-"""Files in an uploaded folder or its archive."""
+"""Maximum number of files in an uploaded folder or its archive."""
 MAX_UNPACKED = 512 * 1024 * 1024
-"""Unpacked bytes read from an archive."""
+"""Maximum unpacked bytes read from an archive."""
 _MANIFEST = "manifest.json"
 
 Files = Mapping[str, Callable[[int], bytes]]
-"""A reader for each path, which returns at most its argument's bytes and one more; a path's last two parts count."""
+"""A reader for each path, which returns at most one more byte than its argument; a path's last two parts count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ def import_folder(library: Library, folder: Path) -> ImportedReferences:
 def import_references(library: Library, files: Files) -> ImportedReferences:
     """Import one voice per folder with recordings. Voices and recordings that cannot be used are left out.
 
-    A voice of an existing name is refused, so that a second import makes no duplicates. Blocking. Raises InvalidPack if
-    nothing can be used.
+    A voice with an existing name is refused, so that a second import creates no duplicates. Blocking. Raises
+    InvalidPack if nothing can be used.
     """
     folders: dict[str, list[str]] = {}
     for path in sorted(files):

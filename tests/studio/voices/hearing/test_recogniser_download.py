@@ -89,7 +89,7 @@ def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Stee
         hub.broken = True
         client.post(ROUTE)
         failed = until(client, lambda status: status["fetching"] is None)
-        assert "did not arrive as the hub has it" in failed["error"] and failed["name"] is None
+        assert "differs from the hub's file" in failed["error"] and failed["name"] is None
         assert files_in(tmp_path) == set()
 
 
