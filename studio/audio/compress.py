@@ -1,4 +1,4 @@
-"""MP3, Ogg Opus, AAC (ADTS) and FLAC as streams: FFmpeg's encoders and muxers, set to hold nothing back."""
+"""MP3, Ogg Opus, AAC (ADTS) and FLAC as streams: FFmpeg's encoders and muxers, set to output data immediately."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COMPRESSIONS = {
     # Pages of 20 ms (in µs): a default page has a second or more, and is written only when full.
     "opus": Compression("audio/ogg", "ogg", "libopus", "flt", 64_000, {"page_duration": "20000"}),
     "aac": Compression("audio/aac", "adts", "aac", "fltp", 96_000),
-    # Blocks of 1024 samples instead of 4608, so that the first chunk gives bytes already.
+    # Blocks of 1024 samples instead of 4608, so that already the first chunk gives bytes.
     "flac": Compression("audio/flac", "flac", "flac", "s16", codec_options={"frame_size": "1024"}),
 }
 FLAC_LENGTH = slice(18, 26)
@@ -95,7 +95,7 @@ class CompressedEncoder:
         return data
 
     def _open(self) -> tuple[OutputContainer, AudioStream]:
-        """Opens the encoder at the first use, so that a thread bears the cost: LAME takes milliseconds."""
+        """Open the encoder on first use, so that a thread does the work: LAME takes milliseconds."""
         if self._opened is None:
             compression = self._compression
             # bitexact: the same audio gives the same bytes; Ogg would otherwise pick a random serial number.

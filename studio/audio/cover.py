@@ -1,4 +1,4 @@
-"""Covers of audiobooks: untrusted JPEG or PNG pictures, checked before anything decodes them."""
+"""Checks covers of audiobooks, untrusted JPEG or PNG pictures, before they are decoded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from studio.errors import InvalidRequest
 MAX_COVER = 4 * 1024 * 1024
 """Bytes."""
 MAX_SIDE = 4096
-"""Pixels a side: 64 MiB unpacked."""
+"""Maximum pixels per side: 64 MiB unpacked."""
 _MEDIA_TYPES = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
-"""Pillow's names; MPO is a JPEG with further pictures behind it, as phones take them."""
+"""Pillow's names; MPO is a JPEG with further pictures after it, as phones produce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def read_cover(image: bytes) -> Cover:
     """
     if len(image) > MAX_COVER:
         raise InvalidRequest(f"the cover has {len(image)} bytes; at most {MAX_COVER} are allowed", "cover")
-    from PIL import Image  # most documents have no cover
+    from PIL import Image  # imported here, because most documents have no cover
 
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as picture:

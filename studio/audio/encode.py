@@ -20,7 +20,7 @@ class Encoder(Protocol):
 
     media_type: str
     sample_rate: int
-    """Hz, of the file."""
+    """The file's sample rate in Hz."""
     costly: bool
     """Whether encoding takes long enough to be done in a thread."""
 

@@ -21,11 +21,11 @@ OPUS_RATES = (8_000, 16_000, 24_000, 48_000)
 MP3_BIT_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
 """kbit/s, constant."""
 _LOW_MP3_RATE, _LOW_MP3_BITS = 24_000, 160_000
-"""Up to this sample rate MP3 is MPEG-2, whose encoders silently use these bits a second instead of more."""
+"""Up to this sample rate MP3 is MPEG-2, whose encoders silently limit the bit rate to these bits per second."""
 
 
 def check_format(name: str, sample_rate: int | None, param: str = "response_format") -> None:
-    """Raises InvalidRequest, naming the field ``param``, for an unknown format or a rate it cannot have."""
+    """Raises InvalidRequest, naming the field ``param``, for an unknown format or an unsupported rate."""
     if name not in MEDIA_TYPES:
         raise InvalidRequest(f"{name[:80]!r} is not a {param}; use one of {', '.join(FORMATS)}", param)
     rates = OPUS_RATES if name == "opus" else SAMPLE_RATES
@@ -60,7 +60,7 @@ def open_encoder(
     ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's rate, or 44.1 for an unusual one, and for an
     MP3 whose ``bit_rate`` needs more than the source's.
     ``samples``: the total length at the source rate if known. ``metadata``, by FFmpeg's names: for flac and opus.
-    ``bit_rate``: bits a second instead of the format's default. Raises InvalidRequest.
+    ``bit_rate``: bits per second instead of the format's default. Raises InvalidRequest.
     """
     check_format(name, sample_rate)
     needs_more = name == "mp3" and source_rate <= _LOW_MP3_RATE and (bit_rate or 0) > _LOW_MP3_BITS

@@ -11,7 +11,7 @@ from studio.audio.loudness import amplitude
 REACH = 0.02
 """Seconds over which the gain falls before a peak and recovers after it; less would sound rough."""
 PHASES, TAPS = 4, 12
-"""True peaks are searched at four times the rate, by twelve taps a phase, as in BS.1770's Annex 2."""
+"""True peaks are searched at four times the rate, with twelve taps per phase, as in BS.1770's Annex 2."""
 
 
 class Limiter:

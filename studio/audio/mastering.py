@@ -14,9 +14,9 @@ from studio.errors import InvalidRequest
 NONE = "none"
 """No standard: audio as generated."""
 MOST_GAIN = 30.0
-"""dB; audio that needs more is close to silence, and its noise would become audible."""
+"""Maximum gain in dB; audio that needs more is close to silence, and its noise would become audible."""
 CLOSE = 0.25
-"""dB off the target that are inaudible, and so need no further pass."""
+"""Inaudible deviation from the target in dB, which needs no further pass."""
 PASSES = 4
 
 
@@ -38,7 +38,7 @@ class Standard:
     noise_floor: float | None = None
     """Maximum dB of the quietest half second."""
     bit_rate: int | None = None
-    """Of its MP3 files, in bits a second."""
+    """Bit rate of its MP3 files, in bits per second."""
     head: float = 0.0
     tail: float = 0.0
     """Seconds of silence before and after each chapter's file."""
@@ -91,7 +91,7 @@ class Mastering:
     after: Loudness
 
     def applied(self, pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[np.ndarray, None, None]:
-        """The audio, float32 mono, processed: as many samples."""
+        """The processed audio, float32 mono, with the same number of samples."""
         if not self.is_limited:
             yield from (pcm * np.float32(amplitude(self.gain)) for pcm in pieces)
             return

@@ -11,9 +11,9 @@ _LAYOUT = struct.Struct("<4sI4s4sIHHIIHH4sI")
 """The header up to the samples: RIFF, a format chunk of 16 bytes, then the data chunk."""
 _PCM = 1
 _DISGUISED = (b"\x72\xf8\x1f\x4e", b"\x7f\xfe\x80\x01", b"\xfe\x7f\x01\x80", b"\x1f\xff\xe8\x00", b"\xff\x1f\x00\xe8")
-"""The first bytes of S/PDIF and DTS data stored as samples; FFmpeg looks for it in …"""
+"""The first bytes of S/PDIF and DTS data stored as samples."""
 _LOOKED_AT = 2**16 + 2**10
-"""… the first 64 KiB, and decodes them."""
+"""FFmpeg searches the first 64 KiB for such data, and decodes it."""
 MOST_CHANNELS = 2
 
 
@@ -26,7 +26,7 @@ def samples_of(data: bytes) -> tuple[np.ndarray, int] | None:
         return None
     if not 1 <= channels <= MOST_CHANNELS or block != 2 * channels or speed != rate * block:
         return None
-    if not 0 < length <= len(data) - _LAYOUT.size or length % block:  # of a live stream, or truncated
+    if not 0 < length <= len(data) - _LAYOUT.size or length % block:  # from a live stream, or truncated
         return None
     if any(sign in data[:_LOOKED_AT] for sign in _DISGUISED):
         return None

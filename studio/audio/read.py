@@ -1,4 +1,4 @@
-"""Reads an uploaded clip: its container is recognised by its first bytes, its audio decoded within limits."""
+"""Reads an uploaded clip: recognises its container by the first bytes, and decodes its audio within limits."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ MAX_CHANNELS = 8
 SILENCE = 1e-3
 """A clip that varies by less than this, -60 dB, has no voice, whatever its offset."""
 LOUDEST = 16.0
-"""24 dB above full scale, which floating point holds in loud recordings; anything beyond is not a recording."""
+"""Maximum magnitude, 24 dB above full scale, as in loud floating-point recordings; more is not a recording."""
 
 MAX_START = 1800.0
-"""Seconds into a file at which a span may begin; anything later is not read."""
+"""Maximum seconds at which a span may begin; later audio is not read."""
 STEP = 0.02
 """Seconds per level of `read_levels`."""
 
 PROBE = {"probesize": str(32 * 1024)}
-"""Bytes that FFmpeg may read to detect a track. By default it reads up to five million: ten of the twelve milliseconds
-that reading a ten-second WAV takes."""
+"""Maximum bytes that FFmpeg reads to detect a track. By default it reads up to five million, which takes ten of the
+twelve milliseconds for a ten-second WAV."""
 
 MAX_CHUNKS = 1000
-"""Chunks of a WAV file; FFmpeg takes seconds for the 65,535 that may be in one, and recorders write a dozen."""
+"""Maximum chunks of a WAV file; recorders write a dozen, and FFmpeg takes seconds for the possible 65,535."""
 
 PART = 2**15
 """Samples examined together."""
@@ -90,7 +90,7 @@ def read_clip(
     """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 
     ``channel`` selects one channel (from 0) instead of the mean of all. Channels in antiphase would have a silent mean:
-    of those the loudest is used. Nothing outside the span is kept in memory.
+    the loudest of them is used instead. Nothing outside the span is kept in memory.
 
     Raises InvalidClip, which says what is wrong and what is allowed; it names start, end or channel if one of these is
     wrong, and ``param`` for the file.
@@ -134,7 +134,7 @@ def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, floa
     """RMS over all channels for each whole STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,), and the
     exact duration in seconds. Blocking.
 
-    Uses 200 bytes a second, whatever the file unpacks to. Raises InvalidClip.
+    Uses 200 bytes per second, regardless of the unpacked size. Raises InvalidClip.
     """
     levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
@@ -152,7 +152,7 @@ def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, floa
 
 
 def container_of(data: bytes, param: str | None = None) -> str:
-    """FFmpeg's name of a file's container; not FFmpeg's own guess, since playlists make it open other files.
+    """FFmpeg's name of a file's container; not FFmpeg's own guess, because it opens other files for playlists.
 
     Raises InvalidClip for a file that is empty, too large or not one of CONTAINERS.
     """
@@ -229,7 +229,7 @@ def _has_many_chunks(data: bytes) -> bool:
 
 def _frames(source: av.container.InputContainer) -> Iterator[av.AudioFrame]:
     """The first audio track's frames. Like players, it skips packets that cannot be decoded: the last one of a
-    truncated download, half a sample at the end. Raises FFmpegError if most are such.
+    truncated download, half a sample at the end. Raises FFmpegError if it skips most of them.
     """
     decoded, damaged, error = 0, 0, None
     for packet in source.demux(audio=0):

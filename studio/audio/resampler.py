@@ -14,7 +14,7 @@ KAISER_BETA = 10.0
 
 
 ONE_THREAD = 250_000
-"""Multiplications that OpenBLAS does without waking its other threads, which would spin and starve the engine."""
+"""Maximum multiplications that OpenBLAS does without its other threads, which would spin and slow the engine."""
 
 
 class Resampler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Sink:
-    """Bytes on their way to a client; written bytes cannot be changed."""
+    """Bytes to be sent to a client; written bytes cannot be changed."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -14,7 +14,7 @@ class Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing, because no bytes are held back."""
 
     def take(self) -> bytes:
         """The bytes written since the last call."""

@@ -10,7 +10,7 @@ import numpy as np
 FADE = 0.01
 """Seconds of the crossfade at each joint."""
 REACH = 0.02
-"""Minimum seconds searched around the middle of a pause: word times are not more exact."""
+"""Minimum seconds searched around the middle of a pause, which is the accuracy of word times."""
 AS_QUIET = 1.5
 """Among cuts with up to this multiple of the lowest energy, the one nearest the middle is chosen."""
 LOUDEST = 0.99

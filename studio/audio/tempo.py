@@ -57,5 +57,5 @@ class Tempo:
         while True:
             try:
                 pieces.append(self._graph.pull().to_ndarray()[0])
-            except (BlockingIOError, EOFError):  # no more for now, or none left
+            except (BlockingIOError, EOFError):  # no output yet, or none left
                 return np.concatenate(pieces)

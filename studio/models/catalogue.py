@@ -22,7 +22,7 @@ class CatalogueModel:
     """A model that can be downloaded, or is bundled."""
 
     name: str
-    """In commands and addresses."""
+    """The name in commands and addresses."""
     title: str
     licence: str
     licence_url: str
@@ -30,15 +30,15 @@ class CatalogueModel:
     """ISO 639 codes, the best first."""
     clones: bool
     repo: str | None = None
-    """On the hub; None: it is bundled."""
+    """The repository on the hub; None: the model is bundled."""
     download_bytes: int = 0
     """Approximate."""
     needed: frozenset[str] = frozenset()
-    """Files besides the weights without which it is not complete."""
+    """Required files besides the weights."""
     tree: dict[str, Any] = field(default_factory=dict)
     """Its config.json, as far as an engine reads it; blank for the bundled model."""
     more_languages: bool = False
-    """Whether it speaks many more than those named."""
+    """Whether it speaks many more languages than those named."""
 
     @property
     def files(self) -> HubFiles:
@@ -61,6 +61,6 @@ TREES = {model.name: model.tree for model in CATALOGUE}
 
 
 def in_catalogue(name: str) -> CatalogueModel | None:
-    """By its name, or its repository's; None if it is not in the catalogue."""
+    """The model with this name or repository; None if it is not in the catalogue."""
     wanted = name.strip().casefold()
     return next((model for model in CATALOGUE if wanted in (model.name, (model.repo or model.name).casefold())), None)

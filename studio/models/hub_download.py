@@ -1,4 +1,4 @@
-"""Downloads files of a repository on the Hugging Face Hub: resumed where it stopped, and verified before it counts."""
+"""Downloads files of a repository on the Hugging Face Hub: resumes interrupted downloads, and verifies all files."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 PATIENCE = 30.0
 """Seconds without a byte after which the connection counts as lost."""
 ATTEMPTS = 5
-"""Connections in a row that may bring nothing before a download fails."""
+"""Number of consecutive connections without data after which a download fails."""
 PAUSE = 1.0
-"""Seconds between two of them."""
+"""Seconds between two attempts."""
 SPARE = 2**28
-"""Bytes of the disk that a download leaves free."""
+"""Bytes that a download leaves free on the disk."""
 _PIECE = 2**20
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_A_LISTING = (json.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError)
-"""Raised by reading something else, such as the page of a hotel's network."""
+"""Errors of parsing another answer, such as the login page of a hotel's network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _HubFile:
     size: int
     sha256: str | None
     git_sha1: str | None
-    """Of a small file: over its size and content, as git has it."""
+    """For a small file: git's hash over its size and content."""
 
     def is_intact(self, path: Path) -> bool:
         """Whether a file has the hub's size and check sum. Blocking: seconds per gigabyte."""
@@ -84,7 +84,7 @@ class HubDownload:
     ) -> None:
         """``place``: commit → the folder for its files. ``finish`` is called with both once all files are in it.
 
-        ``clean_up`` removes what it has left, in a thread.
+        ``clean_up`` removes unfinished files, in a thread.
         """
         self._files = files
         self._place, self._finish, self._clean_up = place, finish, clean_up
@@ -93,19 +93,19 @@ class HubDownload:
         self.status = DownloadStatus()
 
     def begin(self) -> None:
-        """Download unless that is under way."""
+        """Begin the download unless it is already running."""
         if not self.status.is_running:
             self.status, self._is_cancelled = DownloadStatus(is_running=True), False
             self._task = asyncio.create_task(self._run())
             self._task.add_done_callback(self._ended)
 
     async def wait(self) -> None:
-        """Wait for its end; `status` has its error."""
+        """Wait for the end of the download; `status` has its error."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
     async def cancel(self) -> None:
-        """Cancel the download and remove what it has left."""
+        """Cancel the download and remove its unfinished files."""
         self._is_cancelled = True
         await self.stop()
 
@@ -115,7 +115,7 @@ class HubDownload:
             await end_tasks(self._task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Put any error into the status, so that no click seems to do nothing."""
+        """Put any error into the status, so that every failure is shown."""
         problem = None if task.cancelled() else task.exception()
         self.status = DownloadStatus(error=None if problem is None else self._reason(problem))
         if problem is not None:
@@ -133,7 +133,7 @@ class HubDownload:
     async def _attempt(self) -> None:
         if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
             raise ValueError("HF_HUB_OFFLINE is set, so nothing is downloaded from the hub")
-        async with await to_thread.run_sync(_client) as client:  # it reads the machine's certificates
+        async with await to_thread.run_sync(_client) as client:  # reads the machine's certificates
             commit, files = await self._listing(client)
             folder, repo = self._place(commit), self._files.repo
             await to_thread.run_sync(partial(folder.mkdir, parents=True, exist_ok=True))
@@ -154,11 +154,11 @@ class HubDownload:
             commit, files = _listed(answer.json(), wanted.wanted)
         except _NOT_A_LISTING as problem:
             host = client.base_url.host
-            raise ValueError(f"{host} answered with something that is not a list of files") from problem
+            raise ValueError(f"{host} did not answer with a list of files") from problem
         if not _COMMIT.fullmatch(commit) or not {file.name for file in files} >= wanted.needed:
-            raise ValueError(f"{wanted.repo} on the hub lacks files that it had: {', '.join(sorted(wanted.needed))}")
+            raise ValueError(f"{wanted.repo} on the hub no longer has the files {', '.join(sorted(wanted.needed))}")
         if sum(file.size for file in files) > wanted.max_bytes:
-            raise ValueError(f"{wanted.repo} is larger than {wanted.max_bytes / 1e9:.1f} GB now, so it is not trusted")
+            raise ValueError(f"{wanted.repo} now has more than {wanted.max_bytes / 1e9:.1f} GB, and is not trusted")
         return commit, sorted(files, key=lambda file: file.name == wanted.last)
 
     async def _download(self, client: httpx.AsyncClient, path: str, file: _HubFile, folder: Path) -> None:
@@ -177,7 +177,7 @@ class HubDownload:
                     await asyncio.sleep(PAUSE)
             if not await to_thread.run_sync(file.is_intact, part):
                 await to_thread.run_sync(partial(part.unlink, missing_ok=True))
-                raise ValueError(f"{file.name} did not arrive as the hub has it, and was removed; try again")
+                raise ValueError(f"{file.name} differs from the hub's file, and was removed; try again")
             await to_thread.run_sync(part.replace, target)
             self.status = replace(self.status, done=before)
         self.status = replace(self.status, done=self.status.done + file.size)
@@ -192,24 +192,24 @@ class HubDownload:
             with await to_thread.run_sync(part.open, "ab" if start else "wb") as sink:
                 async for piece in answer.aiter_bytes(_PIECE):
                     if (start := start + len(piece)) > file.size:
-                        return  # which the check sum will not match either
+                        return  # the check sum will not match
                     await to_thread.run_sync(sink.write, piece)
                     self.status = replace(self.status, done=self.status.done + len(piece))
                 await to_thread.run_sync(_sync, sink)
 
     def _check(self, answer: httpx.Response) -> None:
-        """Raises ValueError where a token is missing, httpx.HTTPStatusError."""
+        """Raises ValueError if a token is missing, httpx.HTTPStatusError."""
         if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
             repo, hub = self._files.repo, "https://huggingface.co"
             raise ValueError(
-                f"the hub gives {repo} only to accounts that have accepted its terms. Accept them at {hub}/{repo}, "
+                f"{repo} is available only to accounts that have accepted its terms. Accept them at {hub}/{repo}, "
                 f"create a token at {hub}/settings/tokens, and set HF_TOKEN to it or run “hf auth login”; then try "
                 "again"
             )
         answer.raise_for_status()
 
     def _reason(self, problem: BaseException) -> str:
-        """Why it failed, for people."""
+        """The reason of the failure, as a message."""
         host = httpx.URL(_endpoint()).host
         if isinstance(problem, httpx.HTTPStatusError):
             return f"{host} answered {problem.response.status_code} for {problem.request.url.path}"
@@ -217,7 +217,7 @@ class HubDownload:
             return f"{host} stopped sending; try again later"
         if isinstance(problem, httpx.HTTPError):
             why = problem or type(problem).__name__
-            return f"{host} cannot be reached, or the connection broke off ({why}). {self._files.without}"
+            return f"{host} cannot be reached, or the connection was interrupted ({why}). {self._files.without}"
         if isinstance(problem, MemoryError):
             return "it was downloaded, but there is not enough memory to load it: free some, and try again"
         if isinstance(problem, ImportError):
@@ -230,7 +230,7 @@ class HubDownload:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what a download that was given up has left. Blocking."""
+    """Remove the unfinished files of a cancelled download. Blocking."""
     for part in folder.glob(".*.part"):
         part.unlink(missing_ok=True)
 
@@ -259,7 +259,7 @@ def _listed(answer: dict[str, Any], wanted: re.Pattern[str]) -> tuple[str, list[
 
 
 def _bytes_in(folder: Path, files: list[_HubFile]) -> int:
-    """Of files that are complete or begun."""
+    """The bytes of complete and partial files."""
     return sum(max(_size_of(folder / file.name), _size_of(folder / f".{file.name}.part")) for file in files)
 
 
@@ -274,8 +274,8 @@ def _check_disk(folder: Path, missing: int, repo: str) -> None:
     free = shutil.disk_usage(folder).free
     if missing + SPARE > free:
         raise ValueError(
-            f"{repo} needs {missing / 1e9:.2f} GB more, and {free / 1e9:.2f} GB are free on the disk of {folder}: make "
-            "room there, or set HF_HOME to a folder on a larger disk"
+            f"{repo} needs {missing / 1e9:.2f} GB more, but {free / 1e9:.2f} GB are free on the disk of {folder}: free "
+            "some space, or set HF_HOME to a folder on a larger disk"
         )
 
 
@@ -286,7 +286,7 @@ def _sync(file: IO[bytes]) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path, repo: str) -> Iterator[None]:
-    """Keeps other programs from downloading into the folder at the same time. Raises ValueError if one does."""
+    """Lock the folder against simultaneous downloads. Raises ValueError if another program is downloading."""
     if os.name != "posix":
         yield
         return

@@ -15,19 +15,19 @@ class HubFiles:
     wanted: re.Pattern[str]
     """Names, without folders."""
     needed: frozenset[str]
-    """Those without which the repository is not what it was."""
+    """Files that the repository must have."""
     last: str
     """The file that is written after all others: where it exists, everything does."""
     max_bytes: int
-    """Maximum for all of them, whatever the hub says."""
+    """Maximum bytes of all files, regardless of the hub's figures."""
     without: str
     """A sentence for machines that cannot reach the hub."""
     resumes: bool = True
-    """Whether what a failed attempt has left is continued by the next one; otherwise it is removed."""
+    """Whether the next attempt continues the files of a failed one; otherwise they are removed."""
 
 
 def hub_cache(repo: str) -> Path:
-    """The folder of a repository in the hub's cache, where the hub's own tools look too."""
+    """The folder of a repository in the hub's cache, which the hub's own tools use too."""
     from huggingface_hub.constants import HF_HUB_CACHE  # a quarter of a second to import
 
     return Path(HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"

@@ -12,7 +12,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def installed_folder(model: CatalogueModel) -> Path | None:
-    """The folder of a complete download, whichever program made it; None if there is none. Blocking."""
+    """The folder of a complete download by any program; None if there is none. Blocking."""
     if model.repo is None:
         return Path(BUNDLED_FOLDER)
     cache = hub_cache(model.repo)
@@ -27,7 +27,7 @@ def snapshot(model: CatalogueModel, commit: str) -> Path:
 
 
 def set_newest(model: CatalogueModel, commit: str) -> None:
-    """Let the hub's tools find a commit that is complete. Blocking. Raises OSError."""
+    """Make a complete commit visible to the hub's tools. Blocking. Raises OSError."""
     assert model.repo is not None
     ref = hub_cache(model.repo) / "refs" / "main"
     ref.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def _newest(cache: Path) -> str:
 
 
 def _is_complete(folder: Path, model: CatalogueModel) -> bool:
-    """A program that is killed leaves a folder with some of the files, each of them whole."""
+    """Whether a folder has all files; a killed program leaves only some of them, each complete."""
     if not all((folder / name).is_file() for name in model.files.needed):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The owner's choice of a model, kept in the library's folder; STUDIO_MODEL takes precedence over it."""
+"""The owner's choice of a model, stored in the library's folder; STUDIO_MODEL takes precedence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def starting_model(settings: Settings) -> StartingModel:
 
 
 def is_set(settings: Settings) -> bool:
-    """Whether STUDIO_MODEL names the model of every start."""
+    """Whether STUDIO_MODEL sets the model."""
     return "model" in settings.model_fields_set
 
 
@@ -69,7 +69,7 @@ def read_choice(home: str) -> str | None:
 
 
 def write_choice(home: str, name: str) -> None:
-    """Keep a choice for the next start. Blocking. Raises OSError."""
-    from studio.library.audio_files import write_whole  # a start reads the choice before it loads the library's modules
+    """Store a choice for the next start. Blocking. Raises OSError."""
+    from studio.library.audio_files import write_whole  # not needed to read the choice
 
     write_whole(Path(home) / FILE, io.BytesIO(json.dumps({"model": name}).encode()))

@@ -16,10 +16,10 @@ from studio.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model of the catalogue, or a path; with what it needs on this machine."""
+    """A model of the catalogue or a path, with its requirements on this machine."""
 
     name: str
-    """In the catalogue, or the path."""
+    """The name in the catalogue, or the path."""
     model: CatalogueModel | None
     path: str | None
     """None: it is not on this machine."""
@@ -30,9 +30,9 @@ class ListedModel:
 
 
 def list_models(settings: Settings, loaded: str, path: str | None = None, held_bytes: int = 0) -> list[ListedModel]:
-    """The catalogue, the loaded model, and a path if one is asked for. Blocking: seconds, the first time.
+    """The catalogue, the loaded model, and a path if given. Blocking: seconds on the first call.
 
-    ``held_bytes``: what the engine of this process holds.
+    ``held_bytes``: memory of this process's engine.
     """
     listed = []
     for model in CATALOGUE:
@@ -56,7 +56,7 @@ def fitting_path(settings: Settings, name: str, held_bytes: int) -> str:
 
 
 def model_json(listed: ListedModel) -> dict[str, object]:
-    """As the API and the command line show it."""
+    """The form shown by the API and the command line."""
     model, survey = listed.model, listed.survey
     card = survey.card if survey else None
     return {
@@ -106,7 +106,7 @@ def _other(settings: Settings, loaded: str, name: str, held_bytes: int) -> Liste
 
 def _too_large(name: str, survey: ModelSurvey) -> str:
     least = min(survey.needs, key=lambda need: need.memory_bytes)
-    free = "" if survey.free_bytes is None else f", and {survey.free_bytes / 2**30:.1f} GiB can be used"
+    free = "" if survey.free_bytes is None else f", but only {survey.free_bytes / 2**30:.1f} GiB can be used"
     fitting = [need.weights for need in survey.needs if need.fits]
     remedy = f"; with STUDIO_WEIGHTS={fitting[0]} it would fit" if fitting else "; choose a smaller model"
     where = "the GPU" if survey.device.startswith("cuda") else "memory"

@@ -1,4 +1,4 @@
-"""The studio's models: lists them with their requirements here, downloads them, switches while the studio runs."""
+"""Lists models with their requirements here, downloads them, and switches to another one while the studio runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from studio.supervisor import end_tasks
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-"""Interval at which to check whether the takes under way have ended."""
+"""Interval at which to check whether the running takes have ended."""
 
 
 class ModelService:
@@ -34,21 +34,21 @@ class ModelService:
         in_use: Callable[[], int],
         switched: Callable[[], Awaitable[None]],
     ) -> None:
-        """``in_use``: how many requests use the engine. ``switched`` is awaited when another model is ready."""
+        """``in_use``: number of requests that use the engine. ``switched`` is awaited when another model is ready."""
         self._settings, self._host = settings, host
         self._in_use, self._switched = in_use, switched
         self._downloads = {model.name: ModelDownload(model) for model in CATALOGUE if model.repo}
         self._switching: asyncio.Task[None] | None = None
         self.target: str | None = None
-        """The name or path of the model that is being switched to."""
+        """The name or path of the model that is to be loaded."""
         self.is_waiting = False
         """Whether a switch waits for the end of takes, and may be cancelled."""
         self.error: str | None = None
-        """Why the last choice could not be kept."""
+        """Why the last choice could not be stored."""
 
     @property
     def downloads(self) -> dict[str, DownloadStatus]:
-        """By the models' names."""
+        """Downloads by the models' names."""
         return {name: download.status for name, download in self._downloads.items()}
 
     @property
@@ -66,11 +66,11 @@ class ModelService:
         return None
 
     async def listing(self, path: str | None = None) -> list[ListedModel]:
-        """The catalogue, the loaded model, and a path if one is asked for."""
+        """The catalogue, the loaded model, and a path if given."""
         return await to_thread.run_sync(list_models, self._settings, self._host.model, path, self._held)
 
     def begin_download(self, name: str) -> None:
-        """Download a model in the background, unless that is under way. Raises NotFound."""
+        """Download a model in the background, unless it is being downloaded. Raises NotFound."""
         self._download(name).begin()
 
     async def cancel_download(self, name: str) -> None:
@@ -96,11 +96,11 @@ class ModelService:
         self._switching.add_done_callback(self._switch_ended)
 
     async def cancel_switch(self) -> None:
-        """Keep the loaded model; only while takes are waited for. Raises InProgress later, NotFound if nothing is."""
+        """Keep the loaded model while a switch waits for takes. Raises InProgress later, NotFound without a switch."""
         if self._switching is None or self.target is None:
-            raise NotFound("no model is being switched to")
+            raise NotFound("no switch to another model is running")
         if not self.is_waiting:
-            raise InProgress("the model is being loaded already; wait until it is ready", "model", "loading")
+            raise InProgress("the model is already being loaded; wait until it is ready", "model", "loading")
         await self._end_waiting()
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class ModelService:
         model = in_catalogue(name)
         if model is None or model.name not in self._downloads:
             names = ", ".join(self._downloads)
-            raise NotFound(f"{name[:80]!r} is not a model that can be downloaded; there are {names}", "name")
+            raise NotFound(f"{name[:80]!r} is not a model that can be downloaded; choose one of {names}", "name")
         return self._downloads[model.name]
 
     async def _switch(self, name: str, path: str) -> None:
@@ -144,12 +144,12 @@ class ModelService:
             try:
                 await to_thread.run_sync(write_choice, self._settings.home, name if in_catalogue(name) else path)
             except OSError as error:
-                self.error = f"the choice could not be kept for the next start: {error.strerror or error}"
+                self.error = f"the choice could not be stored for the next start: {error.strerror or error}"
         self.target = None  # the rest is not part of the switch
         await self._switched()
 
     def _hold(self, count: int) -> int:
-        """Tell that a model waits for so many requests; returns the number."""
+        """Report that a switch waits for this many requests; returns the number."""
         self._host.hold(f"waiting for {count} requests to end" if count else "changing the model")
         return count
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Lists models with what they need on this machine (the default), downloads them, and chooses one."
+    about = "Lists models with their requirements on this machine (the default), downloads them, and chooses one."
     parser = argparse.ArgumentParser(prog="fish-voice-studio models", description=about)
     parser.set_defaults(command="list", path=None, json=False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")

@@ -1,1 +1,1 @@
-"""Listening: the studio's port, its HTTP server, and the filter of its log."""
+"""The studio's port, its HTTP server, and the filter of its log."""

@@ -25,7 +25,7 @@ _SECRET_NAMES = frozenset(
     {"session_hash", "event_id", "upload_id", "deep_link", "token", "access_token", "key", "api_key", "password"}
 )
 _FOREIGN_QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
-"""An address that the studio fetches from: what signs it stands in its query."""
+"""An address from which the studio downloads; its query may contain a signature."""
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
 _HEADER_LINES = frozenset({"< %s: %s", "> %s: %s"})
 """The format in which websockets logs the headers of a handshake, at the level debug."""
@@ -33,22 +33,22 @@ _LOGGERS = ("uvicorn.access", "uvicorn.error", "httpx")
 
 
 def redacted(address: str) -> str:
-    """A path with its query, or a whole address, without what would open something for its reader."""
+    """A path with its query, or a whole address, without the secrets that give access."""
     address = _FOREIGN_QUERY.sub(rf"\1?{HIDDEN}", address)
     address = _IN_PATHS.sub(rf"\1{HIDDEN}", address)
     return _IN_QUERIES.sub(_redacted_value, address)
 
 
 def redact_logs() -> None:
-    """Do so in the log of this process."""
+    """Redact secrets in the log of this process."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_REDACTION)
-    # At the level debug it logs the headers of every answer, and so the cookie of a sign-in that was passed on.
+    # At the level debug it logs the headers of every answer, including the cookie of a sign-in that was passed on.
     logging.getLogger("httpcore").setLevel(logging.INFO)
 
 
 class LogRedaction(logging.Filter):
-    """Lets every record through; `redacted` is applied to what is put into it."""
+    """Accepts every record, and applies `redacted` to its arguments."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):

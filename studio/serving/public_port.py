@@ -1,4 +1,4 @@
-"""The sockets at which the studio listens: its address once for each process that takes connections there."""
+"""The sockets on which the studio listens: one on its address for each process that accepts connections."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Sockets = list[socket.socket]
 
 
 class PublicPort:
-    """The port that callers know, with sockets for each process; the kernel shares connections out among those at work.
+    """The public port, with sockets for each process; the kernel distributes connections among running processes.
 
-    This process keeps all of them open, so that what waits at one whose process has died is not lost.
+    This process keeps all sockets open, so that connections waiting at one whose process has died are not lost.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Sockets for one process, and the certainty that no other process has the port. Raises SettingsError."""
+        """Open sockets for one process, exclusively. Raises SettingsError if the port is in use."""
         self._all: list[Sockets] = [_bind(settings)]
 
     @property
@@ -28,8 +28,8 @@ class PublicPort:
         return self._all[0]
 
     def several(self, count: int) -> list[Sockets]:
-        """This many sockets; binds those that are missing. Raises SettingsError."""
-        for listener in self.first:  # only now: with it set from the start, another program could take the port as well
+        """Return this many sockets, binding missing ones. Raises SettingsError."""
+        for listener in self.first:  # not earlier: another program could then bind the port as well
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             while len(self._all) < count:
@@ -37,7 +37,7 @@ class PublicPort:
                     [_bound(listener.family, listener.getsockname(), is_shared=True) for listener in self.first]
                 )
         except OSError as error:
-            raise SettingsError(f"no further socket can listen there: {error.strerror or error}") from error
+            raise SettingsError(f"no further socket can listen on the port: {error.strerror or error}") from error
         return self._all[:count]
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ def _bind(settings: Settings) -> Sockets:
         addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(addresses):
             sockets.append(_bound(family, address))
-        for listener in sockets:  # two programs that start together can both bind a port, but only one listens at it
+        for listener in sockets:  # two programs that start together can both bind a port, but only one can listen
             listener.listen()
     except OSError as error:
         for listener in sockets:
@@ -62,11 +62,11 @@ def _bind(settings: Settings) -> Sockets:
 
 
 def _bound(family: int, address: object, is_shared: bool = False) -> socket.socket:
-    # With the protocol named: only then does asyncio have connections send at once what is written (TCP_NODELAY) and
-    # not hold it until the caller acknowledges what came before, which takes 40 ms once a connection is used again.
+    # With an explicit protocol: only then does asyncio set TCP_NODELAY. Otherwise data waits until the caller has
+    # acknowledged earlier data, which takes 40 ms once a connection is reused.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
+        if os.name == "posix":  # else a port stays in use for a minute after its last process has ended
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

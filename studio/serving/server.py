@@ -19,7 +19,7 @@ from studio.serving.public_port import PublicPort, Sockets
 from studio.settings import Settings
 
 GRACE_SECONDS = 5
-"""How long a shutdown waits for open streams before it ends them."""
+"""Seconds for which a shutdown waits for open streams before it ends them."""
 
 
 def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
@@ -30,8 +30,8 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        # Named, so that it is the same whatever is installed: uvloop has other classes and takes as much of a core, and
-        # httptools answers an unusual method in its own words.
+        # Explicit, so that it does not depend on installed packages: uvloop has other classes and is not faster, and
+        # httptools answers an unusual method with its own message.
         loop="asyncio",
         http="h11",
         log_level=settings.log_level,
@@ -43,13 +43,13 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
 
 
 class Listening:
-    """Listens at sockets until it is closed."""
+    """Listens on sockets until it is closed."""
 
     def __init__(self, servers: list[asyncio.Server], protocols: weakref.WeakSet[asyncio.Protocol]) -> None:
         self._servers, self._protocols = servers, protocols
 
     def close(self) -> None:
-        """Take no more connections; idle ones end now, others after the answer under way."""
+        """Accept no more connections; idle ones end now, others after their current answer."""
         for server in self._servers:
             server.close()
         for protocol in list(self._protocols):
@@ -57,7 +57,7 @@ class Listening:
 
 
 class ListeningServer(uvicorn.Server):
-    """Listens on nothing at first."""
+    """A server that does not listen at first."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -67,12 +67,12 @@ class ListeningServer(uvicorn.Server):
         await super().startup(sockets=[])
 
     async def listen(self, sockets: Sockets, around: Callable[[ASGIApp], ASGIApp] | None = None) -> Listening:
-        """Take connections at sockets, which stay open when this ends; ``around`` wraps the app for them."""
+        """Accept connections on sockets, which stay open when this ends; ``around`` wraps the app for them."""
         config = self.config
         if around is not None:
             config = copy.copy(config)
             config.loaded_app = around(config.loaded_app)
-            config.access_log = False  # the process that passed a request on has logged it
+            config.access_log = False  # the process that passed on a request has logged it
         protocols: weakref.WeakSet[asyncio.Protocol] = weakref.WeakSet()
 
         def protocol() -> asyncio.Protocol:
@@ -89,17 +89,17 @@ class ListeningServer(uvicorn.Server):
 
 
 class FrontEnds(Protocol):
-    """Processes that take connections in the place of the studio's own."""
+    """Processes that accept connections in place of the studio's own."""
 
     async def begin(self, server: ListeningServer, port: PublicPort) -> None:
-        """Listen; returns at once."""
+        """Start listening; returns immediately."""
 
     async def stop(self) -> None:
-        """End them all."""
+        """End all processes."""
 
 
 class StudioServer(ListeningServer):
-    """The studio's own process: takes all connections itself, but for those that its front ends take."""
+    """The studio's own process: accepts all connections, except for those of its front ends."""
 
     def __init__(
         self, config: uvicorn.Config, port: PublicPort, serving: threading.Event, front_ends: FrontEnds | None = None
@@ -110,8 +110,8 @@ class StudioServer(ListeningServer):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The signal that stops it is not raised again, as uvicorn does: that would end the process before the rest of
-        its shutdown, with an exit code that looks like a failure."""
+        """Unlike uvicorn, do not raise the stop signal again: that would end the process before the rest of its
+        shutdown, with an exit code that looks like a failure."""
         with super().capture_signals():
             try:
                 yield
@@ -122,7 +122,7 @@ class StudioServer(ListeningServer):
         await super().startup()
         try:
             await (self._front_ends.begin(self, self._port) if self._front_ends else self.listen(self._port.first))
-        finally:  # else the engine's start would wait on, and a stop would wait for that
+        finally:  # else the engine's start would keep waiting, and a stop would wait for that
             self._serving.set()
 
     async def shutdown(self, sockets: object = None) -> None:
@@ -141,5 +141,5 @@ class QuietServer(ListeningServer):
 
 
 def _is_a_fault(record: logging.LogRecord) -> bool:
-    """Whether uvicorn reports a fault: it also logs a stack for a stream that it has cancelled itself at a stop."""
+    """Whether uvicorn reports a fault; it also logs a stack for streams that it cancels itself when it stops."""
     return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)

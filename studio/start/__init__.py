@@ -1,1 +1,1 @@
-"""The start: the engine, then services, API and page on one web app; and the messages on the terminal."""
+"""Starts the engine, then services, API and page as one web app; prints the messages on the terminal."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  (replaces CUDA there, and must be imported before torch)
 
-# Only the imports that the engine's start needs: the web layer takes as long to import as a GPU's weights to load.
+# Only the imports for the engine's start: importing the web layer takes as long as loading a GPU's weights.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio import __version__
 from studio.engine_host import EngineHost, Reporter, StartEngine, engine_config, trim_heap_regularly
@@ -59,7 +59,7 @@ def create_app(
 def _engine_host(
     settings: Settings, first: StartingModel, start_engine: StartEngine, reporter: Reporter | None
 ) -> EngineHost:
-    """The host of the chosen model; if that does not start, the bundled one does."""
+    """The host of the chosen model, with the bundled one as fallback."""
     usual = engine_config(settings)
     if not first.is_chosen:
         host = EngineHost(usual, start_engine, reporter)

@@ -1,6 +1,6 @@
-"""A function in a Python of its own, with limits of time and memory, which is killed when its caller leaves.
+"""Runs a function in a separate Python process with limits of time and memory, killed when its caller leaves.
 
-A hostile file may crash the libraries that read it, but not the studio.
+A malicious file may crash the libraries that read it, but not the studio.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class _Unpickler(pickle.Unpickler):
-    """Makes nothing but plain values, errors of the studio's and the classes that are allowed."""
+    """Creates only plain values, the studio's errors and allowed classes."""
 
     def __init__(self, data: bytes, allowed: tuple[type, ...]) -> None:
         super().__init__(io.BytesIO(data))
@@ -45,7 +45,7 @@ def _errors(kind: type[StudioError]) -> list[type]:
 async def in_child(
     job: Job, memory: int, allowed: tuple[type, ...], function: Callable[..., Result], *values: object
 ) -> Result:
-    """The result of a function of a module, called in a process of its own; being cancelled kills that.
+    """Call a function of a module in a separate process and return its result; cancelling kills the process.
 
     Raises the StudioError that the function raises, and TooCostly for more than the job's seconds or ``memory`` bytes.
     """
@@ -57,7 +57,7 @@ async def in_child(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,  # Ctrl-C is for the studio; and what it starts is killed with it
+        start_new_session=True,  # Ctrl-C reaches only the studio; its own children are killed with it
     )
     try:
         answer = await asyncio.wait_for(_asked(child, called), job.seconds)
@@ -77,7 +77,7 @@ async def in_child(
 
 
 async def _asked(child: asyncio.subprocess.Process, called: bytes) -> bytes:
-    """The answer to a call; empty where there is none. The input stays open: the child lives as long as it."""
+    """The answer to a call; empty without one. The input stays open, because the child ends with it."""
     assert child.stdin is not None and child.stdout is not None
     with contextlib.suppress(ConnectionError):
         child.stdin.write(LENGTH.pack(len(called)) + called)
@@ -86,6 +86,6 @@ async def _asked(child: asyncio.subprocess.Process, called: bytes) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """One thread for each library: more would each set memory aside."""
+    """One thread per library, because each thread reserves memory."""
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return os.environ | threads | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}

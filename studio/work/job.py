@@ -20,22 +20,22 @@ class Job:
     """Runs in one thread at a time; `abandon` may be called from another."""
 
     seconds: float
-    """Seconds it may run in total, not counting the wait."""
+    """Maximum total seconds of running, without waiting."""
     too_long: str
-    """The refusal once that is over; ``too_large`` that of one whose process has no memory left."""
+    """The refusal once they are over; ``too_large``: for a process without memory left."""
     too_large: str
     is_abandoned: bool = False
     _used: float = 0.0
     _since: float | None = None
 
     def abandon(self) -> None:
-        """End it at its next check: its caller has left."""
+        """End the job at its next check, because its caller has left."""
         self.is_abandoned = True
 
     def run(self, function: Callable[..., Result], *values: object) -> Result:
-        """The result of the function or of its next step, within what is left of the time. Blocking.
+        """Run the function, or its next step, within the remaining time. Blocking.
 
-        Raises TooCostly, Cancelled, and what the function raises.
+        Raises TooCostly, Cancelled, and the errors of the function.
         """
         token = _JOB.set(self)
         self._since = time.monotonic()
@@ -57,9 +57,9 @@ class Job:
 
 
 def check_job() -> None:
-    """End the work of this thread if its time is over or its caller has left; does nothing outside of a queue.
+    """End this thread's work if its time is over or its caller has left; does nothing outside a queue.
 
-    Call it in every loop over a stranger's data. Raises TooCostly, Cancelled.
+    Call it in every loop over untrusted data. Raises TooCostly, Cancelled.
     """
     if (job := _JOB.get()) is not None:
         job.check()

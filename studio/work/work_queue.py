@@ -26,19 +26,19 @@ class QueueKind:
     """The purpose of a queue, and its limits."""
 
     name: str
-    """As shown in `/health`."""
+    """The name in `/health`."""
     one: str
     many: str
-    """The names for one such piece of work, and for several."""
+    """The singular and plural nouns of its work."""
     done: str
-    """The past participle for messages: "read", "encoded"."""
+    """The past participle in messages: "read", "encoded"."""
     at_once: int
     waiting: int
-    """The number that may wait, of all callers together; one caller may have half of all places."""
+    """Maximum waiting, of all callers together; one caller may have half of all places."""
     seconds: float
-    """Seconds one may take, not counting the wait."""
+    """Maximum seconds of one piece of work, without waiting."""
     remedy: str
-    """The remedy for one that takes longer."""
+    """The remedy for work that takes longer."""
 
     @property
     def per_caller(self) -> int:
@@ -53,9 +53,9 @@ class ThreadTurn:
     threads: CapacityLimiter
 
     async def run(self, function: Callable[..., Result], *values: object) -> Result:
-        """The result of a function that blocks; being cancelled ends it at its next `check_job`, and waits for that.
+        """Run a blocking function; cancelling ends it at its next `check_job`, and waits for that.
 
-        Raises TooCostly, and what the function raises.
+        Raises TooCostly, and the errors of the function.
         """
         return await run_uninterrupted(
             self.job.run, function, *values, limiter=self.threads, on_cancel=self.job.abandon
@@ -70,7 +70,7 @@ class WorkQueue:
 
     def __init__(self, kind: QueueKind) -> None:
         self._kind = kind
-        self._threads = CapacityLimiter(kind.at_once)  # only those with a turn use it, so nobody waits for it
+        self._threads = CapacityLimiter(kind.at_once)  # used only by work with a turn, so that it never waits
         self._places: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
@@ -81,7 +81,7 @@ class WorkQueue:
 
     @property
     def figures(self) -> dict[str, int]:
-        """Its running and waiting work; work that has a place and needs no turn at the moment counts as neither."""
+        """The numbers of running and waiting work; work that currently needs no turn counts as neither."""
         return {
             "running": self._running.total(),
             "waiting": len(self._waiting),
@@ -90,9 +90,9 @@ class WorkQueue:
         }
 
     async def run(self, caller: str, function: Callable[..., Result], *values: object) -> Result:
-        """The result of a function that blocks, in its turn. Being cancelled ends it at its next `check_job`.
+        """Run a blocking function when its turn comes. Cancelling ends it at its next `check_job`.
 
-        Raises QueueFull, TooManyRequests, TooCostly, and what the function raises.
+        Raises QueueFull, TooManyRequests, TooCostly, and the errors of the function.
         """
         async with self.turn(caller) as turn:
             return await turn.run(function, *values)
@@ -100,15 +100,15 @@ class WorkQueue:
     async def run_in_child(
         self, caller: str, memory: int, allowed: tuple[type, ...], function: Callable[..., Result], *values: object
     ) -> Result:
-        """As `run`, in a process of its own that may use ``memory`` bytes; being cancelled kills it.
+        """Like `run`, in a separate process that may use ``memory`` bytes; cancelling kills it.
 
-        ``allowed`` are the classes of which its result may be made. Raises as `run`; TooCostly for memory as well.
+        ``allowed``: the classes allowed in its result. Raises the errors of `run`; TooCostly for memory too.
         """
         async with self.turn(caller) as turn:
             return await in_child(turn.job, memory, allowed, function, *values)
 
     async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece:
-        """The last that a generator gives, which blocks at each step and is left between two. Raises as `run`."""
+        """The last item of a generator that blocks at each step and may end between steps. Raises `run`'s errors."""
         async with self.turn(caller) as turn:
             try:
                 last = await turn.run(next, steps)
@@ -119,10 +119,10 @@ class WorkQueue:
                 await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces of a file as they are generated; the first is ready already, so that a refusal comes before it.
+        """Yield the pieces of a file as they are generated; the first is ready, so that refusals come before it.
 
         The file keeps its place to the end, but takes a turn for each piece: a slow listener blocks no other caller.
-        Raises as `run`.
+        Raises the errors of `run`.
         """
         stream = self._stream(caller, pieces)
         first = await anext(stream, b"")
@@ -137,7 +137,7 @@ class WorkQueue:
 
     @asynccontextmanager
     async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
-        """A place in the queue, and then one of its turns. ``patient`` is for those who are bounded elsewhere.
+        """Wait for a place in the queue, then for a turn. ``patient``: for work with another limit.
 
         Raises QueueFull, TooManyRequests.
         """
@@ -150,7 +150,7 @@ class WorkQueue:
         kind, theirs, total = self._kind, self._places[caller], self._places.total()
         if not patient and total >= kind.at_once + kind.waiting:
             raise QueueFull(
-                f"{kind.at_once} {kind.many} are being {kind.done} and {kind.waiting} are waiting, which is the limit; "
+                f"{kind.at_once} {kind.many} are being {kind.done} and {kind.waiting} are waiting, the maximum; "
                 "try again in a moment",
                 5,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.work.work_queue import QueueKind, WorkQueue
 
-# Each: its name; one piece of it, several; what is done to it; how many at once, how many wait; seconds; the remedy.
+# For each: name; singular, plural and participle of its work; maximum running, maximum waiting; seconds; remedy.
 DOCUMENTS = QueueKind(
     "documents", "the document", "documents", "read", 2, 30, 150, "send it in several pieces, or as plain text"
 )
@@ -20,31 +20,27 @@ TRANSCRIBING = QueueKind(
 PROOFS = QueueKind(
     "proofs", "the project", "projects", "checked", 1, 15, 86_400, "cancel one, or try again when one is done"
 )
-PACKS = QueueKind(
-    "packs", "the voice pack", "voice packs", "read or written", 1, 15, 120, "make one with fewer or shorter clips"
-)
-BOOKS = QueueKind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "ask for its chapters")
-EXPORTS = QueueKind("exports", "the file", "files", "made", 2, 62, 7200, "ask for fewer takes or chapters at a time")
+PACKS = QueueKind("packs", "the voice pack", "voice packs", "read or written", 1, 15, 120, "use fewer or shorter clips")
+BOOKS = QueueKind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "request its chapters")
+EXPORTS = QueueKind("exports", "the file", "files", "made", 2, 62, 7200, "request fewer takes or chapters at a time")
 ALIGNMENTS = QueueKind(
-    "alignments", "the take", "takes", "searched for word times", 1, 31, 600, "ask for the words of a shorter take"
+    "alignments", "the take", "takes", "searched for word times", 1, 31, 600, "request the words of a shorter take"
 )
 TEXTS = QueueKind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
 
 
 def downloads(waiting: int) -> QueueKind:
-    """The clips of speech requests that are given by their address."""
+    """For clips that speech requests give by address."""
     remedy = "send the clip itself in the request, or an address that answers faster"
     return QueueKind("downloads", "the clip", "requests with a clip's address", "downloaded", 8, waiting, 30, remedy)
 
 
 def encodings(waiting: int) -> QueueKind:
-    """The clips of speech requests: decoded and encoded before these get a place in the engine's queue.
+    """For clips of speech requests: decoded and encoded before the requests get a place in the engine's queue.
 
-    As many at once as the engine encodes together.
+    It runs as many at once as the engine encodes together.
     """
-    return QueueKind(
-        "encodings", "the clip", "requests with a clip of their own", "encoded", 8, waiting, 30, CLIPS.remedy
-    )
+    return QueueKind("encodings", "the clip", "requests with a clip", "encoded", 8, waiting, 30, CLIPS.remedy)
 
 
 class WorkQueues:
@@ -59,9 +55,9 @@ class WorkQueues:
         """Checks of the audio of whole projects; for each part, they wait for a turn in `transcribing`."""
         self.packs = WorkQueue(PACKS)
         self.books = WorkQueue(BOOKS)
-        """Whole projects, made or measured before the first byte is sent."""
+        """Whole projects, generated or measured before the first byte is sent."""
         self.exports = WorkQueue(EXPORTS)
-        """Files that are sent as they are made."""
+        """Files that are sent while they are written."""
         self.alignments = WorkQueue(ALIGNMENTS)
         self.texts = WorkQueue(TEXTS)
         self.downloads = WorkQueue(downloads(encodings_waiting))
@@ -69,5 +65,5 @@ class WorkQueues:
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:
-        """The running and waiting work of each, by its name."""
+        """The running and waiting work of each queue, by its name."""
         return {queue.name: queue.figures for queue in vars(self).values()}

@@ -252,7 +252,7 @@ def test_a_full_queue_is_refused_with_its_limit_and_a_time(steered: Callable[...
         wait_until_true(lambda: figures(client, "documents") == (2, 30))
         full = client.post("/v1/projects", json=body)
         assert full.status_code == 429 and int(full.headers["retry-after"]) > 0
-        assert "30 are waiting, which is the limit" in full.json()["error"]["message"]
+        assert "30 are waiting, the maximum" in full.json()["error"]["message"]
         assert client.get("/v1/queue").json()["work"]["documents"]["waiting"] == 30
 
 

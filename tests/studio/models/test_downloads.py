@@ -119,7 +119,7 @@ def test_a_wrong_checksum_is_reported_and_the_file_removed(hub: Hub, snapshot: P
     hub.broken = True
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
-        assert f"{LARGE} did not arrive as the hub has it" in downloaded(client)["error"]
+        assert f"{LARGE} differs from the hub's file" in downloaded(client)["error"]
         assert not [path for path in snapshot.iterdir() if LARGE in path.name] and installed_folder(MODEL) is None
         hub.broken = False
         client.post(DOWNLOAD)

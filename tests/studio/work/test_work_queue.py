@@ -85,7 +85,7 @@ async def test_a_full_queue_and_a_full_share_refuse_all_but_patient_callers() ->
         await queue.run("a", held, "too many")
     tasks += [asyncio.create_task(queue.run(caller, held, caller)) for caller in "bc"]
     await until_waiting(queue, 3)
-    with pytest.raises(QueueFull, match="3 are waiting, which is the limit"):
+    with pytest.raises(QueueFull, match="3 are waiting, the maximum"):
         await queue.run("d", held, "full")
 
     async def patient() -> None:
